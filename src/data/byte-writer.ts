@@ -1,0 +1,83 @@
+/**
+ * A growable byte buffer that is written from front to back and used again after `reset`.
+ * Invariant: bytes below `length` never change until `reset`; `buffer` may be replaced when it
+ * grows, so take slices only after the last write.
+ */
+export class ByteWriter {
+  buffer: Buffer;
+  length = 0;
+
+  constructor(capacity = 1024) {
+    this.buffer = Buffer.allocUnsafeSlow(capacity);
+  }
+
+  reset(): void {
+    this.length = 0;
+  }
+
+  /** Makes room for `size` more bytes. */
+  reserve(size: number): void {
+    const needed = this.length + size;
+    if (needed <= this.buffer.length) return;
+    const grown = Buffer.allocUnsafeSlow(Math.max(needed, this.buffer.length * 2));
+    this.buffer.copy(grown, 0, 0, this.length);
+    this.buffer = grown;
+  }
+
+  byte(value: number): void {
+    this.reserve(1);
+    this.buffer[this.length] = value;
+    this.length += 1;
+  }
+
+  uint32(value: number): void {
+    this.reserve(4);
+    this.buffer.writeUInt32BE(value >>> 0, this.length);
+    this.length += 4;
+  }
+
+  /** A whole number from 0 to 2^53 - 1 in eight bytes, most significant first. */
+  uint53(value: number): void {
+    this.reserve(8);
+    this.buffer.writeUInt32BE(Math.floor(value / 0x1_0000_0000), this.length);
+    this.buffer.writeUInt32BE(value >>> 0, this.length + 4);
+    this.length += 8;
+  }
+
+  bigInt64(value: bigint): void {
+    this.reserve(8);
+    this.buffer.writeBigInt64BE(value, this.length);
+    this.length += 8;
+  }
+
+  /** ASCII text only: one byte a character. */
+  ascii(text: string): void {
+    this.reserve(text.length);
+    this.length += this.buffer.write(text, this.length, 'latin1');
+  }
+
+  utf8(text: string): void {
+    this.reserve(text.length * 3);
+    this.length += this.buffer.write(text, this.length, 'utf8');
+  }
+
+  bytes(source: Uint8Array, start = 0, end = source.length): void {
+    const size = end - start;
+    this.reserve(size);
+    if (size < 24) {
+      // A loop beats the native copy for short spans: no call across the engine's border.
+      const { buffer } = this;
+      for (let from = start, to = this.length; from < end; from += 1, to += 1) {
+        buffer[to] = source[from] as number;
+      }
+    } else {
+      this.buffer.set(source.subarray(start, end), this.length);
+    }
+    this.length += size;
+  }
+
+  /** A copy of what was written. */
+  copy(): Buffer {
+    return Buffer.from(this.buffer.subarray(0, this.length));
+  }
+}

@@ -1,0 +1,71 @@
+import { ByteWriter } from './byte-writer.ts';
+
+/**
+ * The header section of a log record, in the log's own wire form: a zigzag varint count, then for each
+ * header a varint-length key (UTF-8) and a varint-length value (-1: null). An empty span means no headers.
+ */
+export class HeaderWriter {
+  readonly writer: ByteWriter = new ByteWriter(256);
+
+  /** Starts a section of exactly `count` headers. */
+  begin(count: number): void {
+    this.writer.reset();
+    writeVarint(this.writer, count);
+  }
+
+  /** Adds one header; the value is the span [start, end) of `value`. */
+  add(name: string, value: Uint8Array, start = 0, end = value.length): void {
+    writeVarint(this.writer, name.length);
+    this.writer.ascii(name);
+    writeVarint(this.writer, end - start);
+    this.writer.bytes(value, start, end);
+  }
+
+  addText(name: string, value: string): void {
+    this.add(name, Buffer.from(value, 'utf8'));
+  }
+}
+
+export type RecordHeader = { readonly key: string; readonly value: Buffer | null };
+
+/** Reads a whole header section; values are views of `bytes`. */
+export function readHeaders(bytes: Buffer, start: number, end: number): RecordHeader[] {
+  if (start >= end) return [];
+  const reader = { bytes, position: start };
+  const count = readVarint(reader);
+  const headers: RecordHeader[] = [];
+  for (let index = 0; index < count; index += 1) {
+    const keyLength = readVarint(reader);
+    const key = bytes.toString('utf8', reader.position, reader.position + keyLength);
+    reader.position += keyLength;
+    const valueLength = readVarint(reader);
+    const value =
+      valueLength < 0 ? null : bytes.subarray(reader.position, reader.position + valueLength);
+    reader.position += Math.max(valueLength, 0);
+    headers.push({ key, value });
+  }
+  return headers;
+}
+
+function writeVarint(writer: ByteWriter, value: number): void {
+  // Zigzag: the sign goes to the lowest bit, so that small negative numbers stay short.
+  let rest = value < 0 ? -value * 2 - 1 : value * 2;
+  while (rest > 127) {
+    writer.byte((rest % 128) | 128);
+    rest = Math.floor(rest / 128);
+  }
+  writer.byte(rest);
+}
+
+function readVarint(reader: { readonly bytes: Buffer; position: number }): number {
+  let value = 0;
+  let scale = 1;
+  for (;;) {
+    const byte = reader.bytes[reader.position] ?? 0;
+    reader.position += 1;
+    value += (byte & 127) * scale;
+    if (byte < 128) break;
+    scale *= 128;
+  }
+  return value % 2 === 1 ? -(value + 1) / 2 : value / 2;
+}

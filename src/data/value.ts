@@ -1,0 +1,49 @@
+/**
+ * A value of any data type; `null` is SQL's NULL. Which member stands for which type:
+ *
+ * | type | representation |
+ * | --- | --- |
+ * | boolean | boolean |
+ * | tinyint, smallint, int | number (an integer in range) |
+ * | bigint | bigint |
+ * | float, double | number (a float is always `Math.fround`ed) |
+ * | decimal(p, s) | bigint: the unscaled value, the scale is the type's |
+ * | string | string (well-formed: no lone surrogate) |
+ * | binary | Uint8Array |
+ * | date | number: days since 1970-01-01 |
+ * | timestamp, timestamp_ntz | bigint: microseconds since 1970-01-01T00:00:00 |
+ * | time(p) | bigint: nanoseconds since midnight |
+ * | interval year to month | number: months |
+ * | interval day to second | bigint: microseconds |
+ * | interval (calendar) | CalendarInterval |
+ * | array | Value[] |
+ * | map | MapValue (insertion order) |
+ * | struct | Value[] in field order |
+ * | variant | Variant |
+ */
+export type Value =
+  | null
+  | boolean
+  | number
+  | bigint
+  | string
+  | Uint8Array
+  | CalendarInterval
+  | MapValue
+  | Variant
+  | readonly Value[];
+
+export type CalendarInterval = {
+  readonly months: number;
+  readonly days: number;
+  readonly micros: bigint;
+};
+
+/** Entries in insertion order; a key stands once. */
+export type MapValue = { readonly entries: readonly (readonly [Value, Value])[] };
+
+/** A semi-structured value with the type it was given; `type` undefined is the JSON null. */
+export type Variant = { readonly variant: unknown };
+
+/** The values of one row, by position of its schema. */
+export type Row = readonly Value[];

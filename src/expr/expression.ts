@@ -1,0 +1,62 @@
+import type { Place } from '../base/place.ts';
+import type { DataType } from '../data/types.ts';
+import type { Row, Value } from '../data/value.ts';
+
+/**
+ * A typed expression over the columns of one row. Invariant: every coercion that Spark makes without
+ * being asked stands in the tree as a node of its own, so evaluation never looks at types again.
+ */
+export type Expression =
+  | {
+      readonly node: 'literal';
+      readonly type: DataType;
+      readonly value: Value;
+      readonly place: Place;
+    }
+  | {
+      readonly node: 'column';
+      readonly type: DataType;
+      readonly index: number;
+      readonly name: string;
+      readonly place: Place;
+    }
+  /** A parameter of an enclosing lambda, by position of its binding (outermost first). */
+  | {
+      readonly node: 'parameter';
+      readonly type: DataType;
+      readonly index: number;
+      readonly name: string;
+      readonly place: Place;
+    }
+  | {
+      readonly node: 'lambda';
+      /** Type of the body. */
+      readonly type: DataType;
+      /** Indexes of its parameters. */
+      readonly parameters: readonly number[];
+      readonly body: Expression;
+      readonly place: Place;
+    }
+  /** Everything else: operators, functions, casts, CASE, AND/OR. `operation` names the implementation. */
+  | {
+      readonly node: 'call';
+      readonly type: DataType;
+      readonly operation: Operation;
+      readonly arguments: readonly Expression[];
+      readonly place: Place;
+    };
+
+/** How a call is evaluated: given its compiled arguments, a closure over the row. */
+export type Operation = {
+  /** Stable name for fingerprints and `explain`, such as `add(int,int)` or `cast(string,bigint)`. */
+  readonly name: string;
+  readonly deterministic: boolean;
+  readonly compile: (args: readonly Evaluator[], context: CompileContext) => Evaluator;
+};
+
+export type Evaluator = (row: Row, frame: Frame) => Value;
+
+/** What lambda parameters are bound to while a row is evaluated, and what is fixed for one update. */
+export type Frame = { readonly parameters: Value[]; nowMicros: bigint };
+
+export type CompileContext = { readonly timeZone: string };

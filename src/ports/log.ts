@@ -1,0 +1,205 @@
+/**
+ * The log as the runtime sees it: topics of records, transactions, groups. It speaks in slices of
+ * bytes, never in message objects. Offsets are numbers (exact below 2^53, which a log never passes).
+ *
+ * Contract of an adapter:
+ * 1. Readers are read-committed: neither aborted nor control records are ever seen, and a slice that
+ *    holds nothing else is still delivered, so that `nextOffset` moves past it.
+ * 2. Nothing is skipped in silence: an offset outside of the log rejects with OFFSET_OUT_OF_RANGE, a
+ *    topic that was deleted and created again with TOPIC_RECREATED, a damaged batch with RECORD_CORRUPT.
+ * 3. `commit` is atomic over everything appended and all offsets, and is refused with TASK_MIGRATED when
+ *    the member or its generation is stale, and PRODUCER_FENCED when the producer was taken over. After any
+ *    other failure the outcome is unknown: the producer must be opened again.
+ * 4. Committed offsets are read only after pending transactional offsets are settled.
+ * 5. No promise rejects with anything but a FlowError.
+ */
+export interface Log {
+  /** Missing topics are left out of the answer. */
+  describeTopics(names: readonly string[]): Promise<ReadonlyMap<string, TopicDescription>>;
+  /** Creates those that are missing; one that is there already is left alone. */
+  createTopics(topics: readonly TopicSpec[]): Promise<void>;
+  /** First and next offsets of each partition, as of now. `stable` is the last stable offset: where a committed reader stops. */
+  offsetRanges(
+    topic: string,
+    partitions: readonly number[],
+  ): Promise<ReadonlyMap<number, OffsetRange>>;
+  /** Partition → committed offset and metadata; partitions without a checkpoint are left out. */
+  committedOffsets(
+    group: string,
+    topic: string,
+    partitions: readonly number[],
+  ): Promise<ReadonlyMap<number, CommittedOffset>>;
+  /** Deletes records below the given offsets. */
+  deleteRecords(topic: string, before: ReadonlyMap<number, number>): Promise<void>;
+  openReader(): LogReader;
+  /** With an id: transactional; fences and ends whatever an earlier producer of this id left open. Without: idempotent only. */
+  openProducer(transactionalId: string | undefined): Promise<LogProducer>;
+  joinGroup(options: GroupOptions): GroupMember;
+  /** Ends the open transaction of a producer that is gone, so that readers get past it. */
+  fence(transactionalId: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+export type TopicDescription = {
+  readonly name: string;
+  /** Changes when a topic is deleted and created again. */
+  readonly topicId: string;
+  readonly partitions: number;
+  /** Effective settings, such as cleanup.policy and retention.ms. */
+  readonly configs: ReadonlyMap<string, string>;
+};
+
+export type TopicSpec = {
+  readonly name: string;
+  readonly partitions: number;
+  /** -1: the broker's default. */
+  readonly replicationFactor: number;
+  readonly configs: Readonly<Record<string, string>>;
+};
+
+export type OffsetRange = { readonly start: number; readonly stable: number; readonly end: number };
+
+export type CommittedOffset = { readonly offset: number; readonly metadata: string };
+
+/**
+ * A cursor over the records of one slice. After `next()` returned true the fields describe one record;
+ * they are overwritten by the following call. `bytes` stays valid for as long as it is referenced.
+ */
+export interface RecordCursor {
+  next(): boolean;
+  readonly offset: number;
+  /** Milliseconds since 1970. */
+  readonly timestampMs: number;
+  readonly bytes: Buffer;
+  readonly keyStart: number;
+  /** -1: the key is null. */
+  readonly keyEnd: number;
+  readonly valueStart: number;
+  /** -1: the value is null. */
+  readonly valueEnd: number;
+  /** The raw header section, as `data/record-headers.ts` reads it. */
+  readonly headersStart: number;
+  readonly headersEnd: number;
+}
+
+export type Slice = {
+  readonly topic: string;
+  readonly partition: number;
+  readonly records: RecordCursor;
+  /** Upper bound of the records in it. */
+  readonly recordCountMax: number;
+  readonly byteLength: number;
+  /** The position after all of it, control and aborted records included. */
+  readonly nextOffset: number;
+  readonly logStart: number;
+  readonly stableOffset: number;
+  readonly highWatermark: number;
+};
+
+/** Reads partitions that it is told to, from positions that it is told; it fetches ahead within a bound of bytes. */
+export interface LogReader {
+  /** Starts (or restarts) reading a partition at an offset. */
+  assign(topic: string, partition: number, offset: number): void;
+  unassign(topic: string, partition: number): void;
+  /**
+   * The next slices, at most one a partition; an empty array after `maxWaitMs` without any.
+   * A partition whose position is at the stable offset gives nothing.
+   */
+  poll(maxWaitMs: number): Promise<readonly Slice[]>;
+  /** Makes a pending poll return at once. */
+  wake(): void;
+  /** The last known range of a partition, or undefined before the first answer. */
+  range(topic: string, partition: number): OffsetRange | undefined;
+  close(): Promise<void>;
+}
+
+/** Where a task puts records. The spans are copied before the call returns. */
+export interface RecordSink {
+  append(topic: string, partition: number, record: OutgoingRecord): void;
+}
+
+/** Spans of one outgoing record; an end of -1 means null. One object is filled again and again. */
+export type OutgoingRecord = {
+  key: Uint8Array;
+  keyStart: number;
+  keyEnd: number;
+  value: Uint8Array;
+  valueStart: number;
+  valueEnd: number;
+  /** A raw header section (`data/record-headers.ts`); start = end: no headers. */
+  headers: Uint8Array;
+  headersStart: number;
+  headersEnd: number;
+  timestampMs: number;
+};
+
+export type OffsetCommit = {
+  readonly member: MemberIdentity;
+  readonly offsets: readonly {
+    readonly topic: string;
+    readonly partition: number;
+    readonly offset: number;
+    readonly metadata: string;
+  }[];
+};
+
+export type CommitResult = {
+  /** "topic/partition" → the offset after the last record of this commit in that partition. */
+  readonly ends: ReadonlyMap<string, number>;
+};
+
+export interface LogProducer extends RecordSink {
+  readonly transactionalId: string | undefined;
+  /** Bytes appended and not yet acknowledged. */
+  readonly pendingBytes: number;
+  /** Resolves when pendingBytes is below the bound: the runtime's back-pressure. */
+  drain(pendingBytesMax: number): Promise<void>;
+  /**
+   * Sends what is pending, then the offsets, then ends the transaction (without a transactional id:
+   * sends, waits for all acknowledgements, then commits the offsets). Without records and offsets it does nothing.
+   */
+  commit(commits: readonly OffsetCommit[]): Promise<CommitResult>;
+  /** Drops everything since the last commit. */
+  abort(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export type GroupOptions = {
+  readonly group: string;
+  readonly topics: readonly string[];
+  /** Static membership where given: the same instance comes back to its partitions. */
+  readonly instanceId: string | undefined;
+  readonly sessionTimeoutMs: number;
+  readonly rebalanceTimeoutMs: number;
+};
+
+export type MemberIdentity = {
+  readonly group: string;
+  readonly memberId: string;
+  readonly instanceId: string | undefined;
+  readonly generation: number;
+};
+
+export type Assignment = {
+  readonly identity: MemberIdentity;
+  /** Topic → partitions. */
+  readonly partitions: ReadonlyMap<string, readonly number[]>;
+};
+
+/**
+ * Membership of a group, driven by the worker: the adapter keeps it alive in the background and only
+ * raises `status`. Contract: partitions are given to another member only after this one called `rejoin`
+ * or `leave`, or was out of touch for longer than the session timeout. Partitions that the worker had
+ * before and has after a `rejoin` from 'rebalancing' were nobody else's in between.
+ */
+export interface GroupMember {
+  /**
+   * `joining`: not assigned yet. `stable`: the assignment stands. `rebalancing`: finish and commit, then
+   * rejoin. `lost`: thrown out; drop all work without committing, then rejoin.
+   */
+  readonly status: 'joining' | 'stable' | 'rebalancing' | 'lost' | 'left';
+  /** Called whenever the status changes. */
+  onStatus(listener: () => void): void;
+  rejoin(): Promise<Assignment>;
+  leave(): Promise<void>;
+}

@@ -1,0 +1,59 @@
+/**
+ * The keyed state of table tasks: a cache of the compacted output topic, never more. Contract:
+ * 1. `open(epoch)` marks the store with the session's epoch, and rejects with TASK_MIGRATED under a higher one.
+ * 2. A write is refused with TASK_CORRUPTED unless the session's own epoch mark still stands in the store, checked
+ *    in the same atomic step; no half write may ever look whole.
+ * 3. Every read gives, atomically with the entries, the mark at which the state stands.
+ * 4. A mark that is missing, or other than expected, means: rebuild from the changelog. A missing key means
+ *    "never seen" only under the right mark.
+ * 5. Nothing vanishes key by key: entries and mark are lost together or not at all.
+ * 6. Every command has a deadline; STATE_UNAVAILABLE after it, never "no such key".
+ */
+export interface StateStore {
+  /** Refuses a store whose settings break the contract (such as key-wise eviction), naming the setting. */
+  check(): Promise<void>;
+  open(task: StateTaskId, epoch: number): Promise<StateSession>;
+  close(): Promise<void>;
+}
+
+/** Names one table task for ever: it depends on pipeline, flow, generation and partition only. */
+export type StateTaskId = {
+  readonly pipeline: string;
+  readonly flow: string;
+  readonly generation: number;
+  readonly partition: number;
+};
+
+/**
+ * Where the state stands: every record of the output topic below `offset` is in it, and none other.
+ * The topic's id is part of it, since a recreated topic starts its offsets anew.
+ */
+export type StateMark = { readonly topicId: string; readonly offset: number };
+
+/** A key's canonical bytes, as latin1 text, so that they can be a Map key: one character a byte. */
+export type StateKey = string;
+
+export type StateView = {
+  readonly mark: StateMark | undefined;
+  /** By position of the request; undefined: never seen (under the right mark). */
+  readonly entries: readonly (Buffer | undefined)[];
+};
+
+export type StateWrite = {
+  readonly keys: readonly StateKey[];
+  /** By position; undefined deletes the key. The encoding is the task's (`data/row-set.ts`). */
+  readonly entries: readonly (Buffer | undefined)[];
+  readonly mark: StateMark;
+};
+
+export interface StateSession {
+  /** The mark alone. */
+  mark(): Promise<StateMark | undefined>;
+  read(keys: readonly StateKey[]): Promise<StateView>;
+  write(write: StateWrite): Promise<void>;
+  /** Empties the task's state and removes the mark, keeping the session's epoch. */
+  clear(): Promise<void>;
+  /** Every entry, in no order, in bounded pieces; for `state scrub`, `get` and `dump`. */
+  scan(): AsyncIterable<readonly (readonly [StateKey, Buffer])[]>;
+  close(): Promise<void>;
+}
