@@ -159,8 +159,15 @@ export type Expression =
       readonly collation: Name;
       readonly place: Place;
     }
-  /** A row constructor `(a, b)`. */
-  | { readonly node: 'tuple'; readonly items: readonly Expression[]; readonly place: Place };
+  /** A row constructor `(a, b)`; with no items or one only inside GROUPING SETS, ROLLUP and CUBE. */
+  | { readonly node: 'tuple'; readonly items: readonly Expression[]; readonly place: Place }
+  /** `e AS name` where an expression stands: `struct(a AS x)`, `(1 AS a, 2 AS b)`, `WATERMARK e AS ts`. */
+  | {
+      readonly node: 'alias';
+      readonly value: Expression;
+      readonly name: Identifier;
+      readonly place: Place;
+    };
 
 export type BinaryOperator =
   | '+'
@@ -189,7 +196,11 @@ export type BinaryOperator =
 export type LiteralExpression =
   | { readonly node: 'null'; readonly place: Place }
   | { readonly node: 'boolean'; readonly value: boolean; readonly place: Place }
-  /** The text as written, without suffix: `1`, `1.50`, `1e3`, `.5`; suffix L S Y F D BD in upper case, or ''. */
+  /**
+   * The text as written, without suffix: `1`, `1.50`, `1e3`, `.5`; suffix L S Y F D BD in upper case, or ''.
+   * A sign is a unary operator around it, so `-128Y` is one literal only once the binder folds it; a minus
+   * before a number binds tighter than `::`, as in Spark.
+   */
   | {
       readonly node: 'number';
       readonly text: string;
@@ -217,6 +228,8 @@ export type CallExpression = {
   readonly named: readonly { readonly name: Identifier; readonly value: Expression }[];
   readonly filter: Expression | undefined;
   readonly ignoreNulls: boolean;
+  /** `WITHIN GROUP (ORDER BY …)`; absent without it. */
+  readonly withinGroup?: readonly OrderItem[];
   /** `OVER (…)` or `OVER w`. */
   readonly window: WindowSpec | undefined;
   readonly place: Place;
@@ -225,7 +238,10 @@ export type CallExpression = {
 export type WindowSpec = {
   readonly partitionBy: readonly Expression[];
   readonly orderBy: readonly OrderItem[];
+  /** As written, from ROWS or RANGE on. */
   readonly frame: string | undefined;
+  /** The name of a window of the WINDOW clause, `OVER w`; absent otherwise. */
+  readonly reference?: Identifier;
   readonly place: Place;
 };
 
@@ -271,6 +287,13 @@ export type ColumnDefinition = {
 
 // ---------------------------------------------------------------- queries
 
+/** A part of Spark SQL that no flow carries out: parsed and kept as written, so that it can be refused by name. */
+export type ForeignClause = {
+  readonly clause: string;
+  readonly text: string;
+  readonly place: Place;
+};
+
 export type Query = {
   readonly ctes: readonly {
     readonly name: Identifier;
@@ -279,8 +302,8 @@ export type Query = {
   }[];
   readonly body: QueryBody;
   readonly orderBy: readonly OrderItem[];
-  /** SORT BY, CLUSTER BY, DISTRIBUTE BY: kept so that they can be refused by name. */
-  readonly otherOrder: { readonly clause: string; readonly place: Place } | undefined;
+  /** SORT BY, CLUSTER BY, DISTRIBUTE BY: the first one's name and the text of all, kept so that they can be refused by name. */
+  readonly otherOrder: ForeignClause | undefined;
   readonly orderPlace: Place | undefined;
   readonly limit: Expression | undefined;
   readonly offset: Expression | undefined;
@@ -388,6 +411,15 @@ export type Relation =
       readonly node: 'inline';
       readonly values: Extract<QueryBody, { node: 'values' }>;
       readonly place: Place;
+    }
+  /** A relation under PIVOT, UNPIVOT, TABLESAMPLE, VERSION AS OF or TIMESTAMP AS OF, or joined relations under one alias. */
+  | {
+      readonly node: 'foreign';
+      readonly relation: Relation;
+      readonly clause: ForeignClause;
+      readonly watermark: Watermark | undefined;
+      readonly alias: TableAlias | undefined;
+      readonly place: Place;
     };
 
 /** `WATERMARK ts DELAY OF INTERVAL 5 MINUTES`. */
@@ -416,11 +448,7 @@ export type TableBody = {
   /** WITH (…), OPTIONS (…) and TBLPROPERTIES (…), each entry with the clause it stood in. */
   readonly options: readonly (Option & { readonly clause: 'with' | 'options' | 'tblproperties' })[];
   /** USING, PARTITIONED BY, CLUSTER BY, LOCATION, SCHEDULE, ROW FILTER …: parsed, kept by name for refusals or to be ignored. */
-  readonly clauses: readonly {
-    readonly clause: string;
-    readonly text: string;
-    readonly place: Place;
-  }[];
+  readonly clauses: readonly ForeignClause[];
 };
 
 export type ReplaceUsing = {
@@ -536,5 +564,7 @@ export type Statement =
       readonly value: OptionValue;
       readonly place: Place;
     }
+  /** A statement of Spark SQL that has no place in a pipeline (INSERT, USE, …): its syntax is checked, its text kept. */
+  | { readonly node: 'foreign'; readonly clause: ForeignClause; readonly place: Place }
   /** A bare query: only for `eval` and tests. */
   | { readonly node: 'query'; readonly query: Query; readonly place: Place };
