@@ -1,0 +1,1 @@
+export type Compression = 'none' | 'gzip' | 'snappy' | 'lz4' | 'zstd';
