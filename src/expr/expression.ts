@@ -51,12 +51,23 @@ export type Operation = {
   /** Stable name for fingerprints and `explain`, such as `add(int,int)` or `cast(string,bigint)`. */
   readonly name: string;
   readonly deterministic: boolean;
-  readonly compile: (args: readonly Evaluator[], context: CompileContext) => Evaluator;
+  readonly compile: (args: readonly Evaluator[], context: OperationContext) => Evaluator;
+  /** Set on the operations of coercions, so that casts can be told from calls. */
+  readonly cast?: true;
 };
+
+/** A call as a type of its own. */
+export type CallNode = Extract<Expression, { node: 'call' }>;
+export type LiteralNode = Extract<Expression, { node: 'literal' }>;
+export type LambdaNode = Extract<Expression, { node: 'lambda' }>;
 
 export type Evaluator = (row: Row, frame: Frame) => Value;
 
 /** What lambda parameters are bound to while a row is evaluated, and what is fixed for one update. */
 export type Frame = { readonly parameters: Value[]; nowMicros: bigint };
 
+/** `timeZone` is the session's: an IANA name or an offset. */
 export type CompileContext = { readonly timeZone: string };
+
+/** What one call is compiled with; `place` is its own, for the errors it raises on rows. */
+export type OperationContext = CompileContext & { readonly place: Place };
