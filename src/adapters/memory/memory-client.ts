@@ -1,0 +1,193 @@
+import { FlowError } from '../../base/errors.ts';
+import type {
+  CommittedOffset,
+  GroupOptions,
+  Log,
+  OffsetRange,
+  TopicDescription,
+  TopicSpec,
+} from '../../ports/log.ts';
+import { ClientLife } from './client-life.ts';
+import type { MemoryBroker } from './memory-broker.ts';
+import { MemoryMember } from './memory-member.ts';
+import type { ReadBounds } from './memory-partition.ts';
+import { MemoryProducer } from './memory-producer.ts';
+import { MemoryReader } from './memory-reader.ts';
+
+export type MemoryClientOptions = {
+  readonly bounds: ReadBounds;
+  /** Runs when the offsets of a transaction are pending and its end is not written yet. */
+  readonly betweenCommitSteps: () => Promise<void>;
+};
+
+/** As many partitions as a broker makes where it is not told. */
+const partitionsDefault = 1;
+
+/**
+ * One process's connection to the log in memory. It can be stopped, let go on or killed, as a process
+ * can. Invariant: what it shares with other clients is the broker alone.
+ */
+export class MemoryClient implements Log {
+  readonly #broker: MemoryBroker;
+  readonly #options: MemoryClientOptions;
+  readonly #life = new ClientLife();
+  readonly #members = new Set<MemoryMember>();
+  readonly #readers = new Set<MemoryReader>();
+  readonly #producers = new Set<MemoryProducer>();
+
+  constructor(broker: MemoryBroker, options: MemoryClientOptions) {
+    this.#broker = broker;
+    this.#options = options;
+  }
+
+  describeTopics(names: readonly string[]): Promise<ReadonlyMap<string, TopicDescription>> {
+    return this.#life.through(() => {
+      const found = new Map<string, TopicDescription>();
+      for (const name of names) {
+        const topic = this.#broker.topic(name);
+        if (topic === undefined) continue;
+        const { topicId, partitions, configs } = topic;
+        const description = {
+          name,
+          topicId,
+          partitions: partitions.length,
+          configs: new Map(configs),
+        };
+        found.set(name, description);
+      }
+      return found;
+    });
+  }
+
+  createTopics(topics: readonly TopicSpec[]): Promise<void> {
+    return this.#life.through(() => {
+      for (const { name, partitions, configs } of topics) {
+        this.#broker.createTopic(name, partitions < 1 ? partitionsDefault : partitions, configs);
+      }
+    });
+  }
+
+  offsetRanges(
+    topic: string,
+    partitions: readonly number[],
+  ): Promise<ReadonlyMap<number, OffsetRange>> {
+    return this.#life.through(() => {
+      this.#broker.expireTransactions();
+      return new Map(
+        partitions.map((partition) => {
+          const { logStart, stable, end } = this.#broker.partition(topic, partition);
+          return [partition, { start: logStart, stable, end }] as const;
+        }),
+      );
+    });
+  }
+
+  committedOffsets(
+    group: string,
+    topic: string,
+    partitions: readonly number[],
+  ): Promise<ReadonlyMap<number, CommittedOffset>> {
+    return this.#life.through(async () => {
+      const coordinator = this.#broker.group(group);
+      while (coordinator.isPending(topic, partitions)) await this.#settled();
+      const found = new Map<number, CommittedOffset>();
+      for (const partition of partitions) {
+        const committed = coordinator.committed(topic, partition);
+        if (committed !== undefined) found.set(partition, committed);
+      }
+      return found;
+    });
+  }
+
+  deleteRecords(topic: string, before: ReadonlyMap<number, number>): Promise<void> {
+    return this.#life.through(() => {
+      for (const [partition, offset] of before) {
+        const log = this.#broker.partition(topic, partition);
+        if (offset > log.end) {
+          throw new FlowError(
+            'OFFSET_OUT_OF_RANGE',
+            `offset ${offset} of ${topic}/${partition} is beyond the end of the log`,
+          );
+        }
+        log.deleteBefore(offset);
+      }
+      this.#broker.announce();
+    });
+  }
+
+  openReader(): MemoryReader {
+    const reader = new MemoryReader(this.#broker, this.#life, this.#options.bounds);
+    this.#readers.add(reader);
+    return reader;
+  }
+
+  openProducer(transactionalId: string | undefined): Promise<MemoryProducer> {
+    return this.#life.through(() => {
+      const { betweenCommitSteps } = this.#options;
+      const producer = new MemoryProducer(
+        this.#broker,
+        this.#life,
+        transactionalId,
+        betweenCommitSteps,
+      );
+      this.#producers.add(producer);
+      return producer;
+    });
+  }
+
+  joinGroup(options: GroupOptions): MemoryMember {
+    const member = new MemoryMember(this.#broker.group(options.group), this.#life, options);
+    this.#members.add(member);
+    return member;
+  }
+
+  fence(transactionalId: string): Promise<void> {
+    return this.#life.through(() => this.#broker.fence(transactionalId));
+  }
+
+  async close(): Promise<void> {
+    if (this.#life.closed) return;
+    await this.#life.through(async () => {
+      for (const member of this.#members) member.leaveNow();
+      await Promise.all([...this.#readers].map((reader) => reader.close()));
+      await Promise.all([...this.#producers].map((producer) => producer.close()));
+    });
+    this.#life.close();
+  }
+
+  /** The process is gone: no call is answered any more, nothing is left or aborted in good order. */
+  kill(): void {
+    this.#life.kill();
+    for (const member of this.#members) member.stall();
+  }
+
+  /** The process stops in the middle of what it does. */
+  stall(): void {
+    this.#life.stall();
+    for (const member of this.#members) member.stall();
+  }
+
+  /** It goes on, not knowing for how long it was away until its next heartbeat is answered. */
+  resume(): void {
+    this.#life.resume();
+    for (const member of this.#members) {
+      member.resume();
+      void this.#broker.clock.sleep(member.heartbeatMs).then(() => member.see());
+    }
+  }
+
+  /** Resolves with the next event; transactions that nobody ends time out meanwhile. */
+  #settled(): Promise<void> {
+    this.#broker.expireTransactions();
+    return new Promise((resolve) => {
+      const stop = this.#broker.onNews(() => {
+        stop();
+        resolve();
+      });
+      void this.#broker.clock.sleep(1000).then(() => {
+        stop();
+        resolve();
+      });
+    });
+  }
+}

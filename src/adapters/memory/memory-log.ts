@@ -1,0 +1,216 @@
+import { HeaderWriter, type RecordHeader, readHeaders } from '../../data/record-headers.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type {
+  CommittedOffset,
+  GroupMember,
+  GroupOptions,
+  Log,
+  LogProducer,
+  LogReader,
+  OffsetRange,
+  TopicDescription,
+  TopicSpec,
+} from '../../ports/log.ts';
+import { idleClock } from './idle-clock.ts';
+import { MemoryBroker } from './memory-broker.ts';
+import { MemoryClient } from './memory-client.ts';
+
+export type MemoryLogOptions = {
+  /** Session, rebalance and transaction timeouts are measured by it. */
+  readonly clock?: Clock;
+  readonly sliceBytesMax?: number;
+  /** 1: each slice holds one record. */
+  readonly sliceRecordsMax?: number;
+  readonly transactionTimeoutMs?: number;
+};
+
+export type ConnectOptions = {
+  readonly sliceRecordsMax?: number;
+  /** Runs when the offsets of a transaction are pending and its end is not written yet. */
+  readonly betweenCommitSteps?: () => Promise<void>;
+};
+
+/** A record as a test writes it; text stands for its UTF-8 bytes. */
+export type NewRecord = {
+  readonly key?: string | Uint8Array | null;
+  readonly value: string | Uint8Array | null;
+  readonly headers?: Readonly<Record<string, string | Uint8Array>>;
+  readonly timestampMs?: number;
+};
+
+export type CommittedRecord = {
+  readonly partition: number;
+  readonly offset: number;
+  readonly timestampMs: number;
+  readonly key: Buffer | null;
+  readonly value: Buffer | null;
+  readonly headers: readonly RecordHeader[];
+  /** Records with the same number became visible together; 0: on its own. */
+  readonly transaction: number;
+};
+
+/**
+ * A log in the memory of one process, with as many independent clients as wanted: what tests and
+ * `try` run on. Invariant: it keeps the contract of `ports/log.ts` to the letter, gaps after control
+ * records included, so that what runs on it runs on a broker.
+ */
+export class MemoryLog implements Log {
+  readonly #broker: MemoryBroker;
+  readonly #client: MemoryClient;
+  readonly #options: MemoryLogOptions;
+  readonly #headers = new HeaderWriter();
+
+  constructor(options: MemoryLogOptions = {}) {
+    this.#options = options;
+    this.#broker = new MemoryBroker(
+      options.clock ?? idleClock,
+      options.transactionTimeoutMs ?? 60_000,
+    );
+    this.#client = this.connect();
+  }
+
+  /** Another process's view of the same log. */
+  connect(options: ConnectOptions = {}): MemoryClient {
+    const recordsMax = options.sliceRecordsMax ?? this.#options.sliceRecordsMax ?? 100_000;
+    const bytesMax = this.#options.sliceBytesMax ?? 1 << 20;
+    const betweenCommitSteps = options.betweenCommitSteps ?? (() => Promise.resolve());
+    return new MemoryClient(this.#broker, { bounds: { recordsMax, bytesMax }, betweenCommitSteps });
+  }
+
+  createTopic(
+    name: string,
+    partitions: number,
+    configs: Readonly<Record<string, string>> = {},
+  ): void {
+    this.#broker.createTopic(name, partitions, configs);
+  }
+
+  deleteTopic(name: string): void {
+    this.#broker.deleteTopic(name);
+  }
+
+  /** Raises the number of a topic's partitions. */
+  addPartitions(name: string, total: number): void {
+    this.#broker.addPartitions(name, total);
+  }
+
+  /** Appends one record outside of any transaction and returns its offset. */
+  produce(topic: string, partition: number, record: NewRecord): number {
+    const log = this.#broker.partition(topic, partition);
+    const key = bytesOf(record.key ?? null);
+    const value = bytesOf(record.value);
+    const headers = this.#headerSection(record.headers ?? {});
+    const offset = log.append(
+      {
+        key: key ?? none,
+        keyStart: 0,
+        keyEnd: key?.length ?? -1,
+        value: value ?? none,
+        valueStart: 0,
+        valueEnd: value?.length ?? -1,
+        headers,
+        headersStart: 0,
+        headersEnd: headers.length,
+        timestampMs: record.timestampMs ?? this.#broker.clock.now(),
+      },
+      0,
+    );
+    this.#broker.announce();
+    return offset;
+  }
+
+  /** Everything that a committed reader sees, partition by partition, in order. */
+  readCommitted(topic: string): readonly CommittedRecord[] {
+    const partitions = this.#broker.topic(topic)?.partitions ?? [];
+    return partitions.flatMap((log, partition) => {
+      const records: CommittedRecord[] = [];
+      const cursor = log.committed();
+      while (cursor.next()) {
+        const { bytes, offset, timestampMs, transaction } = cursor;
+        const span = (start: number, end: number) => (end < 0 ? null : bytes.subarray(start, end));
+        records.push({
+          partition,
+          offset,
+          timestampMs,
+          transaction,
+          key: span(cursor.keyStart, cursor.keyEnd),
+          value: span(cursor.valueStart, cursor.valueEnd),
+          headers: readHeaders(bytes, cursor.headersStart, cursor.headersEnd),
+        });
+      }
+      return records;
+    });
+  }
+
+  /** Keeps the last committed record of each key; offsets stay, so readers meet gaps. */
+  compact(topic: string, options: { readonly dropTombstones?: boolean } = {}): void {
+    for (const log of this.#broker.topic(topic)?.partitions ?? []) {
+      log.compact(options.dropTombstones ?? false);
+    }
+  }
+
+  describeTopics(names: readonly string[]): Promise<ReadonlyMap<string, TopicDescription>> {
+    return this.#client.describeTopics(names);
+  }
+
+  createTopics(topics: readonly TopicSpec[]): Promise<void> {
+    return this.#client.createTopics(topics);
+  }
+
+  offsetRanges(
+    topic: string,
+    partitions: readonly number[],
+  ): Promise<ReadonlyMap<number, OffsetRange>> {
+    return this.#client.offsetRanges(topic, partitions);
+  }
+
+  committedOffsets(
+    group: string,
+    topic: string,
+    partitions: readonly number[],
+  ): Promise<ReadonlyMap<number, CommittedOffset>> {
+    return this.#client.committedOffsets(group, topic, partitions);
+  }
+
+  deleteRecords(topic: string, before: ReadonlyMap<number, number>): Promise<void> {
+    return this.#client.deleteRecords(topic, before);
+  }
+
+  openReader(): LogReader {
+    return this.#client.openReader();
+  }
+
+  openProducer(transactionalId: string | undefined): Promise<LogProducer> {
+    return this.#client.openProducer(transactionalId);
+  }
+
+  joinGroup(options: GroupOptions): GroupMember {
+    return this.#client.joinGroup(options);
+  }
+
+  fence(transactionalId: string): Promise<void> {
+    return this.#client.fence(transactionalId);
+  }
+
+  /** Closes this client; the log and its other clients stay. */
+  close(): Promise<void> {
+    return this.#client.close();
+  }
+
+  #headerSection(headers: Readonly<Record<string, string | Uint8Array>>): Buffer {
+    const entries = Object.entries(headers);
+    if (entries.length === 0) return none;
+    this.#headers.begin(entries.length);
+    for (const [name, value] of entries) {
+      if (typeof value === 'string') this.#headers.addText(name, value);
+      else this.#headers.add(name, value);
+    }
+    return this.#headers.writer.copy();
+  }
+}
+
+const none = Buffer.alloc(0);
+
+function bytesOf(value: string | Uint8Array | null): Uint8Array | null {
+  return typeof value === 'string' ? Buffer.from(value, 'utf8') : value;
+}

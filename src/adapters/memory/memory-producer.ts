@@ -1,0 +1,159 @@
+import { FlowError } from '../../base/errors.ts';
+import type { CommitResult, LogProducer, OffsetCommit, OutgoingRecord } from '../../ports/log.ts';
+import type { ClientLife } from './client-life.ts';
+import type { MemoryBroker, MemoryTopic, ProducerSession } from './memory-broker.ts';
+import { recordSize } from './memory-segment.ts';
+
+/** About what a record takes beside its key, value and headers. */
+const recordOverhead = 70;
+
+/**
+ * Writes records at once, within an open transaction where it has an id. Invariant: after a failure
+ * nothing is committed until the transaction was aborted, so no commit can hold half of what was appended.
+ */
+export class MemoryProducer implements LogProducer {
+  readonly transactionalId: string | undefined;
+  readonly pendingBytes = 0;
+  readonly #broker: MemoryBroker;
+  readonly #life: ClientLife;
+  readonly #session: ProducerSession | undefined;
+  readonly #betweenCommitSteps: () => Promise<void>;
+  #ends = new Map<string, number>();
+  #failure: FlowError | undefined;
+  #closed = false;
+
+  constructor(
+    broker: MemoryBroker,
+    life: ClientLife,
+    transactionalId: string | undefined,
+    betweenCommitSteps: () => Promise<void>,
+  ) {
+    this.#broker = broker;
+    this.#life = life;
+    this.transactionalId = transactionalId;
+    this.#session = transactionalId === undefined ? undefined : broker.openSession(transactionalId);
+    this.#betweenCommitSteps = betweenCommitSteps;
+  }
+
+  append(topic: string, partition: number, record: OutgoingRecord): void {
+    if (this.#closed || this.#life.killed || this.#failure !== undefined) return;
+    if (this.#session?.fenced === true) {
+      this.#failure = this.#fenced();
+      return;
+    }
+    try {
+      this.#append(topic, partition, record);
+    } catch (error) {
+      if (!(error instanceof FlowError)) throw error;
+      this.#failure = error;
+    }
+  }
+
+  drain(): Promise<void> {
+    return this.#life.through(() => undefined);
+  }
+
+  commit(commits: readonly OffsetCommit[]): Promise<CommitResult> {
+    return this.#life.through(() => this.#commit(commits));
+  }
+
+  abort(): Promise<void> {
+    return this.#life.through(() => {
+      this.#abort();
+      if (this.#session?.fenced === true) throw this.#fenced();
+    });
+  }
+
+  close(): Promise<void> {
+    return this.#life.through(() => {
+      this.#abort();
+      this.#closed = true;
+    });
+  }
+
+  #append(topicName: string, partition: number, record: OutgoingRecord): void {
+    const log = this.#broker.partition(topicName, partition);
+    const topic = this.#broker.topic(topicName);
+    if (topic !== undefined) checkRecord(topic, record);
+    const session = this.#session;
+    let transaction = 0;
+    if (session !== undefined) {
+      transaction = this.#broker.beginTransaction(session);
+      session.touched.add(log);
+    }
+    const offset = log.append(record, transaction);
+    this.#ends.set(`${topicName}/${partition}`, offset + 1);
+    if (session === undefined) this.#broker.announce();
+  }
+
+  async #commit(commits: readonly OffsetCommit[]): Promise<CommitResult> {
+    this.#checkUsable();
+    const ends = this.#ends;
+    const withOffsets = commits.filter(({ offsets }) => offsets.length > 0);
+    if (ends.size === 0 && withOffsets.length === 0) return { ends };
+    const session = this.#session;
+    try {
+      for (const { member } of withOffsets) this.#broker.group(member.group).check(member);
+      if (session === undefined) {
+        for (const commit of withOffsets) this.#broker.group(commit.member.group).store(commit);
+      } else {
+        this.#broker.beginTransaction(session);
+        for (const commit of withOffsets) {
+          const group = this.#broker.group(commit.member.group);
+          group.addPending(commit);
+          session.offsets.push({ group, commit });
+        }
+        await this.#betweenCommitSteps();
+        // Somebody may have taken the id over in between, and has aborted the transaction then.
+        if (session.fenced) throw this.#fenced();
+        if (this.#life.killed) return { ends };
+        this.#broker.endTransaction(session, true);
+      }
+    } catch (error) {
+      if (error instanceof FlowError) this.#failure = error;
+      throw error;
+    }
+    this.#ends = new Map();
+    return { ends };
+  }
+
+  #checkUsable(): void {
+    if (this.#closed) throw new FlowError('TRANSACTION_ABORTED', 'the producer is closed');
+    if (this.#session?.fenced === true) throw this.#fenced();
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  #abort(): void {
+    if (this.#session !== undefined) this.#broker.endTransaction(this.#session, false);
+    this.#ends = new Map();
+    this.#failure = undefined;
+  }
+
+  #fenced(): FlowError {
+    return new FlowError(
+      'PRODUCER_FENCED',
+      `another producer took over the transactional id "${this.transactionalId ?? ''}"`,
+    );
+  }
+}
+
+function checkRecord(topic: MemoryTopic, record: OutgoingRecord): void {
+  const size = recordSize(record) + recordOverhead;
+  const sizeMax = Number(topic.configs.get('max.message.bytes'));
+  if (size > sizeMax) {
+    throw new FlowError(
+      'RECORD_TOO_LARGE',
+      `a record of ${size} bytes is too large for "${topic.name}"`,
+      {
+        hint: `Raise max.message.bytes of the topic; it is ${sizeMax}.`,
+      },
+    );
+  }
+  const compacted = topic.configs.get('cleanup.policy')?.includes('compact') === true;
+  if (compacted && record.keyEnd < 0) {
+    throw new FlowError(
+      'RECORD_CORRUPT',
+      `topic "${topic.name}" is compacted and takes no record without a key`,
+    );
+  }
+}
