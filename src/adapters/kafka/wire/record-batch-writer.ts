@@ -1,5 +1,9 @@
+import { crc32c } from '@node-rs/crc32';
+import { assert } from '../../../base/assert.ts';
+import { FlowError } from '../../../base/errors.ts';
 import type { OutgoingRecord } from '../../../ports/log.ts';
-import type { Compression } from './compression.ts';
+import { BATCH_PREFIX_BYTES, batchAttributes, batchLayout } from './batch-layout.ts';
+import { type Compression, compress, compressions } from './compression.ts';
 
 export type BatchOptions = {
   /** -1n: not idempotent. */
@@ -10,19 +14,42 @@ export type BatchOptions = {
   readonly compression: Compression;
 };
 
+/** Spans up to here are copied by a loop: the call of a native copy costs as much as 48 bytes. */
+const LOOP_COPY_BYTES = 48;
+
+/** Buffers that came back and wait for their next batch. */
+const SPARE_BUFFERS_MAX = 2;
+
+/**
+ * Builds record batches for one partition: `append` copies spans to the end of one growing buffer,
+ * `finish` fills in the header and hands the batch out.
+ * Invariant: a batch is never larger than `bytesMax` (before compression), and its bytes do not change
+ * between `finish` and `release`.
+ */
 export class RecordBatchBuilder {
   /** Records appended since the last `finish`. */
   recordCount = 0;
 
+  readonly #bytesMax: number;
+  readonly #initialBytes: number;
+  readonly #spare: Buffer[] = [];
+  /** Memory that was handed out, so that only such is taken back, and once; weak, since not all of it comes back. */
+  readonly #lent = new WeakMap<ArrayBufferLike, Buffer>();
+  #buffer: Buffer;
+  #length: number = batchLayout.records;
+  #baseTimestampMs = 0;
+  #maxTimestampMs = 0;
+
   /** `bytesMax` bounds the batch before compression. */
-  constructor(bytesMax: number, initialBytes?: number) {
-    void bytesMax;
-    void initialBytes;
+  constructor(bytesMax: number, initialBytes: number = 64 * 1024) {
+    this.#bytesMax = bytesMax;
+    this.#initialBytes = Math.max(initialBytes, batchLayout.records);
+    this.#buffer = Buffer.allocUnsafeSlow(this.#initialBytes);
   }
 
   /** The size of the batch as it stands, uncompressed, header included. */
   get byteLength(): number {
-    return 0;
+    return this.#length;
   }
 
   /**
@@ -30,7 +57,42 @@ export class RecordBatchBuilder {
    * finish it first. A record that no batch can hold throws RECORD_TOO_LARGE.
    */
   append(record: OutgoingRecord): boolean {
-    void record;
+    const keyLength = record.keyEnd < 0 ? -1 : record.keyEnd - record.keyStart;
+    const valueLength = record.valueEnd < 0 ? -1 : record.valueEnd - record.valueStart;
+    const headersLength = Math.max(record.headersEnd - record.headersStart, 0);
+    const timestampDelta = this.recordCount === 0 ? 0 : record.timestampMs - this.#baseTimestampMs;
+    const body =
+      1 +
+      varintSize(timestampDelta) +
+      varintSize(this.recordCount) +
+      varintSize(keyLength) +
+      Math.max(keyLength, 0) +
+      varintSize(valueLength) +
+      Math.max(valueLength, 0) +
+      Math.max(headersLength, 1);
+    const size = varintSize(body) + body;
+    if (this.#length + size > this.#bytesMax) {
+      if (this.recordCount > 0) return false;
+      throw tooLarge(batchLayout.records + size, this.#bytesMax);
+    }
+    this.#reserve(size);
+    if (this.recordCount === 0) {
+      this.#baseTimestampMs = record.timestampMs;
+      this.#maxTimestampMs = record.timestampMs;
+    } else if (record.timestampMs > this.#maxTimestampMs) {
+      this.#maxTimestampMs = record.timestampMs;
+    }
+    this.#varint(body);
+    this.#byte(0);
+    this.#varint(timestampDelta);
+    this.#varint(this.recordCount);
+    this.#varint(keyLength);
+    if (keyLength > 0) this.#copy(record.key, record.keyStart, record.keyEnd);
+    this.#varint(valueLength);
+    if (valueLength > 0) this.#copy(record.value, record.valueStart, record.valueEnd);
+    if (headersLength > 0) this.#copy(record.headers, record.headersStart, record.headersEnd);
+    else this.#byte(0);
+    this.recordCount += 1;
     return true;
   }
 
@@ -39,17 +101,113 @@ export class RecordBatchBuilder {
    * be, until it is given back with `release`.
    */
   finish(options: BatchOptions): Buffer {
-    void options;
-    return Buffer.alloc(0);
+    assert(this.recordCount > 0, 'a batch has at least one record');
+    const { batch, compression } = this.#sealed(options.compression);
+    const attributes =
+      compressions.indexOf(compression) |
+      (options.transactional ? batchAttributes.transactional : 0);
+    batch.writeBigInt64BE(0n, batchLayout.baseOffset);
+    batch.writeInt32BE(batch.length - BATCH_PREFIX_BYTES, batchLayout.length);
+    batch.writeInt32BE(-1, batchLayout.leaderEpoch);
+    batch.writeInt8(2, batchLayout.magic);
+    batch.writeInt16BE(attributes, batchLayout.attributes);
+    batch.writeInt32BE(this.recordCount - 1, batchLayout.lastOffsetDelta);
+    batch.writeBigInt64BE(BigInt(this.#baseTimestampMs), batchLayout.baseTimestamp);
+    batch.writeBigInt64BE(BigInt(this.#maxTimestampMs), batchLayout.maxTimestamp);
+    batch.writeBigInt64BE(options.producerId, batchLayout.producerId);
+    batch.writeInt16BE(options.producerEpoch, batchLayout.producerEpoch);
+    batch.writeInt32BE(options.baseSequence, batchLayout.baseSequence);
+    batch.writeInt32BE(this.recordCount, batchLayout.recordCount);
+    batch.writeUInt32BE(crc32c(batch.subarray(batchLayout.attributes)), batchLayout.checksum);
+    this.reset();
+    return batch;
   }
 
   /** Drops what was appended. */
   reset(): void {
     this.recordCount = 0;
+    this.#length = batchLayout.records;
   }
 
   /** Gives the memory of a finished batch back once nobody reads it any more. */
   release(batch: Buffer): void {
-    void batch;
+    const buffer = this.#lent.get(batch.buffer);
+    if (buffer === undefined) return;
+    this.#lent.delete(batch.buffer);
+    if (this.#spare.length < SPARE_BUFFERS_MAX) this.#spare.push(buffer);
   }
+
+  /** Header space and records as they go out. The header is still to be filled in. */
+  #sealed(compression: Compression): { batch: Buffer; compression: Compression } {
+    if (compression !== 'none') {
+      const plain = this.#buffer.subarray(batchLayout.records, this.#length);
+      const packed = compress(compression, plain);
+      // What does not shrink goes out plain, and spares the reader the work.
+      if (packed.length < plain.length) {
+        const batch = Buffer.allocUnsafeSlow(batchLayout.records + packed.length);
+        packed.copy(batch, batchLayout.records);
+        return { batch, compression };
+      }
+    }
+    const batch = this.#buffer.subarray(0, this.#length);
+    this.#lent.set(this.#buffer.buffer, this.#buffer);
+    this.#buffer = this.#spare.pop() ?? Buffer.allocUnsafeSlow(this.#initialBytes);
+    return { batch, compression: 'none' };
+  }
+
+  #reserve(size: number): void {
+    const needed = this.#length + size;
+    if (needed <= this.#buffer.length) return;
+    const grown = Buffer.allocUnsafeSlow(Math.max(needed, this.#buffer.length * 2));
+    this.#buffer.copy(grown, 0, 0, this.#length);
+    this.#buffer = grown;
+  }
+
+  #byte(value: number): void {
+    this.#buffer[this.#length] = value;
+    this.#length += 1;
+  }
+
+  /** Zigzag: the sign goes to the lowest bit, so that small negative numbers stay short. */
+  #varint(value: number): void {
+    const buffer = this.#buffer;
+    let at = this.#length;
+    let rest = value < 0 ? -value * 2 - 1 : value * 2;
+    while (rest > 127) {
+      buffer[at] = (rest & 127) | 128;
+      at += 1;
+      rest = rest < 0x8000_0000 ? rest >>> 7 : Math.floor(rest / 128);
+    }
+    buffer[at] = rest;
+    this.#length = at + 1;
+  }
+
+  #copy(source: Uint8Array, start: number, end: number): void {
+    const buffer = this.#buffer;
+    const size = end - start;
+    if (size <= LOOP_COPY_BYTES) {
+      for (let from = start, to = this.#length; from < end; from += 1, to += 1) {
+        buffer[to] = source[from] as number;
+      }
+    } else {
+      buffer.set(source.subarray(start, end), this.#length);
+    }
+    this.#length += size;
+  }
+}
+
+function varintSize(value: number): number {
+  const zigzag = value < 0 ? -value * 2 - 1 : value * 2;
+  if (zigzag < 0x80) return 1;
+  if (zigzag < 0x4000) return 2;
+  let size = 3;
+  for (let rest = zigzag / 0x20_0000; rest >= 1; rest /= 128) size += 1;
+  return size;
+}
+
+function tooLarge(size: number, bytesMax: number): FlowError {
+  return new FlowError('RECORD_TOO_LARGE', `record needs a batch of ${size} bytes`, {
+    detail: `A batch may have ${bytesMax} bytes.`,
+    hint: 'Raise max.message.bytes of the topic, or make the rows smaller.',
+  });
 }
