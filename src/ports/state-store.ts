@@ -7,7 +7,12 @@
  * 4. A mark that is missing, or other than expected, means: rebuild from the changelog. A missing key means
  *    "never seen" only under the right mark.
  * 5. Nothing vanishes key by key: entries and mark are lost together or not at all.
- * 6. Every command has a deadline; STATE_UNAVAILABLE after it, never "no such key".
+ * 6. Every command has a deadline; STATE_UNAVAILABLE after it, never "no such key". The outcome of a write is
+ *    then unknown; the same write may be repeated.
+ * 7. A write goes on from the mark that the session saw last (when it opened, read, wrote or cleared), and is
+ *    refused with TASK_CORRUPTED where the store stands elsewhere (an older image came back between the read and
+ *    the write), or holds entries without a mark (clear first).
+ * 8. The keys of one write are distinct. Entries are changed by neither side once they were handed over.
  */
 export interface StateStore {
   /** Refuses a store whose settings break the contract (such as key-wise eviction), naming the setting. */
@@ -51,9 +56,12 @@ export interface StateSession {
   mark(): Promise<StateMark | undefined>;
   read(keys: readonly StateKey[]): Promise<StateView>;
   write(write: StateWrite): Promise<void>;
-  /** Empties the task's state and removes the mark, keeping the session's epoch. */
+  /** Empties the task's state and removes the mark, keeping the session's epoch; refused as a write is. */
   clear(): Promise<void>;
-  /** Every entry, in no order, in bounded pieces; for `state scrub`, `get` and `dump`. */
+  /**
+   * Every entry, in no order, in bounded pieces; for `state scrub`, `get` and `dump`. An entry may come twice
+   * while the state grows. Rejects with TASK_CORRUPTED when the session's epoch mark is gone.
+   */
   scan(): AsyncIterable<readonly (readonly [StateKey, Buffer])[]>;
   close(): Promise<void>;
 }

@@ -1,0 +1,98 @@
+import { FlowError } from '../../base/errors.ts';
+import type { StateSession, StateStore, StateTaskId } from '../../ports/state-store.ts';
+import { stateTaskName } from '../../ports/state-task-name.ts';
+import { RedisClient, type RedisClientOptions } from './redis-client.ts';
+import { plainRequest } from './redis-requests.ts';
+import { redisScripts } from './redis-scripts.ts';
+import { decodeMark, RedisStateSession } from './redis-state-session.ts';
+
+/** The oldest release that is tried in our tests of the scripts and of HMGET on binary fields. */
+const versionMin = '6.2';
+
+export type RedisStateStoreOptions = RedisClientOptions;
+
+/**
+ * Opens the state store in Redis: one server, a master behind sentinels, or a cluster. Rejects with
+ * STATE_UNAVAILABLE when the server is away for longer than the deadline, so that the caller can try again.
+ */
+export async function openRedisStateStore(options: RedisStateStoreOptions): Promise<StateStore> {
+  const client = new RedisClient(options);
+  try {
+    await client.connect();
+  } catch (error) {
+    client.close();
+    throw error;
+  }
+  return new RedisStateStore(client);
+}
+
+/**
+ * State in Redis, one hash a task. Invariant: entries, mark and epoch of a task are fields of the same hash, so
+ * that whatever removes a part of them (expiry, eviction, a flush, a moved slot) removes all.
+ */
+class RedisStateStore implements StateStore {
+  readonly #client: RedisClient;
+
+  constructor(client: RedisClient) {
+    this.#client = client;
+  }
+
+  async check(): Promise<void> {
+    for (const text of await this.#client.info()) {
+      checkServer(text, this.#client.server.address);
+    }
+  }
+
+  async open(task: StateTaskId, epoch: number): Promise<StateSession> {
+    // The braces make all of a task's name the hash tag, so that a cluster spreads tasks over its nodes.
+    const hash = `tidemark:{${stateTaskName(task).join('.')}}`;
+    const request = plainRequest('EVAL', redisScripts.open, '1', hash, String(epoch));
+    const [isOpen, answer] = (await this.#client.send(request)) as [number, Buffer | null];
+    if (isOpen !== 1) {
+      throw new FlowError('TASK_MIGRATED', `the state "${hash}" has a newer owner`, {
+        detail: `Its epoch is ${answer}, ours is ${epoch}.`,
+      });
+    }
+    return new RedisStateSession({ client: this.#client, hash, epoch, mark: decodeMark(answer) });
+  }
+
+  close(): Promise<void> {
+    this.#client.close();
+    return Promise.resolve();
+  }
+}
+
+function checkServer(text: string, address: string): void {
+  const info = new Map<string, string>();
+  for (const line of text.split(/\r?\n/)) {
+    const colon = line.indexOf(':');
+    if (colon > 0) info.set(line.slice(0, colon), line.slice(colon + 1));
+  }
+  const version = info.get('redis_version') ?? '0';
+  if (isBelow(version, versionMin)) {
+    throw new FlowError('NOT_SUPPORTED', `redis ${version} at ${address} is too old`, {
+      hint: `Use Redis ${versionMin} or later.`,
+    });
+  }
+  const limit = info.get('maxmemory');
+  const policy = info.get('maxmemory_policy') ?? 'unknown';
+  if (limit !== '0' && policy !== 'noeviction') {
+    throw new FlowError(
+      'CONFIG_INVALID',
+      `redis at ${address} may evict state: maxmemory-policy is ${policy}`,
+      {
+        detail: `Its maxmemory is ${limit ?? 'unknown'} bytes; the state of a whole task would vanish when they are used up.`,
+        hint: 'Set maxmemory-policy to noeviction, or give the pipeline a Redis of its own.',
+      },
+    );
+  }
+}
+
+function isBelow(version: string, minimum: string): boolean {
+  const [parts, bounds] = [version.split('.').map(Number), minimum.split('.').map(Number)];
+  for (const [index, bound] of bounds.entries()) {
+    const part = parts[index] ?? 0;
+    if (part !== bound) return part < bound;
+  }
+  return false;
+}
