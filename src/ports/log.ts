@@ -89,6 +89,8 @@ export type Slice = {
   /** Upper bound of the records in it. */
   readonly recordCountMax: number;
   readonly byteLength: number;
+  /** The position it was fetched from: that of `assign`, or the `nextOffset` of the slice before. */
+  readonly fromOffset: number;
   /** The position after all of it, control and aborted records included. */
   readonly nextOffset: number;
   readonly logStart: number;
@@ -98,7 +100,7 @@ export type Slice = {
 
 /** Reads partitions that it is told to, from positions that it is told; it fetches ahead within a bound of bytes. */
 export interface LogReader {
-  /** Starts (or restarts) reading a partition at an offset. */
+  /** Starts (or restarts) reading a partition at an offset; nothing fetched before is delivered from then on. */
   assign(topic: string, partition: number, offset: number): void;
   unassign(topic: string, partition: number): void;
   /**

@@ -1,0 +1,224 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { parseDocument } from 'yaml';
+import { FlowError } from '../base/errors.ts';
+import {
+  type Config,
+  environmentName,
+  flagName,
+  type OptionDeclaration,
+  type OptionName,
+  optionDeclarations,
+} from './options.ts';
+
+export type ConfigSources = {
+  /** `--config FILE`; undefined: `tidemark.yaml` in the working directory where there is one. */
+  readonly file: string | undefined;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Option name → text, from the command line. */
+  readonly flags: ReadonlyMap<string, string>;
+};
+
+const defaultFile = 'tidemark.yaml';
+
+/**
+ * Reads the configuration: file, then environment, then flags, the later one winning. Invariant: either
+ * every option has a checked value, or one error tells all faults at once, each with the option's own name.
+ */
+export function loadConfig(sources: ConfigSources): Config {
+  const faults: string[] = [];
+  const raw = new Map<string, { readonly value: unknown; readonly origin: string }>();
+  for (const [name, value] of readFile(sources.file, faults)) {
+    raw.set(name, { value, origin: sources.file ?? defaultFile });
+  }
+  for (const { name } of optionDeclarations) {
+    const variable = environmentName(name);
+    const value = sources.environment[variable];
+    if (value !== undefined && value !== '') raw.set(name, { value, origin: variable });
+  }
+  for (const [name, value] of sources.flags) raw.set(name, { value, origin: flagName(name) });
+  const config: Record<string, unknown> = {};
+  for (const option of optionDeclarations) {
+    const given = raw.get(option.name);
+    raw.delete(option.name);
+    if (given === undefined) {
+      config[option.name] = option.default;
+      continue;
+    }
+    const checked = checkValue(option, given.value);
+    if (typeof checked === 'object' && checked !== null && 'fault' in checked) {
+      faults.push(`${option.name} (from ${given.origin}): ${checked.fault}`);
+    } else {
+      config[option.name] = checked;
+    }
+  }
+  for (const [name, { origin }] of raw) {
+    faults.push(`${name} (from ${origin}): there is no such option${nearest(name)}`);
+  }
+  readSecretFiles(config, faults);
+  config['instance.name'] ??= hostname();
+  checkTogether(config, faults);
+  if (faults.length > 0) {
+    throw new FlowError('CONFIG_INVALID', 'the configuration is invalid', {
+      detail: faults.map((fault) => `${fault}.`).join('\n'),
+      hint: 'tidemark config --help lists every option with its default.',
+    });
+  }
+  return config as Config;
+}
+
+function readFile(file: string | undefined, faults: string[]): Map<string, unknown> {
+  const path = file ?? defaultFile;
+  if (file === undefined && !existsSync(path)) return new Map();
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    faults.push(`${path}: it cannot be read (${(error as NodeJS.ErrnoException).code ?? 'error'})`);
+    return new Map();
+  }
+  const document = parseDocument(text);
+  if (document.errors.length > 0) {
+    faults.push(`${path}: ${document.errors[0]?.message ?? 'it is no YAML'}`);
+    return new Map();
+  }
+  const values = new Map<string, unknown>();
+  flatten('', document.toJS() as unknown, values);
+  for (const { name, secret } of optionDeclarations) {
+    if (secret === true && values.has(name)) {
+      values.delete(name);
+      faults.push(
+        `${name} (from ${path}): a secret does not belong into this file; use ${environmentName(name)} or the option that names a file`,
+      );
+    }
+  }
+  return values;
+}
+
+function flatten(prefix: string, value: unknown, values: Map<string, unknown>): void {
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) {
+    if (prefix !== '') values.set(prefix, value);
+    return;
+  }
+  for (const [key, member] of Object.entries(value)) {
+    const name = prefix === '' ? key : `${prefix}.${key}`;
+    // `kafka.ssl` is an option by itself, so only what is no option is looked into.
+    flatten(name, member, values);
+  }
+}
+
+function checkValue(option: OptionDeclaration, value: unknown): unknown {
+  switch (option.kind) {
+    case 'string':
+      return typeof value === 'string' || typeof value === 'number'
+        ? String(value)
+        : { fault: 'it has to be a text' };
+    case 'boolean':
+      if (value === true || value === 'true') return true;
+      if (value === false || value === 'false') return false;
+      return { fault: 'it has to be true or false' };
+    case 'list':
+      if (Array.isArray(value)) return value.map(String);
+      return String(value)
+        .split(',')
+        .map((item) => item.trim())
+        .filter((item) => item !== '');
+    case 'choice':
+      return option.choices?.includes(String(value))
+        ? String(value)
+        : { fault: `it has to be one of ${option.choices?.join(', ')}` };
+    case 'int': {
+      const number = typeof value === 'number' ? value : Number(String(value));
+      const { min = Number.MIN_SAFE_INTEGER, max = Number.MAX_SAFE_INTEGER } = option;
+      return Number.isSafeInteger(number) && number >= min && number <= max && value !== ''
+        ? number
+        : { fault: `it has to be a whole number from ${min} to ${max}` };
+    }
+  }
+}
+
+function readSecretFiles(config: Record<string, unknown>, faults: string[]): void {
+  for (const [target, source] of [
+    ['kafka.saslPassword', 'kafka.saslPasswordFile'],
+    ['redis.url', 'redis.urlFile'],
+  ] as const) {
+    const path = config[source];
+    if (typeof path !== 'string') continue;
+    try {
+      config[target] = readFileSync(path, 'utf8').trim();
+    } catch {
+      faults.push(`${source}: file ${path} cannot be read`);
+    }
+  }
+}
+
+function checkTogether(config: Record<string, unknown>, faults: string[]): void {
+  if (config['kafka.saslMechanism'] !== 'none' && config['kafka.saslPassword'] === undefined) {
+    faults.push('kafka.saslPassword: it is needed with kafka.saslMechanism');
+  }
+  for (const broker of (config['kafka.brokers'] as readonly string[] | undefined) ?? []) {
+    if (!/^[^\s:/]+:\d{1,5}$/.test(broker) && !/^\[[0-9a-fA-F:]+\]:\d{1,5}$/.test(broker)) {
+      faults.push(`kafka.brokers: "${broker}" is no host:port`);
+    }
+  }
+  const name = config['pipeline.name'];
+  if (typeof name === 'string' && !/^[a-zA-Z0-9_-][a-zA-Z0-9._-]{0,99}$/.test(name)) {
+    faults.push('pipeline.name: only letters, digits, dot, hyphen and underscore, at most 100');
+  }
+  if (Number(config['retry.delayMinMs']) > Number(config['retry.delayMaxMs'])) {
+    faults.push('retry.delayMinMs: it is above retry.delayMaxMs');
+  }
+}
+
+/** Refuses a verb that needs options which have no value. */
+export function requireOptions(config: Config, names: readonly OptionName[]): void {
+  const missing = names.filter((name) => {
+    const value = config[name];
+    return value === undefined || (Array.isArray(value) && value.length === 0);
+  });
+  if (missing.length === 0) return;
+  throw new FlowError('CONFIG_INVALID', `option ${missing.join(', ')} is missing`, {
+    detail: missing
+      .map(
+        (name) =>
+          `Give ${name} in tidemark.yaml, as ${environmentName(name)} or as ${flagName(name)}.`,
+      )
+      .join(' '),
+  });
+}
+
+/** The effective values, for people: secrets are masked. */
+export function shownConfig(config: Config): Record<string, unknown> {
+  return Object.fromEntries(
+    optionDeclarations.map(({ name, secret }) => {
+      const value = config[name as OptionName];
+      return [name, secret === true && value !== undefined ? '***' : (value ?? null)];
+    }),
+  );
+}
+
+function nearest(name: string): string {
+  let best: string | undefined;
+  let bestDistance = 4;
+  for (const option of optionDeclarations) {
+    const distance = editDistance(name.toLowerCase(), option.name.toLowerCase());
+    if (distance < bestDistance) {
+      best = option.name;
+      bestDistance = distance;
+    }
+  }
+  return best === undefined ? '' : `; did you mean ${best}?`;
+}
+
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i += 1) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j += 1) {
+      const change = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(change, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}

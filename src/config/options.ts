@@ -1,0 +1,271 @@
+/**
+ * The one declaration of every option of the service. From it come the types, the environment names, the
+ * flags, the help and the documentation. What changes results is never here: it stands in the pipeline's files.
+ */
+export type OptionDeclaration = {
+  readonly name: string;
+  readonly kind: 'string' | 'int' | 'boolean' | 'choice' | 'list';
+  readonly default: string | number | boolean | readonly string[] | undefined;
+  readonly choices?: readonly string[];
+  readonly min?: number;
+  readonly max?: number;
+  /** Masked wherever it is shown. */
+  readonly secret?: boolean;
+  readonly doc: string;
+};
+
+const declared = [
+  {
+    name: 'pipeline.name',
+    kind: 'string',
+    default: undefined,
+    doc: 'Name of the pipeline: prefix of its groups, its internal topics and its transactional ids.',
+  },
+  {
+    name: 'pipeline.files',
+    kind: 'list',
+    default: [],
+    doc: 'The SQL files of the pipeline, for verbs that are given none.',
+  },
+  {
+    name: 'instance.name',
+    kind: 'string',
+    default: undefined,
+    doc: 'Stable name of this process within the pipeline. Default: the host name, which is the pod name on Kubernetes.',
+  },
+  {
+    name: 'kafka.brokers',
+    kind: 'list',
+    default: [],
+    doc: 'Bootstrap brokers as host:port, separated by commas.',
+  },
+  {
+    name: 'kafka.clientId',
+    kind: 'string',
+    default: 'tidemark',
+    doc: 'Client id that the brokers see.',
+  },
+  {
+    name: 'kafka.replicationFactor',
+    kind: 'int',
+    default: -1,
+    min: -1,
+    max: 32767,
+    doc: "Replication factor of topics that Tidemark creates; -1 takes the broker's default.",
+  },
+  {
+    name: 'kafka.compression',
+    kind: 'choice',
+    choices: ['none', 'gzip', 'snappy', 'lz4', 'zstd'],
+    default: 'lz4',
+    doc: 'Compression of what Tidemark writes.',
+  },
+  {
+    name: 'kafka.transactionTimeoutMs',
+    kind: 'int',
+    default: 60000,
+    min: 1000,
+    max: 900000,
+    doc: 'After this long without an end, the broker aborts a transaction.',
+  },
+  { name: 'kafka.ssl', kind: 'boolean', default: false, doc: 'Whether to use TLS.' },
+  {
+    name: 'kafka.sslCaFile',
+    kind: 'string',
+    default: undefined,
+    doc: 'PEM file of the certificate authorities that sign the brokers.',
+  },
+  {
+    name: 'kafka.sslCertFile',
+    kind: 'string',
+    default: undefined,
+    doc: 'PEM file of the client certificate (mutual TLS).',
+  },
+  {
+    name: 'kafka.sslKeyFile',
+    kind: 'string',
+    default: undefined,
+    doc: 'PEM file of the key of the client certificate.',
+  },
+  {
+    name: 'kafka.saslMechanism',
+    kind: 'choice',
+    choices: ['none', 'plain', 'scram-sha-256', 'scram-sha-512', 'oauthbearer'],
+    default: 'none',
+    doc: 'SASL mechanism.',
+  },
+  { name: 'kafka.saslUsername', kind: 'string', default: undefined, doc: 'SASL user name.' },
+  {
+    name: 'kafka.saslPassword',
+    kind: 'string',
+    default: undefined,
+    secret: true,
+    doc: 'SASL password. Only by environment, or from a file with kafka.saslPasswordFile.',
+  },
+  {
+    name: 'kafka.saslPasswordFile',
+    kind: 'string',
+    default: undefined,
+    doc: 'File whose content is the SASL password (or the token for oauthbearer).',
+  },
+  {
+    name: 'state.kind',
+    kind: 'choice',
+    choices: ['redis', 'embedded'],
+    default: 'embedded',
+    doc: 'Where the keyed state is cached: Redis for several instances, embedded for one machine.',
+  },
+  {
+    name: 'state.directory',
+    kind: 'string',
+    default: '.tidemark/state',
+    doc: 'Directory of the embedded state store.',
+  },
+  {
+    name: 'state.cacheBytes',
+    kind: 'int',
+    default: 67108864,
+    min: 1048576,
+    max: 8589934592,
+    doc: 'Bound of the cache in front of the state store, in bytes per table partition.',
+  },
+  {
+    name: 'redis.url',
+    kind: 'string',
+    default: undefined,
+    secret: true,
+    doc: 'URL of Redis: redis://, or rediss:// for TLS, with user and password where needed.',
+  },
+  {
+    name: 'redis.urlFile',
+    kind: 'string',
+    default: undefined,
+    doc: 'File whose content is the URL of Redis.',
+  },
+  {
+    name: 'redis.commandTimeoutMs',
+    kind: 'int',
+    default: 5000,
+    min: 100,
+    max: 120000,
+    doc: 'Deadline of one command to Redis.',
+  },
+  {
+    name: 'delivery',
+    kind: 'choice',
+    choices: ['exactly_once', 'at_least_once'],
+    default: 'exactly_once',
+    doc: 'exactly_once commits outputs and offsets in one transaction; at_least_once may repeat rows of append flows after a failure.',
+  },
+  {
+    name: 'commit.intervalMs',
+    kind: 'int',
+    default: 100,
+    min: 1,
+    max: 60000,
+    doc: 'Longest time between a record and the commit of its effects.',
+  },
+  {
+    name: 'commit.recordsMax',
+    kind: 'int',
+    default: 50000,
+    min: 1,
+    max: 10000000,
+    doc: 'Records after which a commit is made without waiting for the interval.',
+  },
+  {
+    name: 'commit.bytesMax',
+    kind: 'int',
+    default: 67108864,
+    min: 1048576,
+    max: 1073741824,
+    doc: 'Fetched bytes after which a commit is made without waiting for the interval.',
+  },
+  {
+    name: 'group.sessionTimeoutMs',
+    kind: 'int',
+    default: 30000,
+    min: 1000,
+    max: 1800000,
+    doc: 'After this long without a sign of life, an instance loses its partitions.',
+  },
+  {
+    name: 'group.rebalanceTimeoutMs',
+    kind: 'int',
+    default: 60000,
+    min: 1000,
+    max: 1800000,
+    doc: 'How long a rebalance waits for an instance to finish its work.',
+  },
+  {
+    name: 'group.static',
+    kind: 'boolean',
+    default: false,
+    doc: 'Static membership: a restarted instance of the same name gets its partitions back without a rebalance.',
+  },
+  {
+    name: 'retry.delayMinMs',
+    kind: 'int',
+    default: 200,
+    min: 1,
+    max: 60000,
+    doc: 'First delay after an outage of Kafka or Redis; it doubles from try to try.',
+  },
+  {
+    name: 'retry.delayMaxMs',
+    kind: 'int',
+    default: 5000,
+    min: 1,
+    max: 600000,
+    doc: 'Longest delay between two tries.',
+  },
+  {
+    name: 'retry.startTimeoutMs',
+    kind: 'int',
+    default: 60000,
+    min: 0,
+    max: 3600000,
+    doc: 'How long to wait for Kafka and Redis at the start before giving up with exit code 1.',
+  },
+  {
+    name: 'log.level',
+    kind: 'choice',
+    choices: ['debug', 'info', 'warn', 'error', 'silent'],
+    default: 'info',
+    doc: 'Least level of log lines: error needs a person, warn may need one soon, info tells what happened.',
+  },
+] as const satisfies readonly OptionDeclaration[];
+
+export const optionDeclarations: readonly OptionDeclaration[] = declared;
+
+type Declared = (typeof declared)[number];
+
+type ValueOf<Option extends Declared> = Option extends { kind: 'int' }
+  ? number
+  : Option extends { kind: 'boolean' }
+    ? boolean
+    : Option extends { kind: 'list' }
+      ? readonly string[]
+      : Option extends { kind: 'choice'; choices: readonly (infer Choice)[] }
+        ? Choice
+        : Option['default'] extends undefined
+          ? string | undefined
+          : string;
+
+/** Checked values by option name: no unknown key, no value out of its bounds. */
+export type Config = {
+  readonly [Option in Declared as Option['name']]: ValueOf<Option>;
+};
+
+export type OptionName = keyof Config;
+
+/** `kafka.saslPassword` → `TIDEMARK_KAFKA_SASL_PASSWORD`. */
+export function environmentName(option: string): string {
+  const words = option.replaceAll('.', '_').replace(/([a-z0-9])([A-Z])/g, '$1_$2');
+  return `TIDEMARK_${words.toUpperCase()}`;
+}
+
+/** `kafka.saslPassword` → `--kafka.sasl-password`. */
+export function flagName(option: string): string {
+  return `--${option.replace(/([a-z0-9])([A-Z])/g, '$1-$2').toLowerCase()}`;
+}

@@ -1,0 +1,153 @@
+import { FlowError } from '../base/errors.ts';
+import type { Log, LogProducer, LogReader, OutgoingRecord } from '../ports/log.ts';
+
+/** What the catalog topic remembers, by kind of key. Values are JSON objects. */
+export type CatalogKind = 'topic' | 'instance' | 'flow' | 'takeover';
+
+export type CatalogEntry = {
+  readonly kind: CatalogKind;
+  readonly name: string;
+  readonly value: Readonly<Record<string, unknown>>;
+  /** Offset of the record in the catalog topic. */
+  readonly offset: number;
+};
+
+/**
+ * The pipeline's own compacted topic: the only durable memory beside outputs and group offsets.
+ * Invariant: what `read` gave stands at least as far as the topic stood when it was called.
+ *
+ * Record: key `{"kind":…,"name":…}`, value a JSON object with `"v":1`. Changes: 2026-11-30 version 1.
+ */
+export class Catalog {
+  readonly #log: Log;
+  readonly #topic: string;
+  readonly #reader: LogReader;
+  readonly #entries = new Map<string, CatalogEntry>();
+  #producer: LogProducer | undefined;
+  #position = 0;
+  #isAssigned = false;
+
+  constructor(log: Log, topic: string) {
+    this.#log = log;
+    this.#topic = topic;
+    this.#reader = log.openReader();
+  }
+
+  get topic(): string {
+    return this.#topic;
+  }
+
+  /** Reads on to the end of the topic, as it stands now. */
+  async read(): Promise<void> {
+    const range = (await this.#log.offsetRanges(this.#topic, [0])).get(0);
+    if (range === undefined) {
+      throw new FlowError('TOPIC_MISSING', `catalog topic "${this.#topic}" is missing`);
+    }
+    if (!this.#isAssigned) {
+      this.#position = Math.max(this.#position, range.start);
+      this.#reader.assign(this.#topic, 0, this.#position);
+      this.#isAssigned = true;
+    }
+    while (this.#position < range.stable) {
+      for (const slice of await this.#reader.poll(1000)) {
+        const { records } = slice;
+        while (records.next()) {
+          const { bytes } = records;
+          const key = bytes.toString('utf8', records.keyStart, records.keyEnd);
+          if (records.valueEnd < 0) this.#entries.delete(key);
+          else
+            this.#take(
+              key,
+              bytes.toString('utf8', records.valueStart, records.valueEnd),
+              records.offset,
+            );
+        }
+        this.#position = slice.nextOffset;
+      }
+    }
+  }
+
+  #take(key: string, value: string, offset: number): void {
+    try {
+      const { kind, name } = JSON.parse(key) as { kind: CatalogKind; name: string };
+      const parsed = JSON.parse(value) as Record<string, unknown>;
+      this.#entries.set(key, { kind, name, value: parsed, offset });
+    } catch (cause) {
+      throw new FlowError(
+        'CHECKPOINT_DAMAGED',
+        `catalog topic "${this.#topic}" holds a record that is not one of ours`,
+        {
+          detail: `Offset ${offset}, key ${key.slice(0, 200)}.`,
+          hint: 'Find out what else writes to this topic; delete the record with a tombstone of the same key to repair it.',
+          cause,
+        },
+      );
+    }
+  }
+
+  get(kind: CatalogKind, name: string): CatalogEntry | undefined {
+    return this.#entries.get(entryKey(kind, name));
+  }
+
+  all(kind: CatalogKind): CatalogEntry[] {
+    return [...this.#entries.values()].filter((entry) => entry.kind === kind);
+  }
+
+  /**
+   * Appends entries (`undefined` deletes) and reads them back. Returns the offset after the last of them,
+   * which grows with every write of whichever process: the epoch of a takeover.
+   */
+  async write(
+    entries: readonly {
+      readonly kind: CatalogKind;
+      readonly name: string;
+      readonly value: Readonly<Record<string, unknown>> | undefined;
+    }[],
+    nowMs: number,
+  ): Promise<number> {
+    this.#producer ??= await this.#log.openProducer(undefined);
+    for (const { kind, name, value } of entries) {
+      const key = Buffer.from(entryKey(kind, name));
+      const body =
+        value === undefined ? undefined : Buffer.from(JSON.stringify({ v: 1, ...value }));
+      this.#producer.append(this.#topic, 0, textRecord(key, body, nowMs));
+    }
+    try {
+      const { ends } = await this.#producer.commit([]);
+      await this.read();
+      return ends.get(`${this.#topic}/0`) ?? this.#position;
+    } catch (error) {
+      // A producer with an unknown outcome is of no more use; writing the same entry twice does no harm.
+      const broken = this.#producer;
+      this.#producer = undefined;
+      await broken.close().catch(() => undefined);
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#reader.close();
+    await this.#producer?.close();
+  }
+}
+
+function entryKey(kind: CatalogKind, name: string): string {
+  return JSON.stringify({ kind, name });
+}
+
+const empty = Buffer.alloc(0);
+
+function textRecord(key: Buffer, value: Buffer | undefined, nowMs: number): OutgoingRecord {
+  return {
+    key,
+    keyStart: 0,
+    keyEnd: key.length,
+    value: value ?? empty,
+    valueStart: 0,
+    valueEnd: value === undefined ? -1 : value.length,
+    headers: empty,
+    headersStart: 0,
+    headersEnd: 0,
+    timestampMs: nowMs,
+  };
+}

@@ -1,0 +1,26 @@
+import type { ReplaceUsingFlowPlan, SourcePlan, TablePlan } from '../plan/pipeline-plan.ts';
+
+/** What the runtime knows of one flow before it runs: its plan with the topics as they are on the log. */
+export type FlowFacts = {
+  readonly flow: ReplaceUsingFlowPlan;
+  readonly table: TablePlan;
+  readonly group: string;
+  readonly sources: readonly SourceFacts[];
+  readonly repartition: TopicFacts;
+  readonly output: TopicFacts;
+  readonly deadLetter: TopicFacts | undefined;
+  /** The largest record that the output topic takes, in bytes. */
+  readonly outputRecordBytesMax: number;
+  readonly timeZone: string;
+};
+
+export type TopicFacts = {
+  readonly topic: string;
+  readonly topicId: string;
+  readonly partitions: number;
+};
+
+/** A source topic, with every branch of the query that reads it. */
+export type SourceFacts = TopicFacts & {
+  readonly branches: readonly { readonly branch: number; readonly source: SourcePlan }[];
+};

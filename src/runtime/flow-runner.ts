@@ -1,0 +1,425 @@
+import { FlowError } from '../base/errors.ts';
+import type { Clock } from '../ports/clock.ts';
+import type {
+  Assignment,
+  GroupMember,
+  Log,
+  LogReader,
+  OffsetCommit,
+  OffsetRange,
+  RecordSink,
+  Slice,
+} from '../ports/log.ts';
+import type { StateStore } from '../ports/state-store.ts';
+import { FlowTask } from '../task/flow-task.ts';
+import {
+  type FlowCounters,
+  flowMetadata,
+  parseFlowMetadata,
+  parseTableMetadata,
+  type TableCounters,
+  tableMetadata,
+} from '../task/row-account.ts';
+import { RowProgram } from '../task/row-program.ts';
+import type { TableEffects } from '../task/table-task.ts';
+import type { Catalog } from './catalog.ts';
+import type { FlowFacts, SourceFacts } from './flow-facts.ts';
+import { partitionKey } from './partition-key.ts';
+import type { RuntimeListener } from './runtime-events.ts';
+import type { TableSlot } from './table-slot.ts';
+import { settledRange, type TakeoverOptions, takeOverTable } from './takeover.ts';
+
+export type FlowRunnerOptions = {
+  readonly pipeline: string;
+  readonly facts: FlowFacts;
+  readonly log: Log;
+  readonly state: StateStore;
+  readonly catalog: Catalog;
+  readonly clock: Clock;
+  readonly listener: RuntimeListener;
+  readonly transactionalId: string | undefined;
+  readonly instance: string;
+  readonly member: GroupMember;
+  readonly cacheBytesMax: number;
+  readonly isStopping: () => boolean;
+};
+
+/** One partition that this worker reads for the flow. */
+type ReadPartition = {
+  readonly topic: string;
+  readonly partition: number;
+  readonly work: FlowTask | TableSlot;
+  /** Next offset to process. */
+  position: number;
+  /** As of the last commit that stands. */
+  committed: number;
+  isDirty: boolean;
+};
+
+export type PartitionProgress = {
+  readonly topic: string;
+  readonly partition: number;
+  readonly position: number;
+  readonly committed: number;
+  readonly stable: number;
+  readonly counters: FlowCounters | TableCounters;
+};
+
+/**
+ * One flow in this process: its membership, its reader and its tasks. Invariant: offsets that `commits`
+ * gives cover exactly the slices whose rows are in the sink or merged in a task, under the generation in
+ * which they were read.
+ */
+export class FlowRunner {
+  readonly facts: FlowFacts;
+  readonly #options: FlowRunnerOptions;
+  readonly #reader: LogReader;
+  readonly #partitions = new Map<string, ReadPartition>();
+  readonly #programs = new Map<string, RowProgram[]>();
+  #assignment: Assignment | undefined;
+  #effects: readonly (readonly [TableSlot, TableEffects])[] = [];
+  #polling: Promise<readonly Slice[]> | undefined;
+
+  constructor(options: FlowRunnerOptions) {
+    this.#options = options;
+    this.facts = options.facts;
+    this.#reader = options.log.openReader();
+    for (const source of options.facts.sources) {
+      this.#programs.set(source.topic, compileSource(options.facts, source));
+    }
+  }
+
+  get member(): GroupMember {
+    return this.#options.member;
+  }
+
+  /** Whether anything was processed since the last commit. */
+  get isDirty(): boolean {
+    for (const { isDirty } of this.#partitions.values()) if (isDirty) return true;
+    return false;
+  }
+
+  wake(): void {
+    this.#reader.wake();
+  }
+
+  /** The next slices; the same promise until it is settled, so that several flows can be waited for at once. */
+  poll(maxWaitMs: number): Promise<readonly Slice[]> {
+    this.#polling ??= this.#reader.poll(maxWaitMs).finally(() => {
+      this.#polling = undefined;
+    });
+    return this.#polling;
+  }
+
+  /** (Re)joins the group and takes over what is new. Partitions that stay keep their tasks when `isContinuous`. */
+  async rejoin(isContinuous: boolean): Promise<void> {
+    if (!isContinuous) await this.drop();
+    const assignment = await this.#options.member.rejoin();
+    await this.#take(assignment);
+  }
+
+  /** Takes every assigned partition over once more, from its checkpoint: after any doubt. */
+  async retake(): Promise<void> {
+    const assignment = this.#assignment;
+    await this.drop();
+    if (assignment !== undefined && this.#options.member.status === 'stable') {
+      await this.#take(assignment);
+    } else {
+      await this.rejoin(false);
+    }
+  }
+
+  async #take(assignment: Assignment): Promise<void> {
+    const {
+      listener,
+      facts: { flow },
+    } = this.#options;
+    this.#assignment = assignment;
+    const wanted = new Set<string>();
+    for (const [topic, partitions] of assignment.partitions) {
+      for (const partition of partitions) wanted.add(partitionKey(topic, partition));
+    }
+    const lost = [...this.#partitions.keys()].filter((key) => !wanted.has(key));
+    for (const key of lost) await this.#release(key);
+    if (lost.length > 0) listener({ event: 'revoked', flow: flow.name, partitions: lost });
+    const gained = new Map<string, number[]>();
+    for (const [topic, partitions] of assignment.partitions) {
+      const fresh = partitions.filter((one) => !this.#partitions.has(partitionKey(topic, one)));
+      if (fresh.length > 0) gained.set(topic, fresh);
+    }
+    if (gained.size > 0) await this.#gain(gained);
+    listener({ event: 'assigned', flow: flow.name, partitions: [...wanted].sort() });
+  }
+
+  async #gain(gained: ReadonlyMap<string, readonly number[]>): Promise<void> {
+    const { catalog, clock, instance, transactionalId, facts } = this.#options;
+    const owner = { instance, transactionalId: transactionalId ?? null };
+    const names = [...gained].flatMap(([topic, partitions]) =>
+      partitions.map((partition) => `${facts.flow.name}/${partitionKey(topic, partition)}`),
+    );
+    const epoch = await catalog.write(
+      [
+        ...(transactionalId === undefined
+          ? []
+          : [{ kind: 'instance' as const, name: transactionalId, value: { instance } }]),
+        ...names.map((name) => ({ kind: 'takeover' as const, name, value: owner })),
+      ],
+      clock.now(),
+    );
+    for (const [topic, partitions] of gained) {
+      for (const partition of partitions) {
+        await this.#gainPartition(topic, partition, epoch);
+      }
+    }
+  }
+
+  async #gainPartition(topic: string, partition: number, epoch: number): Promise<void> {
+    const { facts, log } = this.#options;
+    const takeover = this.#takeoverOptions();
+    const isTable = topic === facts.repartition.topic;
+    const slot = isTable ? await takeOverTable(takeover, partition, epoch) : undefined;
+    try {
+      // Only now: offsets of a transaction that was still open have settled by then.
+      const range = await this.#rangeOf(topic, partition, isTable);
+      const committed = (await log.committedOffsets(facts.group, topic, [partition])).get(
+        partition,
+      );
+      const position = committed?.offset ?? range.start;
+      if (position < range.start || position > range.end) {
+        throw outOfRange({ topic, partition, position, ...range, flow: facts.flow.name });
+      }
+      const work = slot ?? this.#flowTask(topic, partition);
+      startCounters(work, committed?.metadata ?? '', facts, `${topic}/${partition}`);
+      this.#partitions.set(partitionKey(topic, partition), {
+        topic,
+        partition,
+        work,
+        position,
+        committed: position,
+        isDirty: false,
+      });
+      this.#reader.assign(topic, partition, position);
+    } catch (error) {
+      await slot?.close().catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** Between the stages every record is the pipeline's own: what is open there is settled first. */
+  async #rangeOf(
+    topic: string,
+    partition: number,
+    isTable: boolean,
+  ): Promise<{ start: number; end: number }> {
+    if (isTable) return settledRange(this.#takeoverOptions(), topic, partition);
+    const range = (await this.#options.log.offsetRanges(topic, [partition])).get(partition);
+    if (range === undefined) {
+      throw new FlowError('TOPIC_MISSING', `topic "${topic}" has no partition ${partition}`);
+    }
+    return range;
+  }
+
+  #takeoverOptions(): TakeoverOptions {
+    const { pipeline, facts, log, state, catalog, clock, listener, member } = this.#options;
+    return {
+      pipeline,
+      facts,
+      log,
+      state,
+      catalog,
+      clock,
+      listener,
+      ownTransactionalId: this.#options.transactionalId,
+      cacheBytesMax: this.#options.cacheBytesMax,
+      isInterrupted: () => member.status !== 'stable' || this.#options.isStopping(),
+    };
+  }
+
+  #flowTask(topic: string, partition: number): FlowTask {
+    const { facts } = this.#options;
+    const source = facts.sources.find((one) => one.topic === topic);
+    if (source === undefined) {
+      throw new FlowError('TOPIC_MISSING', `topic "${topic}" is no source of the flow`);
+    }
+    return new FlowTask({
+      flow: facts.flow.name,
+      programs: this.#programs.get(topic) ?? [],
+      topic,
+      topicId: source.topicId,
+      partition,
+      repartitionTopic: facts.repartition.topic,
+      repartitionCount: facts.repartition.partitions,
+      deadLetterTopic: facts.deadLetter?.topic,
+      deadLetterPartitions: facts.deadLetter?.partitions ?? 1,
+    });
+  }
+
+  /** Runs one slice. False when its partition is no longer this worker's, or the slice is of an earlier takeover. */
+  async process(slice: Slice, sink: RecordSink, nowMs: number): Promise<boolean> {
+    const read = this.#partitions.get(partitionKey(slice.topic, slice.partition));
+    // A slice that was fetched before the partition was taken over anew would leave a gap.
+    if (read === undefined || slice.fromOffset !== read.position) return false;
+    if (read.work instanceof FlowTask) read.work.process(slice, sink, nowMs);
+    else await read.work.process(slice);
+    read.position = slice.nextOffset;
+    read.isDirty = true;
+    return true;
+  }
+
+  /** Emits what the tables have collected and gives the offsets to commit with it. */
+  commits(sink: RecordSink, nowMs: number): OffsetCommit | undefined {
+    const identity = this.#assignment?.identity;
+    if (identity === undefined) return undefined;
+    const effects: (readonly [TableSlot, TableEffects])[] = [];
+    const offsets: OffsetCommit['offsets'][number][] = [];
+    for (const { topic, partition, work, position, isDirty } of this.#partitions.values()) {
+      if (!isDirty) continue;
+      let metadata: string;
+      if (work instanceof FlowTask) {
+        metadata = flowMetadata(work.counters);
+      } else {
+        effects.push([work, work.task.effects(sink, nowMs)]);
+        metadata = tableMetadata(work.task.counters);
+      }
+      offsets.push({ topic, partition, offset: position, metadata });
+    }
+    this.#effects = effects;
+    return offsets.length === 0 ? undefined : { member: identity, offsets };
+  }
+
+  /** Waits for the state writes of the commit before: the bounded window between log and state. */
+  async settle(): Promise<void> {
+    for (const { work } of this.#partitions.values()) {
+      if (!(work instanceof FlowTask)) await work.settle();
+    }
+  }
+
+  /** The transaction stands: the state follows. Gives the number of output records. */
+  applied(ends: ReadonlyMap<string, number>): number {
+    const { output } = this.#options.facts;
+    let outputRecords = 0;
+    for (const [slot, effects] of this.#effects) {
+      outputRecords += effects.outputRecords;
+      slot.follow(effects, ends.get(partitionKey(output.topic, slot.partition)));
+    }
+    this.#effects = [];
+    for (const read of this.#partitions.values()) {
+      if (!read.isDirty) continue;
+      if (!(read.work instanceof FlowTask)) read.work.task.applied();
+      read.committed = read.position;
+      read.isDirty = false;
+    }
+    return outputRecords;
+  }
+
+  /** Where each partition of this worker stands. */
+  progress(): PartitionProgress[] {
+    return [...this.#partitions.values()].map((read) => ({
+      topic: read.topic,
+      partition: read.partition,
+      position: read.position,
+      committed: read.committed,
+      stable: this.#reader.range(read.topic, read.partition)?.stable ?? read.position,
+      counters: read.work instanceof FlowTask ? read.work.counters : read.work.task.counters,
+    }));
+  }
+
+  /** Where this worker stands between the stages, against what the log says. */
+  repartitionRanges(): (OffsetRange &
+    Pick<PartitionProgress, 'topic' | 'partition' | 'position'>)[] {
+    const ranges = [];
+    for (const { topic, partition, position, work } of this.#partitions.values()) {
+      const range = this.#reader.range(topic, partition);
+      if (work instanceof FlowTask || range === undefined) continue;
+      ranges.push({ ...range, topic, partition, position });
+    }
+    return ranges;
+  }
+
+  async #release(key: string): Promise<void> {
+    const read = this.#partitions.get(key);
+    if (read === undefined) return;
+    this.#partitions.delete(key);
+    this.#reader.unassign(read.topic, read.partition);
+    if (!(read.work instanceof FlowTask)) await read.work.close().catch(() => undefined);
+  }
+
+  /** Forgets all tasks and what they collected. */
+  async drop(): Promise<void> {
+    for (const key of [...this.#partitions.keys()]) await this.#release(key);
+    this.#effects = [];
+  }
+
+  async close(isLeaving: boolean): Promise<void> {
+    await this.drop();
+    if (isLeaving) await this.#options.member.leave();
+    await this.#reader.close();
+  }
+}
+
+function compileSource(facts: FlowFacts, source: SourceFacts): RowProgram[] {
+  return source.branches.map(
+    ({ branch, source: plan }) =>
+      new RowProgram({
+        flow: facts.flow,
+        branch,
+        source: plan,
+        table: facts.table,
+        timeZone: facts.timeZone,
+      }),
+  );
+}
+
+function startCounters(
+  work: FlowTask | TableSlot,
+  metadata: string,
+  facts: FlowFacts,
+  place: string,
+): void {
+  if (work instanceof FlowTask) {
+    const names = facts.table.expectations.map(({ name }) => name);
+    const counters = parseFlowMetadata(metadata, names);
+    if (counters === undefined) throw damaged(facts, place);
+    work.startCounters(counters);
+  } else {
+    const counters = parseTableMetadata(metadata);
+    if (counters === undefined) throw damaged(facts, place);
+    work.task.startCounters(counters);
+  }
+}
+
+function damaged(facts: FlowFacts, place: string): FlowError {
+  return new FlowError(
+    'CHECKPOINT_DAMAGED',
+    `the checkpoint of flow "${facts.flow.name}" for ${place} is damaged`,
+    {
+      detail: `The metadata of its committed offset in group "${facts.group}" is not what Tidemark writes.`,
+      hint: `Repair it with: tidemark checkpoint rewind ${facts.flow.name} --to <the same offset>. Rows stay, and the table is exact; only the counters start anew.`,
+    },
+  );
+}
+
+type OutOfRange = {
+  readonly flow: string;
+  readonly topic: string;
+  readonly partition: number;
+  readonly position: number;
+  readonly start: number;
+  readonly end: number;
+};
+
+function outOfRange({ flow, topic, partition, position, start, end }: OutOfRange): FlowError {
+  const where = `topic "${topic}", partition ${partition}`;
+  const detail =
+    position < start
+      ? `The checkpoint of ${where} is offset ${position}, and the log starts at ${start}: ${start - position} records are gone.`
+      : `The checkpoint of ${where} is offset ${position}, and the log ends at ${end}: it was cut or created again.`;
+  return new FlowError(
+    'OFFSET_OUT_OF_RANGE',
+    `flow "${flow}" cannot go on: its checkpoint is outside of the log`,
+    {
+      detail,
+      hint: 'Nothing was skipped. Refresh the table fully, or reset the checkpoint to what is there and accept the gap.',
+    },
+  );
+}

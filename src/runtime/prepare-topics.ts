@@ -1,0 +1,335 @@
+import { FlowError } from '../base/errors.ts';
+import type { FlowPlan, PipelinePlan, SourcePlan, TablePlan } from '../plan/pipeline-plan.ts';
+import type { Log, TopicDescription, TopicSpec } from '../ports/log.ts';
+import { Catalog } from './catalog.ts';
+import type { FlowFacts, SourceFacts, TopicFacts } from './flow-facts.ts';
+import type { RuntimeListener } from './runtime-events.ts';
+
+export type PrepareOptions = {
+  readonly plan: PipelinePlan;
+  readonly pipeline: string;
+  readonly log: Log;
+  readonly listener: RuntimeListener;
+  readonly replicationFactor: number;
+  readonly nowMs: number;
+};
+
+export type PreparedPipeline = {
+  readonly flows: readonly FlowFacts[];
+  readonly catalog: Catalog;
+};
+
+type Role = 'output' | 'repartition' | 'dead_letter';
+
+type WantedTopic = TopicSpec & { readonly role: Role; readonly flow: string };
+
+/** Far above what a record may hold by default: the broker's own default of max.message.bytes. */
+const messageBytesDefault = 1_048_588;
+
+/**
+ * Brings the topics of a pipeline into the state that it needs, or refuses with what to change.
+ * Invariant: a topic that holds records and is not the pipeline's own is never written to, and no setting
+ * of an existing topic is changed.
+ */
+export async function prepareTopics(options: PrepareOptions): Promise<PreparedPipeline> {
+  const { plan, pipeline, log, listener, replicationFactor } = options;
+  const sourceTopics = await describeSources(plan, log);
+  const catalogTopic = `${pipeline}.catalog`;
+  await createMissing(log, listener, [
+    {
+      name: catalogTopic,
+      partitions: 1,
+      replicationFactor,
+      configs: { 'cleanup.policy': 'compact', 'retention.ms': '-1' },
+    },
+  ]);
+  const catalog = new Catalog(log, catalogTopic);
+  try {
+    await catalog.read();
+    checkDefinitions(plan, catalog);
+    const wanted = plan.flows.flatMap((flow) => wantedTopics(flow, options, sourceTopics));
+    const existing = await log.describeTopics(wanted.map(({ name }) => name));
+    const resolved = resolvePartitions(plan, wanted, existing);
+    await checkExisting({ log, catalog, existing, wanted: resolved });
+    await createMissing(
+      log,
+      listener,
+      resolved.filter(({ name }) => !existing.has(name)),
+    );
+    await remember(options, catalog, resolved);
+    const all = await log.describeTopics(resolved.map(({ name }) => name));
+    const flows = plan.flows.map((flow) => flowFacts(flow, options, sourceTopics, all));
+    return { flows, catalog };
+  } catch (error) {
+    await catalog.close();
+    throw error;
+  }
+}
+
+async function describeSources(
+  plan: PipelinePlan,
+  log: Log,
+): Promise<ReadonlyMap<string, TopicDescription>> {
+  const used = new Set(plan.flows.flatMap(({ branches }) => branches.map(({ source }) => source)));
+  const sources = plan.sources.filter(({ name }) => used.has(name));
+  const topics = await log.describeTopics([...new Set(sources.map(({ topic }) => topic))]);
+  const missing = sources.filter(({ topic }) => !topics.has(topic));
+  if (missing.length > 0) {
+    throw new FlowError(
+      'TOPIC_MISSING',
+      `source topic "${missing.map(({ topic }) => topic).join('", "')}" does not exist`,
+      {
+        detail: missing
+          .map(({ name, topic }) => `Source "${name}" reads topic "${topic}".`)
+          .join(' '),
+        hint: "Create the topic, or name another one with WITH (topic = '…') in CREATE SOURCE. Tidemark never creates a source topic.",
+      },
+    );
+  }
+  return topics;
+}
+
+async function createMissing(
+  log: Log,
+  listener: RuntimeListener,
+  topics: readonly TopicSpec[],
+): Promise<void> {
+  const existing = await log.describeTopics(topics.map(({ name }) => name));
+  const missing = topics.filter(({ name }) => !existing.has(name));
+  if (missing.length === 0) return;
+  await log.createTopics(
+    missing.map(({ name, partitions, replicationFactor, configs }) => ({
+      name,
+      partitions,
+      replicationFactor,
+      configs,
+    })),
+  );
+  for (const { name, partitions } of missing) {
+    listener({ event: 'topic_created', topic: name, partitions });
+  }
+}
+
+function tableOf(plan: PipelinePlan, flow: FlowPlan): TablePlan {
+  const table = plan.tables.find(({ name }) => name === flow.target);
+  if (table === undefined) {
+    throw new FlowError('PIPELINE_INVALID', `flow "${flow.name}" has no table "${flow.target}"`);
+  }
+  return table;
+}
+
+function sourcesOf(plan: PipelinePlan, flow: FlowPlan): SourcePlan[] {
+  const names = new Set(flow.branches.map(({ source }) => source));
+  return plan.sources.filter(({ name }) => names.has(name));
+}
+
+function wantedTopics(
+  flow: FlowPlan,
+  { plan, pipeline, replicationFactor }: PrepareOptions,
+  sources: ReadonlyMap<string, TopicDescription>,
+): WantedTopic[] {
+  const table = tableOf(plan, flow);
+  const counts = sourcesOf(plan, flow).map(({ topic }) => sources.get(topic)?.partitions ?? 1);
+  const partitions = table.partitions ?? Math.max(...counts);
+  const base = { partitions, replicationFactor, flow: flow.name };
+  const topics: WantedTopic[] = [
+    {
+      ...base,
+      name: table.topic,
+      role: 'output',
+      configs: { 'cleanup.policy': 'compact', 'retention.ms': '-1' },
+    },
+    {
+      ...base,
+      name: `${pipeline}.${flow.name}.repartition`,
+      role: 'repartition',
+      // Purged behind the checkpoint by the service itself, never by time.
+      configs: { 'cleanup.policy': 'delete', 'retention.ms': '-1', 'retention.bytes': '-1' },
+    },
+  ];
+  if (table.deadLetterTopic !== undefined) {
+    topics.push({
+      ...base,
+      name: table.deadLetterTopic,
+      role: 'dead_letter',
+      configs: { 'cleanup.policy': 'delete', 'retention.ms': '-1' },
+    });
+  }
+  return topics;
+}
+
+/** Where the table declares no partition count, an output topic that is there already decides. */
+function resolvePartitions(
+  plan: PipelinePlan,
+  wanted: readonly WantedTopic[],
+  existing: ReadonlyMap<string, TopicDescription>,
+): WantedTopic[] {
+  return wanted.map((topic) => {
+    const flow = plan.flows.find(({ name }) => name === topic.flow);
+    const table = flow === undefined ? undefined : tableOf(plan, flow);
+    if (table === undefined || table.partitions !== undefined) return topic;
+    const repartition = wanted.find((one) => one.role === 'repartition' && one.flow === topic.flow);
+    const decided =
+      existing.get(repartition?.name ?? '')?.partitions ?? existing.get(table.topic)?.partitions;
+    return { ...topic, partitions: decided ?? topic.partitions };
+  });
+}
+
+type ExistingCheck = {
+  readonly log: Log;
+  readonly catalog: Catalog;
+  readonly existing: ReadonlyMap<string, TopicDescription>;
+  readonly wanted: readonly WantedTopic[];
+};
+
+async function checkExisting({ log, catalog, existing, wanted }: ExistingCheck): Promise<void> {
+  for (const topic of wanted) {
+    const found = existing.get(topic.name);
+    if (found === undefined) continue;
+    if (topic.role !== 'dead_letter' && found.partitions !== topic.partitions) {
+      throw new FlowError(
+        'TOPIC_PARTITIONS',
+        `topic "${topic.name}" has ${found.partitions} partitions, expected ${topic.partitions}`,
+        {
+          detail: `Keys of flow "${topic.flow}" are spread over ${topic.partitions} partitions; with another count the rows of a key would be in two places.`,
+          hint: `Give the table a new topic (WITH (topic = '…')), or refresh it fully into a topic with ${found.partitions} partitions.`,
+        },
+      );
+    }
+    const policy = found.configs.get('cleanup.policy') ?? 'delete';
+    if (topic.role === 'output' && policy !== 'compact') {
+      throw new FlowError(
+        'TOPIC_CONFIG',
+        `output topic "${topic.name}" has cleanup.policy=${policy}, and needs compact`,
+        {
+          detail:
+            'A table keeps the current rows of a key for ever; a delete policy would remove the rows of quiet keys.',
+          hint: `Set cleanup.policy=compact on topic "${topic.name}", for example: kafka-configs.sh --alter --topic ${topic.name} --add-config cleanup.policy=compact`,
+        },
+      );
+    }
+    if (topic.role === 'output' && catalog.get('topic', topic.name) === undefined) {
+      await refuseForeign(log, topic);
+    }
+  }
+}
+
+/** A topic that somebody created beforehand is fine while it is empty. */
+async function refuseForeign(log: Log, topic: WantedTopic): Promise<void> {
+  const partitions = Array.from({ length: topic.partitions }, (_, partition) => partition);
+  const ranges = await log.offsetRanges(topic.name, partitions);
+  const records = [...ranges.values()].reduce((sum, { start, end }) => sum + end - start, 0);
+  if (records === 0) return;
+  throw new FlowError(
+    'TOPIC_CONFIG',
+    `topic "${topic.name}" holds records and is not this pipeline's`,
+    {
+      detail: `The catalog of the pipeline does not know the topic, and it holds up to ${records} records.`,
+      hint: "Give the table another topic (WITH (topic = '…')), or delete the topic if nothing needs it.",
+    },
+  );
+}
+
+/** The part of a definition that a checkpoint can't survive a change of. */
+function definitionOf(flow: FlowPlan, table: TablePlan): Record<string, unknown> {
+  return {
+    target: flow.target,
+    topic: table.topic,
+    keys: flow.keys.map((position) => table.columns[position]),
+    sequenceType: flow.sequenceType,
+    output: table.output,
+    distinct: flow.distinct,
+    sources: [...new Set(flow.branches.map(({ source }) => source))],
+    fingerprint: flow.fingerprint,
+  };
+}
+
+const fixedParts = ['target', 'topic', 'keys', 'sequenceType', 'output', 'distinct', 'sources'];
+
+function checkDefinitions(plan: PipelinePlan, catalog: Catalog): void {
+  for (const flow of plan.flows) {
+    const stored = catalog.get('flow', flow.name)?.value;
+    if (stored === undefined) continue;
+    const current = definitionOf(flow, tableOf(plan, flow));
+    const changed = fixedParts.filter(
+      (part) => JSON.stringify(stored[part]) !== JSON.stringify(current[part]),
+    );
+    if (changed.length === 0) continue;
+    throw new FlowError(
+      'DEFINITION_CHANGED',
+      `flow "${flow.name}" has a checkpoint of another definition`,
+      {
+        detail: changed
+          .map(
+            (part) =>
+              `Its ${part} was ${JSON.stringify(stored[part])} and is ${JSON.stringify(current[part])}.`,
+          )
+          .join(' '),
+        hint: 'Restore the definition, give the flow a new name and its table a new topic, or refresh the table fully.',
+      },
+    );
+  }
+}
+
+async function remember(
+  { plan, nowMs }: PrepareOptions,
+  catalog: Catalog,
+  topics: readonly WantedTopic[],
+): Promise<void> {
+  const entries = [];
+  for (const { name, role, flow, partitions } of topics) {
+    if (catalog.get('topic', name) === undefined) {
+      entries.push({ kind: 'topic' as const, name, value: { role, flow, partitions } });
+    }
+  }
+  for (const flow of plan.flows) {
+    const value = definitionOf(flow, tableOf(plan, flow));
+    if (catalog.get('flow', flow.name)?.value['fingerprint'] !== flow.fingerprint) {
+      entries.push({ kind: 'flow' as const, name: flow.name, value });
+    }
+  }
+  if (entries.length > 0) await catalog.write(entries, nowMs);
+}
+
+function flowFacts(
+  flow: FlowPlan,
+  { plan, pipeline }: PrepareOptions,
+  sources: ReadonlyMap<string, TopicDescription>,
+  topics: ReadonlyMap<string, TopicDescription>,
+): FlowFacts {
+  const table = tableOf(plan, flow);
+  const output = topicFacts(topics, table.topic);
+  const bySource = new Map<string, SourceFacts>();
+  for (const [branch, { source: name }] of flow.branches.entries()) {
+    const source = plan.sources.find((one) => one.name === name);
+    if (source === undefined) continue;
+    const known = bySource.get(source.topic);
+    bySource.set(source.topic, {
+      ...topicFacts(sources, source.topic),
+      branches: [...(known?.branches ?? []), { branch, source }],
+    });
+  }
+  const limit = Number(topics.get(table.topic)?.configs.get('max.message.bytes'));
+  return {
+    flow,
+    table,
+    group: `${pipeline}.${flow.name}`,
+    sources: [...bySource.values()],
+    repartition: topicFacts(topics, `${pipeline}.${flow.name}.repartition`),
+    output,
+    deadLetter:
+      table.deadLetterTopic === undefined ? undefined : topicFacts(topics, table.deadLetterTopic),
+    outputRecordBytesMax: limit > 0 ? limit : messageBytesDefault,
+    timeZone: plan.timeZone,
+  };
+}
+
+function topicFacts(topics: ReadonlyMap<string, TopicDescription>, name: string): TopicFacts {
+  const found = topics.get(name);
+  if (found === undefined) {
+    throw new FlowError('TOPIC_MISSING', `topic "${name}" is missing`, {
+      hint: 'It was there a moment ago; start again, and find out what deletes it.',
+    });
+  }
+  return { topic: name, topicId: found.topicId, partitions: found.partitions };
+}

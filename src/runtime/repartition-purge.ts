@@ -1,0 +1,39 @@
+import type { Clock } from '../ports/clock.ts';
+import type { Log } from '../ports/log.ts';
+import type { FlowRunner } from './flow-runner.ts';
+
+const purgeIntervalMs = 30_000;
+const purgeRecordsMin = 10_000;
+
+/**
+ * Deletes what lies behind the checkpoint of a repartition topic. Invariant: nothing that was not
+ * committed as processed is ever deleted; a failed deletion only costs disk space until the next one.
+ */
+export class RepartitionPurge {
+  readonly #log: Log;
+  readonly #clock: Clock;
+  readonly #purged = new Map<string, number>();
+  #nextMs: number;
+
+  constructor(log: Log, clock: Clock) {
+    this.#log = log;
+    this.#clock = clock;
+    this.#nextMs = clock.monotonic() + purgeIntervalMs;
+  }
+
+  async turn(runners: readonly FlowRunner[]): Promise<void> {
+    if (this.#clock.monotonic() < this.#nextMs) return;
+    this.#nextMs = this.#clock.monotonic() + purgeIntervalMs;
+    for (const runner of runners) {
+      const { topic } = runner.facts.repartition;
+      const before = new Map<number, number>();
+      for (const { topic: read, partition, committed } of runner.progress()) {
+        const last = this.#purged.get(`${topic}/${partition}`) ?? 0;
+        if (read === topic && committed - last >= purgeRecordsMin) before.set(partition, committed);
+      }
+      if (before.size === 0) continue;
+      await this.#log.deleteRecords(topic, before).catch(() => undefined);
+      for (const [partition, offset] of before) this.#purged.set(`${topic}/${partition}`, offset);
+    }
+  }
+}

@@ -1,0 +1,76 @@
+import { FlowError } from '../base/errors.ts';
+import type { Slice } from '../ports/log.ts';
+import type { StateMark, StateSession } from '../ports/state-store.ts';
+import type { TableEffects, TableTask } from '../task/table-task.ts';
+
+/** Upper bound of keys in one read of the state store. */
+const readKeysMax = 20_000;
+
+/**
+ * A table task with its session of the state store. Invariant: a row is merged only with state that
+ * stands at the mark which this session wrote last; anything else is TASK_CORRUPTED.
+ */
+export class TableSlot {
+  readonly task: TableTask;
+  readonly partition: number;
+  readonly #session: StateSession;
+  readonly #topicId: string;
+  #mark: StateMark;
+  /** The write that is under way: awaited before anything else touches the session. */
+  #writing: Promise<void> | undefined;
+
+  constructor(task: TableTask, partition: number, session: StateSession, mark: StateMark) {
+    this.task = task;
+    this.partition = partition;
+    this.#session = session;
+    this.#topicId = mark.topicId;
+    this.#mark = mark;
+  }
+
+  async process(slice: Slice): Promise<void> {
+    const keys = this.task.keysOf(slice);
+    const entries: (Buffer | undefined)[] = [];
+    if (keys.length > 0) {
+      await this.settle();
+      for (let at = 0; at < keys.length; at += readKeysMax) {
+        const view = await this.#session.read(keys.slice(at, at + readKeysMax));
+        if (
+          view.mark === undefined ||
+          view.mark.offset !== this.#mark.offset ||
+          view.mark.topicId !== this.#mark.topicId
+        ) {
+          throw new FlowError('TASK_CORRUPTED', 'the state no longer stands at the last commit', {
+            detail: `Expected offset ${this.#mark.offset}, found ${view.mark?.offset ?? 'none'}.`,
+          });
+        }
+        entries.push(...view.entries);
+      }
+    }
+    this.task.process(entries);
+  }
+
+  /**
+   * Lets the state follow a commit. It is not waited for here, so that the next slices are fetched and
+   * decoded meanwhile; `settle` waits.
+   */
+  follow(effects: TableEffects, end: number | undefined): void {
+    if (effects.keys.length === 0 || end === undefined) return;
+    this.#mark = { topicId: this.#topicId, offset: end };
+    const { keys, entries } = effects;
+    this.#writing = this.#session.write({ keys, entries, mark: this.#mark });
+    // Handled where it is awaited; without this a failure in between would count as unhandled.
+    this.#writing.catch(() => undefined);
+  }
+
+  async settle(): Promise<void> {
+    const writing = this.#writing;
+    if (writing === undefined) return;
+    await writing;
+    if (this.#writing === writing) this.#writing = undefined;
+  }
+
+  async close(): Promise<void> {
+    await this.#writing?.catch(() => undefined);
+    await this.#session.close();
+  }
+}

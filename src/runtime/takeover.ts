@@ -1,0 +1,183 @@
+import { FlowError } from '../base/errors.ts';
+import { sequenceCodec } from '../data/sequence.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Log, OffsetRange } from '../ports/log.ts';
+import type { StateMark, StateSession, StateStore } from '../ports/state-store.ts';
+import { Restore } from '../task/restore-entries.ts';
+import { TableTask } from '../task/table-task.ts';
+import type { Catalog } from './catalog.ts';
+import type { FlowFacts } from './flow-facts.ts';
+import type { RuntimeListener } from './runtime-events.ts';
+import { TableSlot } from './table-slot.ts';
+
+export type TakeoverOptions = {
+  readonly pipeline: string;
+  readonly facts: FlowFacts;
+  readonly log: Log;
+  readonly state: StateStore;
+  readonly catalog: Catalog;
+  readonly clock: Clock;
+  readonly listener: RuntimeListener;
+  readonly ownTransactionalId: string | undefined;
+  readonly cacheBytesMax: number;
+  /** True when the worker has to turn to something else: a rebalance, a stop. */
+  readonly isInterrupted: () => boolean;
+};
+
+/** How long an open transaction may hold up readers before its producer is taken for dead. */
+const stuckAfterMs = 2_000;
+const pollMs = 50;
+
+/**
+ * Makes a table partition this worker's: ends what a dead predecessor left open, brings the state to the
+ * end of the output topic, and gives the task that goes on from there.
+ *
+ * Invariant: the state is complete at the high watermark as it stood at the takeover, not at the last
+ * stable offset, which an open transaction may hold below committed rows.
+ */
+export async function takeOverTable(
+  options: TakeoverOptions,
+  partition: number,
+  epoch: number,
+): Promise<TableSlot> {
+  const { facts, state, pipeline } = options;
+  const range = await settledRange(options, facts.output.topic, partition);
+  const session = await state.open(
+    { pipeline, flow: facts.flow.name, generation: 0, partition },
+    epoch,
+  );
+  try {
+    const mark = await restore(options, session, partition, range);
+    const codec = sequenceCodec(facts.flow.sequenceType);
+    const task = new TableTask({
+      target: {
+        table: facts.table.name,
+        topic: facts.output.topic,
+        partition,
+        generation: 0,
+        distinct: facts.flow.distinct,
+        sequenceText: codec.text,
+        recordBytesMax: facts.outputRecordBytesMax,
+      },
+      output: facts.table.output,
+      rowSetRowsMax: facts.table.rowSetRowsMax,
+      cacheBytesMax: options.cacheBytesMax,
+    });
+    return new TableSlot(task, partition, session, mark);
+  } catch (error) {
+    await session.close().catch(() => undefined);
+    throw error;
+  }
+}
+
+/**
+ * Waits until a partition has no open transaction below the end that it has now. A transaction that stays
+ * open is fenced where its producer is one of the pipeline's; a foreign one is waited for.
+ */
+export async function settledRange(
+  options: TakeoverOptions,
+  topic: string,
+  partition: number,
+): Promise<OffsetRange> {
+  const { log, clock, listener, facts } = options;
+  const started = clock.monotonic();
+  let goal: number | undefined;
+  let isFenced = false;
+  for (;;) {
+    const range = (await log.offsetRanges(topic, [partition])).get(partition);
+    if (range === undefined) {
+      throw new FlowError('TOPIC_MISSING', `topic "${topic}" has no partition ${partition}`);
+    }
+    goal ??= range.end;
+    if (range.stable >= goal) return { ...range, end: range.stable };
+    if (options.isInterrupted()) {
+      throw new FlowError('TASK_MIGRATED', 'the takeover was interrupted');
+    }
+    if (!isFenced && clock.monotonic() - started >= stuckAfterMs) {
+      isFenced = true;
+      listener({
+        event: 'restoring',
+        flow: facts.flow.name,
+        partition,
+        reason: `an open transaction holds topic "${topic}", partition ${partition} at offset ${range.stable}`,
+      });
+      await fenceOthers(options, `it may hold topic "${topic}", partition ${partition}`);
+    }
+    await clock.sleep(pollMs);
+  }
+}
+
+/** Ends the open transactions of the pipeline's other instances. A live one opens its producer again and goes on. */
+export async function fenceOthers(
+  {
+    catalog,
+    log,
+    listener,
+    ownTransactionalId,
+  }: Pick<TakeoverOptions, 'catalog' | 'log' | 'listener' | 'ownTransactionalId'>,
+  reason: string,
+): Promise<void> {
+  await catalog.read();
+  for (const { name } of catalog.all('instance')) {
+    if (name === ownTransactionalId) continue;
+    listener({ event: 'fencing', transactionalId: name, reason });
+    await log.fence(name);
+  }
+}
+
+async function restore(
+  options: TakeoverOptions,
+  session: StateSession,
+  partition: number,
+  range: OffsetRange,
+): Promise<StateMark> {
+  const { facts, log, clock, listener } = options;
+  const { topic, topicId } = facts.output;
+  const mark = await session.mark();
+  const isUsable = mark !== undefined && mark.topicId === topicId && mark.offset <= range.end;
+  if (!isUsable) await session.clear();
+  const from = isUsable ? mark.offset : range.start;
+  let current: StateMark = { topicId, offset: Math.max(from, range.start) };
+  if (current.offset >= range.end) {
+    if (!isUsable) await session.write({ keys: [], entries: [], mark: current });
+    return isUsable ? mark : current;
+  }
+  const startedMs = clock.monotonic();
+  const reason = isUsable
+    ? `its state stands at offset ${mark.offset} of ${range.end}`
+    : 'it has no usable state';
+  listener({ event: 'restoring', flow: facts.flow.name, partition, reason });
+  const reader = log.openReader();
+  let records = 0;
+  try {
+    const restoring = new Restore({
+      output: facts.table.output,
+      parseSequence: sequenceCodec(facts.flow.sequenceType).parse,
+    });
+    reader.assign(topic, partition, current.offset);
+    while (current.offset < range.end) {
+      if (options.isInterrupted()) {
+        throw new FlowError('TASK_MIGRATED', 'the restore was interrupted');
+      }
+      for (const slice of await reader.poll(500)) {
+        const changes = restoring.load(slice);
+        records += changes.length;
+        const needed = restoring.keysNeeded(changes);
+        const present = needed.length === 0 ? [] : (await session.read(needed)).entries;
+        const entries = restoring.apply(changes, needed, present);
+        const next = { topicId, offset: slice.nextOffset };
+        await session.write({
+          keys: [...entries.keys()],
+          entries: [...entries.values()],
+          mark: next,
+        });
+        current = next;
+      }
+    }
+  } finally {
+    await reader.close();
+  }
+  const durationMs = clock.monotonic() - startedMs;
+  listener({ event: 'restored', flow: facts.flow.name, partition, records, durationMs });
+  return current;
+}

@@ -1,0 +1,413 @@
+import { assert } from '../base/assert.ts';
+import { FlowError } from '../base/errors.ts';
+import { StateMachine } from '../base/state-machine.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Log, LogProducer, OffsetCommit, Slice } from '../ports/log.ts';
+import type { StateStore } from '../ports/state-store.ts';
+import type { Catalog } from './catalog.ts';
+import type { FlowFacts } from './flow-facts.ts';
+import { FlowRunner, type PartitionProgress } from './flow-runner.ts';
+import { RepartitionPurge } from './repartition-purge.ts';
+import type { RuntimeListener } from './runtime-events.ts';
+import { StuckPartitions } from './stuck-partitions.ts';
+import { TriggeredUpdate } from './triggered-update.ts';
+import { type WorkerState, workerTransitions } from './worker-states.ts';
+
+export type WorkerSettings = {
+  readonly pipeline: string;
+  /** Stable name of this process within the pipeline; part of its transactional id. */
+  readonly instance: string;
+  readonly delivery: 'exactly_once' | 'at_least_once';
+  /** Ends at the offsets that stand at the start. */
+  readonly once: boolean;
+  readonly commitIntervalMs: number;
+  /** Records processed since the last commit that force the next one. */
+  readonly commitRecordsMax: number;
+  /** Bytes fetched since the last commit that force the next one: what a transaction keeps in memory. */
+  readonly commitBytesMax: number;
+  /** Bytes appended and not yet acknowledged, above which processing waits. */
+  readonly pendingBytesMax: number;
+  readonly cacheBytesMax: number;
+  readonly sessionTimeoutMs: number;
+  readonly rebalanceTimeoutMs: number;
+  readonly staticMembership: boolean;
+  readonly retryDelayMinMs: number;
+  readonly retryDelayMaxMs: number;
+  /** Failures in a row that are retried before the worker gives up; Infinity in a service. */
+  readonly retriesMax: number;
+};
+
+export type WorkerOptions = {
+  readonly settings: WorkerSettings;
+  readonly flows: readonly FlowFacts[];
+  readonly catalog: Catalog;
+  readonly log: Log;
+  readonly state: StateStore;
+  readonly clock: Clock;
+  readonly listener: RuntimeListener;
+};
+
+export type WorkerProgress = {
+  readonly state: WorkerState;
+  readonly records: number;
+  readonly outputRecords: number;
+  readonly commits: number;
+  readonly fencings: number;
+  readonly flows: readonly {
+    readonly flow: string;
+    readonly group: string;
+    readonly failed: FlowError | undefined;
+    readonly partitions: readonly PartitionProgress[];
+  }[];
+};
+
+/** Longest wait for records in one turn; member statuses are looked at in between. */
+const pollMaxMs = 500;
+
+/**
+ * One process's share of a pipeline: fetch → prefetch → process → commit → apply, for all of its flows
+ * in one transaction after another.
+ *
+ * Invariants: at most one transaction is open; it holds the effects of whole slices only; partitions are let
+ * go only when nothing of them is uncommitted; after any doubt about an outcome all tasks are taken over anew
+ * from what the log says. So a crash between any two steps costs a replay, and provenance makes it harmless.
+ */
+export class Worker {
+  readonly #options: WorkerOptions;
+  readonly #machine = new StateMachine('worker', workerTransitions, 'created');
+  readonly #runners: FlowRunner[] = [];
+  readonly #failed = new Map<string, FlowError>();
+  readonly #transactionalId: string | undefined;
+  readonly #purge: RepartitionPurge;
+  readonly #stuck: StuckPartitions;
+  #producer: LogProducer | undefined;
+  #isStopping = false;
+  #dirtySinceMs: number | undefined;
+  #recordsSinceCommit = 0;
+  #bytesSinceCommit = 0;
+  /** Set after any doubt: every partition is taken over anew before anything else. */
+  #isInDoubt = false;
+  #records = 0;
+  #outputRecords = 0;
+  #commits = 0;
+  #fencings = 0;
+  #failuresInRow = 0;
+
+  constructor(options: WorkerOptions) {
+    assert(options.flows.length > 0, 'a worker has at least one flow');
+    this.#options = options;
+    const { pipeline, instance, delivery } = options.settings;
+    this.#transactionalId = delivery === 'exactly_once' ? `${pipeline}-${instance}` : undefined;
+    this.#purge = new RepartitionPurge(options.log, options.clock);
+    this.#stuck = new StuckPartitions({
+      ...options,
+      ownTransactionalId: this.#transactionalId,
+      commitIntervalMs: options.settings.commitIntervalMs,
+    });
+  }
+
+  /** Runs until `stop`, until the triggered update is done, or until no flow can go on. */
+  async run(): Promise<void> {
+    this.#machine.transition('starting');
+    try {
+      this.#start();
+      await this.#loop();
+      await this.#shutDown();
+    } catch (error) {
+      if (this.#machine.state !== 'failed') this.#machine.transition('failed');
+      await this.#release();
+      throw error;
+    }
+  }
+
+  /** Asks for a clean end: the open transaction is finished, the groups are left. */
+  stop(): void {
+    this.#isStopping = true;
+    for (const runner of this.#runners) runner.wake();
+  }
+
+  progress(): WorkerProgress {
+    return {
+      state: this.#machine.state,
+      records: this.#records,
+      outputRecords: this.#outputRecords,
+      commits: this.#commits,
+      fencings: this.#fencings,
+      flows: this.#options.flows.map((facts) => ({
+        flow: facts.flow.name,
+        group: facts.group,
+        failed: this.#failed.get(facts.flow.name),
+        partitions: this.#runners.find((runner) => runner.facts === facts)?.progress() ?? [],
+      })),
+    };
+  }
+
+  #start(): void {
+    const { flows, log, settings } = this.#options;
+    for (const facts of flows) {
+      const member = log.joinGroup({
+        group: facts.group,
+        topics: [...facts.sources.map(({ topic }) => topic), facts.repartition.topic],
+        instanceId: settings.staticMembership ? settings.instance : undefined,
+        sessionTimeoutMs: settings.sessionTimeoutMs,
+        rebalanceTimeoutMs: settings.rebalanceTimeoutMs,
+      });
+      const runner = new FlowRunner({
+        ...this.#options,
+        pipeline: settings.pipeline,
+        instance: settings.instance,
+        cacheBytesMax: settings.cacheBytesMax,
+        facts,
+        transactionalId: this.#transactionalId,
+        member,
+        isStopping: () => this.#isStopping,
+      });
+      member.onStatus(() => runner.wake());
+      this.#runners.push(runner);
+    }
+  }
+
+  async #loop(): Promise<void> {
+    const { settings, flows, log, clock } = this.#options;
+    const update = settings.once ? new TriggeredUpdate(flows, log, clock) : undefined;
+    if (update !== undefined) await this.#guard(() => update.start());
+    while (!this.#isStopping) {
+      await this.#guard(() => this.#turn());
+      if (update === undefined || this.#machine.state !== 'running') continue;
+      const isDone = await this.#guard(() => update.isDone(this.#activeRunners()));
+      if (isDone === true) return;
+    }
+  }
+
+  #activeRunners(): FlowRunner[] {
+    return this.#runners.filter(({ facts }) => !this.#failed.has(facts.flow.name));
+  }
+
+  /** Runs one step; an error that has a remedy is handled here and ends the step. */
+  async #guard<Result>(step: () => Promise<Result>): Promise<Result | undefined> {
+    try {
+      const result = await step();
+      if (this.#machine.state !== 'running') this.#machine.transition('running');
+      return result;
+    } catch (error) {
+      await this.#recover(error);
+      return undefined;
+    }
+  }
+
+  async #turn(): Promise<void> {
+    this.#producer ??= await this.#options.log.openProducer(this.#transactionalId);
+    if (this.#isInDoubt) {
+      for (const runner of this.#activeRunners()) await runner.retake();
+      this.#isInDoubt = false;
+    }
+    await this.#keepMembership();
+    const slices = await this.#poll();
+    for (const [runner, slice] of slices) {
+      await this.#process(runner, slice);
+      if (this.#isCommitDue()) await this.#commit();
+    }
+    if (this.#isCommitDue()) await this.#commit();
+    await this.#purge.turn(this.#activeRunners());
+    await this.#stuck.turn(this.#activeRunners());
+  }
+
+  /** Follows the groups: whoever has to rejoin does so with nothing uncommitted. */
+  async #keepMembership(): Promise<void> {
+    for (const runner of this.#activeRunners()) {
+      const { status } = runner.member;
+      if (status === 'rebalancing') {
+        await this.#commit();
+        await runner.settle();
+        await runner.rejoin(true);
+      } else if (status === 'lost') {
+        throw new FlowError('TASK_MIGRATED', 'the group went on without this member');
+      } else if (status === 'joining') {
+        await runner.rejoin(false);
+      }
+    }
+  }
+
+  #poll(): Promise<(readonly [FlowRunner, Slice])[]> {
+    const maxWaitMs = this.#waitMs();
+    const runners = this.#activeRunners();
+    const polls = runners.map(async (runner) => {
+      try {
+        const slices = await runner.poll(maxWaitMs);
+        return slices.map((slice) => [runner, slice] as const);
+      } catch (error) {
+        throw new RunnerError(runner, error);
+      }
+    });
+    return Promise.race(polls);
+  }
+
+  #waitMs(): number {
+    const { settings, clock } = this.#options;
+    if (this.#dirtySinceMs === undefined) return pollMaxMs;
+    const passedMs = clock.monotonic() - this.#dirtySinceMs;
+    return Math.max(0, Math.min(pollMaxMs, settings.commitIntervalMs - passedMs));
+  }
+
+  async #process(runner: FlowRunner, slice: Slice): Promise<void> {
+    const { clock, settings } = this.#options;
+    const producer = this.#producer as LogProducer;
+    try {
+      if (!(await runner.process(slice, producer, clock.now()))) return;
+    } catch (error) {
+      throw new RunnerError(runner, error);
+    }
+    this.#recordsSinceCommit += slice.recordCountMax;
+    this.#bytesSinceCommit += slice.byteLength;
+    this.#dirtySinceMs ??= clock.monotonic();
+    if (producer.pendingBytes > settings.pendingBytesMax) {
+      await producer.drain(settings.pendingBytesMax);
+    }
+  }
+
+  #isCommitDue(): boolean {
+    const { settings, clock } = this.#options;
+    if (this.#dirtySinceMs === undefined) return false;
+    return (
+      this.#recordsSinceCommit >= settings.commitRecordsMax ||
+      this.#bytesSinceCommit >= settings.commitBytesMax ||
+      clock.monotonic() - this.#dirtySinceMs >= settings.commitIntervalMs
+    );
+  }
+
+  async #commit(): Promise<void> {
+    if (this.#dirtySinceMs === undefined || this.#producer === undefined) return;
+    const { clock, listener } = this.#options;
+    const startedMs = clock.monotonic();
+    const producer = this.#producer;
+    const runners = this.#activeRunners();
+    const commits: OffsetCommit[] = [];
+    for (const runner of runners) {
+      await runner.settle();
+      try {
+        const commit = runner.commits(producer, clock.now());
+        if (commit !== undefined) commits.push(commit);
+      } catch (error) {
+        throw new RunnerError(runner, error);
+      }
+    }
+    const { ends } = await producer.commit(commits);
+    let outputRecords = 0;
+    for (const runner of runners) outputRecords += runner.applied(ends);
+    const records = this.#recordsSinceCommit;
+    this.#records += records;
+    this.#outputRecords += outputRecords;
+    this.#commits += 1;
+    this.#forget();
+    this.#failuresInRow = 0;
+    listener({
+      event: 'committed',
+      records,
+      outputRecords,
+      durationMs: clock.monotonic() - startedMs,
+    });
+  }
+
+  /** Nothing is uncommitted any more: it was committed, or it will be read again. */
+  #forget(): void {
+    this.#recordsSinceCommit = 0;
+    this.#bytesSinceCommit = 0;
+    this.#dirtySinceMs = undefined;
+  }
+
+  async #closeProducer(): Promise<void> {
+    const producer = this.#producer;
+    this.#producer = undefined;
+    await producer?.close().catch(() => undefined);
+  }
+
+  /** Ends the open transaction at once, so that readers are not held up until its time-out. */
+  async #abortProducer(): Promise<void> {
+    await this.#producer?.abort().catch(() => undefined);
+    await this.#closeProducer();
+  }
+
+  async #recover(thrown: unknown): Promise<void> {
+    const { clock, listener, settings } = this.#options;
+    let error = thrown;
+    let blamed: FlowRunner | undefined;
+    if (error instanceof RunnerError) {
+      blamed = error.runner;
+      error = error.cause;
+    }
+    if (!(error instanceof FlowError)) throw error;
+    const { remedy } = error;
+    if (remedy === 'fix-input' || remedy === 'stop') {
+      await this.#fail(error, blamed);
+      return;
+    }
+    if (this.#machine.state !== 'recovering') this.#machine.transition('recovering');
+    this.#failuresInRow += 1;
+    if (this.#failuresInRow > settings.retriesMax) throw error;
+    if (error.code === 'PRODUCER_FENCED') this.#fencings += 1;
+    const delayMs = this.#retryDelayMs(remedy === 'retry');
+    listener({ event: 'recovering', error, attempt: this.#failuresInRow, delayMs });
+    this.#forget();
+    this.#isInDoubt = true;
+    // Opened again under the same id, it ends the transaction for good.
+    await this.#closeProducer();
+    await clock.sleep(delayMs);
+  }
+
+  #retryDelayMs(isOutage: boolean): number {
+    const { retryDelayMinMs, retryDelayMaxMs } = this.#options.settings;
+    const doublings = Math.min(this.#failuresInRow - 1, 16);
+    if (!isOutage && doublings < 3) return 0;
+    return Math.min(retryDelayMaxMs, retryDelayMinMs * 2 ** doublings);
+  }
+
+  /** A flow that cannot go on leaves; the others replay at once without it. */
+  async #fail(error: FlowError, blamed: FlowRunner | undefined): Promise<void> {
+    const runner =
+      blamed ?? (this.#activeRunners().length === 1 ? this.#activeRunners()[0] : undefined);
+    if (runner === undefined) throw error;
+    const { name } = runner.facts.flow;
+    this.#failed.set(name, error);
+    this.#options.listener({ event: 'flow_failed', flow: name, error });
+    this.#forget();
+    this.#isInDoubt = true;
+    await this.#abortProducer();
+    await runner.close(true).catch(() => undefined);
+    if (this.#activeRunners().length === 0) throw error;
+    if (this.#machine.state !== 'recovering') this.#machine.transition('recovering');
+  }
+
+  async #shutDown(): Promise<void> {
+    this.#machine.transition('stopping');
+    try {
+      await this.#commit();
+      for (const runner of this.#activeRunners()) await runner.settle();
+    } catch (error) {
+      // What was not committed is read again by whoever comes next.
+      if (!(error instanceof FlowError) && !(error instanceof RunnerError)) throw error;
+      await this.#abortProducer();
+    }
+    await this.#release();
+    this.#machine.transition('stopped');
+    const failed = [...this.#failed.values()][0];
+    if (failed !== undefined) throw failed;
+  }
+
+  async #release(): Promise<void> {
+    await this.#closeProducer();
+    for (const runner of this.#activeRunners()) {
+      await runner.close(true).catch(() => undefined);
+    }
+    await this.#options.catalog.close().catch(() => undefined);
+  }
+}
+
+/** An error with the flow that it belongs to, on its way to `#recover`. */
+class RunnerError extends Error {
+  readonly runner: FlowRunner;
+
+  constructor(runner: FlowRunner, cause: unknown) {
+    super('a flow failed', { cause });
+    this.runner = runner;
+  }
+}

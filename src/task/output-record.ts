@@ -1,0 +1,217 @@
+import { FlowError } from '../base/errors.ts';
+import { ByteWriter } from '../data/byte-writer.ts';
+import type { Span } from '../data/bytes.ts';
+import { provenanceSize, readProvenance } from '../data/provenance.ts';
+import { HeaderWriter } from '../data/record-headers.ts';
+import type { RowSet, SetRow } from '../data/row-set.ts';
+import type { OutgoingRecord, RecordSink } from '../ports/log.ts';
+
+export type OutputTarget = {
+  readonly table: string;
+  readonly topic: string;
+  readonly partition: number;
+  readonly generation: number;
+  /** Canonical text of an encoded sequence. */
+  readonly sequenceText: (bytes: Buffer, start: number, end: number) => string;
+  /** SELECT DISTINCT: equal rows are written once, with the provenance of each. */
+  readonly distinct: boolean;
+  /** The broker's limit on one record, in bytes. */
+  readonly recordBytesMax: number;
+};
+
+/** Room for what the log adds to a record: lengths, batch header. */
+const recordOverheadBytes = 256;
+
+const openBracket = 0x5b;
+const closeBracket = 0x5d;
+const comma = 0x2c;
+const plus = 0x2b;
+
+/**
+ * Composes the records of an output topic from row-sets, without decoding a row. Invariant: the
+ * headers of a record hold all that is needed to rebuild the state of its key from the topic alone.
+ */
+export class OutputWriter {
+  readonly #target: OutputTarget;
+  readonly #value = new ByteWriter(64 * 1024);
+  readonly #key = new ByteWriter(256);
+  readonly #headers = new HeaderWriter();
+  readonly #sources = new ByteWriter(256);
+  readonly #generation: Buffer;
+  readonly #record: OutgoingRecord = {
+    key: Buffer.alloc(0),
+    keyStart: 0,
+    keyEnd: 0,
+    value: Buffer.alloc(0),
+    valueStart: 0,
+    valueEnd: 0,
+    headers: Buffer.alloc(0),
+    headersStart: 0,
+    headersEnd: 0,
+    timestampMs: 0,
+  };
+
+  constructor(target: OutputTarget) {
+    this.#target = target;
+    this.#generation = Buffer.from(String(target.generation), 'latin1');
+  }
+
+  /** One record: the whole row-set as a JSON array. */
+  rowSet(sink: RecordSink, key: Buffer, rowSet: RowSet, nowMs: number): void {
+    const value = this.#value;
+    const groups = this.#target.distinct ? equalRows(rowSet.rows) : rowSet.rows.map((row) => [row]);
+    value.reset();
+    value.byte(openBracket);
+    for (const [position, [first]] of groups.entries()) {
+      if (position > 0) value.byte(comma);
+      const { row } = first as SetRow;
+      value.bytes(row.bytes, row.start, row.end);
+    }
+    value.byte(closeBracket);
+    this.#writeHeaders(rowSet, groups);
+    this.#send(sink, key, key.length, value.length, nowMs);
+  }
+
+  /** One numbered record of output mode `rows`. */
+  row(sink: RecordSink, key: Buffer, rowSet: RowSet, position: number, nowMs: number): void {
+    const numbered = rowSet.rows[position] as SetRow;
+    const { row } = numbered;
+    this.#value.reset();
+    this.#value.bytes(row.bytes, row.start, row.end);
+    this.#writeHeaders(rowSet, [[numbered]]);
+    this.#numberedKey(key, position);
+    this.#send(sink, this.#key.buffer, this.#key.length, this.#value.length, nowMs);
+  }
+
+  tombstone(sink: RecordSink, key: Buffer, position: number | undefined, nowMs: number): void {
+    this.#headers.begin(1);
+    this.#headers.add('tm-gen', this.#generation);
+    if (position === undefined) {
+      this.#send(sink, key, key.length, -1, nowMs);
+    } else {
+      this.#numberedKey(key, position);
+      this.#send(sink, this.#key.buffer, this.#key.length, -1, nowMs);
+    }
+  }
+
+  /** `{"k":1}` becomes `{"k":1,"_row":0}`. */
+  #numberedKey(key: Buffer, position: number): void {
+    this.#key.reset();
+    this.#key.bytes(key, 0, key.length - 1);
+    this.#key.ascii(`,"_row":${position}}`);
+  }
+
+  #writeHeaders(rowSet: RowSet, groups: readonly (readonly SetRow[])[]): void {
+    const { sequence } = rowSet;
+    this.#headers.begin(3);
+    this.#headers.addText(
+      'tm-seq',
+      this.#target.sequenceText(sequence.bytes, sequence.start, sequence.end),
+    );
+    this.#sources.reset();
+    let before: SetRow | undefined;
+    for (const group of groups) {
+      for (const [position, row] of group.entries()) {
+        if (before !== undefined) this.#sources.byte(position === 0 ? comma : plus);
+        this.#writeSource(row.provenance, before?.provenance);
+        before = row;
+      }
+    }
+    this.#headers.add('tm-src', this.#sources.buffer, 0, this.#sources.length);
+    this.#headers.add('tm-gen', this.#generation);
+  }
+
+  /** An entry that begins with `@` repeats the topic and partition before it. */
+  #writeSource(provenance: Span, before: Span | undefined): void {
+    const { bytes, start } = provenance;
+    const isSamePartition =
+      before !== undefined &&
+      bytes.compare(before.bytes, before.start, before.start + 20, start, start + 20) === 0;
+    const { topicId, partition, offset, branch, index } = readProvenance(bytes, start);
+    if (!isSamePartition) this.#sources.ascii(`${topicId}/${partition}`);
+    this.#sources.ascii(
+      branch === 0 && index === 0 ? `@${offset}` : `@${offset}#${branch}.${index}`,
+    );
+  }
+
+  #send(
+    sink: RecordSink,
+    key: Buffer,
+    keyLength: number,
+    valueLength: number,
+    nowMs: number,
+  ): void {
+    const { table, topic, partition, recordBytesMax } = this.#target;
+    const headers = this.#headers.writer;
+    const size = keyLength + Math.max(valueLength, 0) + headers.length + recordOverheadBytes;
+    if (size > recordBytesMax) {
+      throw new FlowError(
+        'RECORD_TOO_LARGE',
+        `the row-set of one key in table "${table}" is too large for one record`,
+        {
+          detail: `Key ${key.toString('utf8', 0, Math.min(keyLength, 200))} needs ${size} bytes, and topic "${topic}" takes ${recordBytesMax} bytes a record.`,
+          hint: "Set output = 'rows' on the table, so that each row is a record of its own, or raise max.message.bytes of the topic.",
+        },
+      );
+    }
+    const record = this.#record;
+    record.key = key;
+    record.keyEnd = keyLength;
+    record.value = this.#value.buffer;
+    record.valueEnd = valueLength;
+    record.headers = headers.buffer;
+    record.headersEnd = headers.length;
+    // The time of writing, never the source's: an old timestamp would expose the row to retention.
+    record.timestampMs = nowMs;
+    sink.append(topic, partition, record);
+  }
+}
+
+function equalRows(rows: readonly SetRow[]): SetRow[][] {
+  const groups = new Map<string, SetRow[]>();
+  for (const row of rows) {
+    const text = row.row.bytes.toString('latin1', row.row.start, row.row.end);
+    const group = groups.get(text);
+    if (group === undefined) groups.set(text, [row]);
+    else group.push(row);
+  }
+  return [...groups.values()];
+}
+
+/**
+ * Reads header `tm-src`: the provenance (36 bytes) of each row, in the order of the value's rows; several for
+ * a row that stands for equal ones. Undefined when the text is not such a header.
+ *
+ * Form: rows joined by `,`, equal rows by `+`; each `<topic id>/<partition>@<offset>[#<branch>.<index>]`, where
+ * an entry that begins with `@` repeats the topic and partition before it.
+ */
+export function parseSources(text: string): Buffer[][] | undefined {
+  const rows: Buffer[][] = [];
+  let place = '';
+  for (const entries of text.split(',')) {
+    const group: Buffer[] = [];
+    for (const entry of entries.split('+')) {
+      const match = /^([0-9a-f]{32}\/\d+)?@(\d+)(?:#(\d+)\.(\d+))?$/.exec(entry);
+      if (match === null) return undefined;
+      place = match[1] ?? place;
+      if (place === '') return undefined;
+      group.push(
+        sourceBytes(place, Number(match[2]), Number(match[3] ?? 0), Number(match[4] ?? 0)),
+      );
+    }
+    rows.push(group);
+  }
+  return rows;
+}
+
+function sourceBytes(place: string, offset: number, branch: number, index: number): Buffer {
+  const bytes = Buffer.alloc(provenanceSize);
+  bytes.write(place.slice(0, 32), 0, 'hex');
+  bytes.writeUInt32BE(Number(place.slice(33)), 16);
+  bytes.writeUInt32BE(Math.floor(offset / 0x1_0000_0000), 20);
+  bytes.writeUInt32BE(offset >>> 0, 24);
+  bytes[28] = branch;
+  bytes.writeUIntBE(Math.floor(index / 0x1_0000_0000), 29, 3);
+  bytes.writeUInt32BE(index >>> 0, 32);
+  return bytes;
+}

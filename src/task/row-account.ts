@@ -1,0 +1,155 @@
+/**
+ * The account of every row, per source partition (flow stage) and per key partition (table stage). It
+ * rides with the offset commit as its metadata, so that a replay counts nothing twice. Two equations hold:
+ *
+ *     records = decoded + tombstones + deadLettered
+ *     rows    = filtered + dropped + handed on                               (flow stage)
+ *     rows    = new + replacing + tied + superseded + duplicate + distinct   (table stage)
+ */
+export type FlowCounters = {
+  records: number;
+  decoded: number;
+  tombstones: number;
+  deadLettered: number;
+  /** Rows that the query's generators gave, before any filter after them. */
+  rows: number;
+  filtered: number;
+  dropped: number;
+  handedOn: number;
+  /** In the order of the table's expectations. */
+  expectations: ExpectationCounter[];
+};
+
+export type ExpectationCounter = { readonly name: string; passed: number; failed: number };
+
+export type TableCounters = {
+  rows: number;
+  new: number;
+  replacing: number;
+  tied: number;
+  superseded: number;
+  duplicate: number;
+  distinct: number;
+};
+
+export function emptyFlowCounters(expectations: readonly string[]): FlowCounters {
+  return {
+    records: 0,
+    decoded: 0,
+    tombstones: 0,
+    deadLettered: 0,
+    rows: 0,
+    filtered: 0,
+    dropped: 0,
+    handedOn: 0,
+    expectations: expectations.map((name) => ({ name, passed: 0, failed: 0 })),
+  };
+}
+
+export function emptyTableCounters(): TableCounters {
+  return { rows: 0, new: 0, replacing: 0, tied: 0, superseded: 0, duplicate: 0, distinct: 0 };
+}
+
+export function copyFlowCounters(counters: FlowCounters): FlowCounters {
+  return { ...counters, expectations: counters.expectations.map((one) => ({ ...one })) };
+}
+
+const flowFields = [
+  'records',
+  'decoded',
+  'tombstones',
+  'deadLettered',
+  'rows',
+  'filtered',
+  'dropped',
+  'handedOn',
+] as const;
+
+const tableFields = [
+  'rows',
+  'new',
+  'replacing',
+  'tied',
+  'superseded',
+  'duplicate',
+  'distinct',
+] as const;
+
+export function clearFlowCounters(counters: FlowCounters): void {
+  for (const field of flowFields) counters[field] = 0;
+  for (const one of counters.expectations) {
+    one.passed = 0;
+    one.failed = 0;
+  }
+}
+
+/** Both have the same expectations, in the same order. */
+export function addFlowCounters(sum: FlowCounters, delta: FlowCounters): void {
+  for (const field of flowFields) sum[field] += delta[field];
+  for (const [index, one] of delta.expectations.entries()) {
+    const target = sum.expectations[index];
+    if (target === undefined) continue;
+    target.passed += one.passed;
+    target.failed += one.failed;
+  }
+}
+
+/** Checkpoint metadata: a tag with the version, then numbers. Changes: 2026-11-30 version 1. */
+export function flowMetadata(counters: FlowCounters): string {
+  return JSON.stringify([
+    'f1',
+    flowFields.map((field) => counters[field]),
+    counters.expectations.map(({ name, passed, failed }) => [name, passed, failed]),
+  ]);
+}
+
+export function tableMetadata(counters: TableCounters): string {
+  return JSON.stringify(['t1', tableFields.map((field) => counters[field])]);
+}
+
+/**
+ * Undefined when the text is not such metadata; an empty text is a checkpoint that somebody set by hand.
+ * Counters of expectations go by name: one that the table no longer has is left out.
+ */
+export function parseFlowMetadata(
+  text: string,
+  expectations: readonly string[],
+): FlowCounters | undefined {
+  const counters = emptyFlowCounters(expectations);
+  if (text === '') return counters;
+  const parts = parseParts(text, 'f1');
+  if (parts === undefined) return undefined;
+  const [numbers, stored] = parts;
+  if (!isNumbers(numbers) || !Array.isArray(stored)) return undefined;
+  for (const [index, field] of flowFields.entries()) counters[field] = numbers[index] ?? 0;
+  for (const [name, passed, failed] of stored as [unknown, unknown, unknown][]) {
+    const counter = counters.expectations.find((one) => one.name === name);
+    if (counter === undefined) continue;
+    counter.passed = Number(passed);
+    counter.failed = Number(failed);
+  }
+  return counters;
+}
+
+export function parseTableMetadata(text: string): TableCounters | undefined {
+  const counters = emptyTableCounters();
+  if (text === '') return counters;
+  const parts = parseParts(text, 't1');
+  if (parts === undefined || !isNumbers(parts[0])) return undefined;
+  for (const [index, field] of tableFields.entries()) counters[field] = parts[0][index] ?? 0;
+  return counters;
+}
+
+function parseParts(text: string, tag: string): unknown[] | undefined {
+  try {
+    const parsed: unknown = JSON.parse(text);
+    if (!Array.isArray(parsed) || parsed[0] !== tag) return undefined;
+    return parsed.slice(1);
+  } catch {
+    return undefined;
+  }
+}
+
+function isNumbers(value: unknown): value is number[] {
+  return Array.isArray(value) && value.every((item) => Number.isSafeInteger(item));
+}

@@ -1,0 +1,313 @@
+import { FlowError } from '../base/errors.ts';
+import { ByteWriter } from '../data/byte-writer.ts';
+import { rowEncoder } from '../data/json-encode.ts';
+import { keyEncoder } from '../data/key.ts';
+import { sequenceCodec } from '../data/sequence.ts';
+import type { Row, Value } from '../data/value.ts';
+import { columnsOf } from '../expr/columns.ts';
+import { compile } from '../expr/compile.ts';
+import type { CompileContext, Evaluator, Expression, Frame } from '../expr/expression.ts';
+import { ExpressionError } from '../expr/expression-error.ts';
+import type {
+  BranchPlan,
+  ExpectationPlan,
+  ExplodeStep,
+  ReplaceUsingFlowPlan,
+  SourcePlan,
+  TablePlan,
+} from '../plan/pipeline-plan.ts';
+import type { RecordCursor } from '../ports/log.ts';
+import type { BadRow } from './bad-row.ts';
+import type { FlowCounters } from './row-account.ts';
+import { type RecordPlace, SourceReader } from './source-reader.ts';
+
+export type RowProgramOptions = {
+  readonly flow: ReplaceUsingFlowPlan;
+  readonly branch: number;
+  readonly source: SourcePlan;
+  readonly table: TablePlan;
+  readonly timeZone: string;
+};
+
+/** Generators inside one another share the 56 bits of a row's index: 24 for each but the first. */
+const elementsMax = 2 ** 24;
+const generatorsMax = 2;
+
+type Step = (row: Row, index: number) => void;
+
+/** Day 2932896 is 9999-12-31: a sequence beyond it is the sign of a wrong unit, and would win for ever. */
+const daysMax = 2_932_896;
+const microsMax = 253_402_300_799_999_999n;
+
+/**
+ * One branch of a flow's query, compiled: the columns of a record in, the rows of the target out, with
+ * their key, sequence and JSON. Invariant: it holds no state from one record to the next.
+ */
+export class RowProgram {
+  readonly branch: number;
+  readonly expectationNames: readonly string[];
+  readonly #reader: SourceReader;
+  readonly #frame: Frame = { parameters: [], nowMicros: 0n };
+  readonly #first: Step;
+  readonly #keys: readonly number[];
+  readonly #keyValues: Value[];
+  readonly #encodeKey: ReturnType<typeof keyEncoder>;
+  readonly #encodeRow: ReturnType<typeof rowEncoder>;
+  readonly #sequence: Evaluator;
+  readonly #sequenceKind: string;
+  readonly #encodeSequence: ReturnType<typeof sequenceCodec>['encode'];
+  readonly #options: RowProgramOptions;
+  #emit: Step = () => undefined;
+  #counters: FlowCounters | undefined;
+
+  constructor(options: RowProgramOptions) {
+    const { flow, branch, source, table, timeZone } = options;
+    this.#options = options;
+    this.branch = branch;
+    this.expectationNames = table.expectations.map(({ name }) => name);
+    const plan = flow.branches[branch] as BranchPlan;
+    const context: CompileContext = { timeZone };
+    this.#reader = new SourceReader(source, sourceColumns(plan, source.columns.length));
+    this.#first = this.#compileSteps(plan, context);
+    this.#keys = flow.keys;
+    this.#keyValues = flow.keys.map(() => null);
+    const keyColumns = flow.keys.map((position) => table.columns[position]);
+    this.#encodeKey = keyEncoder(keyColumns.filter((column) => column !== undefined));
+    this.#encodeRow = rowEncoder(table.columns);
+    this.#sequence = compile(flow.sequence, context);
+    this.#sequenceKind = flow.sequenceType.kind;
+    this.#encodeSequence = sequenceCodec(flow.sequenceType).encode;
+  }
+
+  startBatch(nowMs: number): void {
+    this.#frame.nowMicros = BigInt(Math.floor(nowMs)) * 1000n;
+  }
+
+  /** Decodes the columns that the query uses. Undefined: the record is ready to `run`. */
+  read(records: RecordCursor, place: RecordPlace): BadRow | 'tombstone' | undefined {
+    return this.#reader.read(records, place);
+  }
+
+  /** Gives the rows of the record that was read. Throws ExpressionError when one of them is bad. */
+  run(counters: FlowCounters, emit: Step): void {
+    this.#counters = counters;
+    this.#emit = emit;
+    counters.rows += 1;
+    this.#first(this.#reader.row, 0);
+  }
+
+  encodeKey(row: Row, out: ByteWriter): void {
+    for (const [index, position] of this.#keys.entries()) {
+      this.#keyValues[index] = row[position] ?? null;
+    }
+    this.#encodeKey.encode(this.#keyValues, out);
+  }
+
+  /** Gives the flags of the row's envelope. */
+  encodeSequence(row: Row, out: ByteWriter, timestampMs: number): number {
+    const sequence = this.#sequence(row, this.#frame);
+    if (sequence === null) {
+      throw new ExpressionError('NULL_SEQUENCE', 'the sequence of the row is NULL');
+    }
+    this.#checkSequence(sequence, timestampMs);
+    this.#encodeSequence(sequence, out);
+    return 0;
+  }
+
+  #checkSequence(sequence: Value, timestampMs: number): void {
+    const { sequenceAheadMaxMicros } = this.#options.table;
+    if (this.#sequenceKind === 'date') {
+      const days = sequence as number;
+      if (days > daysMax) throw beyondCalendar();
+      this.#checkAhead(BigInt(days) * 86_400_000_000n, timestampMs, sequenceAheadMaxMicros);
+    } else if (this.#sequenceKind === 'timestamp' || this.#sequenceKind === 'timestamp_ntz') {
+      const micros = sequence as bigint;
+      if (micros > microsMax) throw beyondCalendar();
+      this.#checkAhead(micros, timestampMs, sequenceAheadMaxMicros);
+    }
+  }
+
+  #checkAhead(micros: bigint, timestampMs: number, aheadMax: bigint | undefined): void {
+    if (aheadMax === undefined) return;
+    if (micros > BigInt(Math.floor(timestampMs)) * 1000n + aheadMax) {
+      throw new ExpressionError(
+        'SEQUENCE_TOO_FAR_AHEAD',
+        "the sequence is further ahead of the record's timestamp than max_sequence_ahead",
+      );
+    }
+  }
+
+  encodeRow(row: Row, out: ByteWriter): void {
+    this.#encodeRow(row, out);
+  }
+
+  #compileSteps(plan: BranchPlan, context: CompileContext): Step {
+    let next: Step = this.#finish(context);
+    const steps = [...plan.steps].reverse();
+    const generators = plan.steps.filter(({ step }) => step === 'explode').length;
+    if (generators > generatorsMax) {
+      throw new FlowError('NOT_SUPPORTED', `more than ${generatorsMax} generators in one query`, {
+        hint: 'Split the query: explode the first arrays into a table of their own.',
+      });
+    }
+    for (const step of steps) {
+      switch (step.step) {
+        case 'filter':
+          next = this.#filter(step.condition, context, next);
+          break;
+        case 'project':
+          next = this.#project(
+            step.columns.map(({ value }) => compile(value, context)),
+            next,
+          );
+          break;
+        case 'explode':
+          next = this.#explode(step, context, next);
+          break;
+      }
+    }
+    return next;
+  }
+
+  #filter(condition: Expression, context: CompileContext, next: Step): Step {
+    const evaluate = compile(condition, context);
+    return (row, index) => {
+      if (evaluate(row, this.#frame) === true) next(row, index);
+      else (this.#counters as FlowCounters).filtered += 1;
+    };
+  }
+
+  #project(columns: readonly Evaluator[], next: Step): Step {
+    const frame = this.#frame;
+    const count = columns.length;
+    return (row, index) => {
+      const projected = new Array<Value>(count);
+      for (let position = 0; position < count; position += 1) {
+        projected[position] = (columns[position] as Evaluator)(row, frame);
+      }
+      next(projected, index);
+    };
+  }
+
+  #explode(step: ExplodeStep, context: CompileContext, next: Step): Step {
+    const evaluate = compile(step.value, context);
+    const elementsOf = generator(step);
+    return (row, index) => {
+      const counters = this.#counters as FlowCounters;
+      const elements = elementsOf(evaluate(row, this.#frame));
+      if (elements.length >= elementsMax) {
+        throw new ExpressionError(
+          'TOO_MANY_ELEMENTS',
+          `more than ${elementsMax} elements to explode`,
+        );
+      }
+      counters.rows += elements.length - 1;
+      for (const [position, element] of elements.entries()) {
+        next([...row, ...element], index * elementsMax + position);
+      }
+    };
+  }
+
+  /** Expectations: every one is evaluated and counted; fail wins over drop, drop over warn. */
+  #finish(context: CompileContext): Step {
+    const { table } = this.#options;
+    const expectations = table.expectations.map((expectation) => ({
+      expectation,
+      evaluate: compile(expectation.condition, context),
+    }));
+    return (row, index) => {
+      const counters = this.#counters as FlowCounters;
+      let isDropped = false;
+      let failed: ExpectationPlan | undefined;
+      for (const [position, { expectation, evaluate }] of expectations.entries()) {
+        const counter = counters.expectations[position];
+        const isMet = evaluate(row, this.#frame) === true;
+        if (counter !== undefined) {
+          if (isMet) counter.passed += 1;
+          else counter.failed += 1;
+        }
+        if (isMet) continue;
+        if (expectation.action === 'drop') isDropped = true;
+        if (expectation.action === 'fail') failed ??= expectation;
+      }
+      if (failed !== undefined) throw this.#expectationFailed(failed, row);
+      if (isDropped) counters.dropped += 1;
+      else this.#emit(row, index);
+    };
+  }
+
+  #expectationFailed(expectation: ExpectationPlan, row: Row): FlowError {
+    const { table } = this.#options;
+    return new FlowError(
+      'EXPECTATION_FAILED',
+      `expectation "${expectation.name}" of table "${table.name}" failed`,
+      {
+        detail: `The condition ${expectation.sql} is not true for the row ${rowText(this.#encodeRow, row)}.`,
+        hint: 'Correct the row at its producer, change the expectation to ON VIOLATION DROP ROW, or filter such rows in the query; then start again.',
+      },
+    );
+  }
+}
+
+function beyondCalendar(): ExpressionError {
+  return new ExpressionError(
+    'SEQUENCE_OUT_OF_RANGE',
+    'the sequence lies beyond the year 9999: is its unit right?',
+  );
+}
+
+function rowText(encode: ReturnType<typeof rowEncoder>, row: Row): string {
+  const out = new ByteWriter(1024);
+  encode(row, out);
+  return out.copy().toString('utf8').slice(0, 2000);
+}
+
+/** Positions of the source's columns that any step before the first projection, or that projection, reads. */
+function sourceColumns(plan: BranchPlan, sourceColumnCount: number): ReadonlySet<number> {
+  const used = new Set<number>();
+  for (const step of plan.steps) {
+    const expressions =
+      step.step === 'filter'
+        ? [step.condition]
+        : step.step === 'project'
+          ? step.columns.map(({ value }) => value)
+          : [step.value];
+    for (const expression of expressions) {
+      for (const index of columnsOf(expression)) if (index < sourceColumnCount) used.add(index);
+    }
+    if (step.step === 'project') break;
+  }
+  return used;
+}
+
+type Elements = readonly (readonly Value[])[];
+
+function generator(step: ExplodeStep): (value: Value) => Elements {
+  const inner = step.form === 'inline' ? inlineElements(step) : explodeElements(step);
+  if (!step.outer) return inner;
+  const nothing: Elements = [step.columns.map(() => null)];
+  return (value) => {
+    const elements = inner(value);
+    return elements.length === 0 ? nothing : elements;
+  };
+}
+
+function explodeElements(step: ExplodeStep): (value: Value) => Elements {
+  const isMap = step.value.type.kind === 'map';
+  const withPosition = step.form === 'posexplode';
+  return (value) => {
+    if (value === null) return [];
+    const elements: readonly (readonly Value[])[] = isMap
+      ? (value as { entries: readonly (readonly [Value, Value])[] }).entries
+      : (value as readonly Value[]).map((element) => [element]);
+    return withPosition ? elements.map((element, position) => [position, ...element]) : elements;
+  };
+}
+
+function inlineElements(step: ExplodeStep): (value: Value) => Elements {
+  const missing = step.columns.map(() => null);
+  return (value) =>
+    value === null
+      ? []
+      : (value as readonly (readonly Value[] | null)[]).map((element) => element ?? missing);
+}

@@ -1,0 +1,129 @@
+import { type JsonDecoder, jsonDecoder, misfitText } from '../data/json-decode.ts';
+import { JsonObjectScanner, scanOk, scanVerdictText } from '../data/json-scan.ts';
+import { misfit } from '../data/misfit.ts';
+import { readHeaders } from '../data/record-headers.ts';
+import type { Row, Value } from '../data/value.ts';
+import { hiddenColumns, type SourcePlan } from '../plan/pipeline-plan.ts';
+import type { RecordCursor } from '../ports/log.ts';
+import type { BadRow } from './bad-row.ts';
+
+export type RecordPlace = { readonly topic: string; readonly partition: number };
+
+type HiddenRead = (records: RecordCursor, place: RecordPlace) => Value;
+
+/**
+ * Reads the columns that a query uses from the records of a source. Invariant: the row has every column of
+ * the source by position, those that are not used as NULL; nothing of it is kept by the reader's next record
+ * unless an expression copied it.
+ */
+export class SourceReader {
+  readonly #source: SourcePlan;
+  readonly #row: Value[];
+  readonly #scanner: JsonObjectScanner;
+  /** By position of the scanner's names. */
+  readonly #decoded: readonly { readonly position: number; readonly decode: JsonDecoder }[];
+  readonly #hidden: readonly { readonly position: number; readonly read: HiddenRead }[];
+  readonly #decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+  constructor(source: SourcePlan, used: ReadonlySet<number>) {
+    this.#source = source;
+    const declared = source.columns.length - hiddenColumns.length;
+    const wanted = [...used].filter((position) => position < declared).sort((a, b) => a - b);
+    this.#row = source.columns.map(() => null);
+    this.#scanner = new JsonObjectScanner(
+      wanted.map((position) => source.columns[position]?.name ?? ''),
+    );
+    this.#decoded = wanted.map((position) => ({
+      position,
+      decode: jsonDecoder(source.columns[position]?.type ?? { kind: 'void' }),
+    }));
+    this.#hidden = [...used]
+      .filter((position) => position >= declared)
+      .map((position) => ({
+        position,
+        read: hiddenReads[source.columns[position]?.name ?? ''] ?? (() => null),
+      }));
+  }
+
+  /** The row of the record that was read last: overwritten by the next one. */
+  get row(): Row {
+    return this.#row;
+  }
+
+  /** Undefined: the row is there. */
+  read(records: RecordCursor, place: RecordPlace): BadRow | 'tombstone' | undefined {
+    if (records.valueEnd < 0) {
+      return this.#source.tombstones === 'skip'
+        ? 'tombstone'
+        : { errorClass: 'NULL_VALUE', message: 'the record has a null value' };
+    }
+    const bad = this.#source.format === 'json' ? this.#readJson(records) : this.#readWhole(records);
+    if (bad !== undefined) return bad;
+    for (const { position, read } of this.#hidden) this.#row[position] = read(records, place);
+    return undefined;
+  }
+
+  #readJson({ bytes, valueStart, valueEnd }: RecordCursor): BadRow | undefined {
+    const scanner = this.#scanner;
+    const verdict = scanner.scan(bytes, valueStart, valueEnd);
+    if (verdict !== scanOk) {
+      return {
+        errorClass: 'MALFORMED_RECORD',
+        message: scanVerdictText[verdict] ?? 'it is no JSON',
+      };
+    }
+    const { kinds, spans } = scanner;
+    const decoded = this.#decoded;
+    for (let index = 0; index < decoded.length; index += 1) {
+      const { position, decode } = decoded[index] as (typeof decoded)[number];
+      const kind = kinds[index] as number;
+      if (kind === 0) {
+        this.#row[position] = null;
+        continue;
+      }
+      const start = spans[index * 2] as number;
+      const end = spans[index * 2 + 1] as number;
+      const value = decode(bytes, start, end, kind as Parameters<JsonDecoder>[3]);
+      if (value === misfit) return this.#misfit(position, bytes.toString('utf8', start, end));
+      this.#row[position] = value;
+    }
+    return undefined;
+  }
+
+  #misfit(position: number, text: string): BadRow {
+    const column = this.#source.columns[position];
+    return {
+      errorClass: 'VALUE_DOES_NOT_FIT',
+      message: misfitText(column?.name ?? '', column?.type ?? { kind: 'void' }, text),
+    };
+  }
+
+  /** Formats `string` and `bytes`: the whole value is the one declared column. */
+  #readWhole({ bytes, valueStart, valueEnd }: RecordCursor): BadRow | undefined {
+    const value = bytes.subarray(valueStart, valueEnd);
+    if (this.#source.format === 'bytes') {
+      this.#row[0] = Uint8Array.from(value);
+      return undefined;
+    }
+    try {
+      this.#row[0] = this.#decoder.decode(value);
+      return undefined;
+    } catch {
+      return { errorClass: 'MALFORMED_RECORD', message: 'it is no valid UTF-8' };
+    }
+  }
+}
+
+const hiddenReads: Readonly<Record<string, HiddenRead>> = {
+  _topic: (_, { topic }) => topic,
+  _partition: (_, { partition }) => partition,
+  _offset: ({ offset }) => BigInt(offset),
+  _timestamp: ({ timestampMs }) => BigInt(timestampMs) * 1000n,
+  _key: ({ bytes, keyStart, keyEnd }) =>
+    keyEnd < 0 ? null : Uint8Array.from(bytes.subarray(keyStart, keyEnd)),
+  _headers: ({ bytes, headersStart, headersEnd }) =>
+    readHeaders(bytes, headersStart, headersEnd).map(({ key, value }) => [
+      key,
+      value === null ? null : Uint8Array.from(value),
+    ]),
+};
