@@ -1,75 +1,119 @@
+import {
+  compressSync as compressBlock,
+  uncompressSync as decompressBlock,
+  decompressFrameSync,
+} from 'lz4-napi';
+
 /**
- * Reads the outline of an LZ4 frame without decompressing it.
- * Invariant: the answer is never smaller than what a decoder would produce; a frame that cannot be
- * followed to its end counts only up to there, since a decoder cannot go further either.
+ * LZ4 frames, taken apart and put together here, while the module does the blocks: its own frame functions
+ * work through large buffers whose pages the system has to hand out anew for each batch, which costs ten
+ * times as much as the decompression.
+ * Invariant: `lz4Decompress` never produces more than `bytesMax` bytes; it returns undefined instead.
+ * What it cannot follow to the end of the frame throws.
  */
-export function lz4DecompressedSizeMax(frame: Buffer, enough: number): number {
-  const blocks = [...blocksOf(frame)];
-  const blockSizeMax = maxBlockSize(frame);
-  const bound = blocks.reduce(
-    (sum, block) => sum + (block.compressed ? blockSizeMax : block.end - block.start),
-    0,
-  );
-  // Blocks that were flushed early are smaller than they may be: before a batch is refused, count exactly.
-  if (bound <= enough) return bound;
-  let size = 0;
-  for (const { start, end, compressed } of blocks) {
-    size += compressed ? blockSize(frame, start, end) : end - start;
-    if (size > enough) break;
+export function lz4Decompress(frame: Buffer, bytesMax: number): Buffer | undefined {
+  const flags = frame[4] ?? 0;
+  if (frame.length < 7 || frame.readUInt32LE(0) !== FRAME_MAGIC || flags >>> 6 !== 1) {
+    throw new RangeError('not an lz4 frame');
   }
-  return size;
+  const blocks = blocksOf(frame, flags);
+  const sizes = blocks.map((block) => sizeOf(frame, block));
+  if (sizes.reduce((sum, size) => sum + size, 0) > bytesMax) return undefined;
+  // Blocks that refer to those before them need the module's frame decoder.
+  if ((flags & INDEPENDENT_BLOCKS) === 0) return decompressFrameSync(frame);
+  const parts = blocks.map((block, index) => {
+    if (!block.compressed) return frame.subarray(block.start, block.end);
+    return decompressBlock(withSize(frame, block, sizes[index] ?? 0));
+  });
+  return parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts);
+}
+
+export function lz4Compress(bytes: Buffer): Buffer {
+  const header = frameHeader(bytes.length);
+  const parts: Buffer[] = [header.bytes];
+  for (let start = 0; start < bytes.length; start += header.blockSize) {
+    const plain = bytes.subarray(start, start + header.blockSize);
+    // The module puts the size before a block; a frame does not have it, but the block's own length.
+    const block = compressBlock(plain).subarray(SIZE_BYTES);
+    const packed = block.length < plain.length;
+    const length = Buffer.allocUnsafe(SIZE_BYTES);
+    length.writeUInt32LE(packed ? block.length : (plain.length | PLAIN_BLOCK) >>> 0);
+    parts.push(length, packed ? block : plain);
+  }
+  parts.push(endMark);
+  return Buffer.concat(parts);
 }
 
 type Block = { readonly start: number; readonly end: number; readonly compressed: boolean };
 
-const blockChecksum = 0x10;
-const contentSize = 0x08;
-const dictionaryId = 0x01;
+const FRAME_MAGIC = 0x184d2204;
+const INDEPENDENT_BLOCKS = 0x20;
+const BLOCK_CHECKSUM = 0x10;
+const CONTENT_SIZE = 0x08;
+const PLAIN_BLOCK = 0x8000_0000;
+const SIZE_BYTES = 4;
+const endMark = Buffer.alloc(SIZE_BYTES);
 
-function maxBlockSize(frame: Buffer): number {
-  // 4 to 7 stand for 64 KB to 4 MB.
-  const code = ((frame[5] ?? 0) >>> 4) & 7;
-  return 1 << (2 * code + 8);
+/** Independent blocks without checksums (the batch has its own); the last byte is the header's checksum. */
+const frameHeaders = [
+  { blockSize: 64 * 1024, bytes: Buffer.from('04224d18604082', 'hex') },
+  { blockSize: 256 * 1024, bytes: Buffer.from('04224d186050fb', 'hex') },
+] as const;
+const largestFrameHeader = {
+  blockSize: 4 * 1024 * 1024,
+  bytes: Buffer.from('04224d18607073', 'hex'),
+};
+
+function frameHeader(length: number): { blockSize: number; bytes: Buffer } {
+  return frameHeaders.find(({ blockSize }) => length <= blockSize) ?? largestFrameHeader;
 }
 
-function* blocksOf(frame: Buffer): Generator<Block> {
-  const flags = frame[4] ?? 0;
-  let at = 7 + (flags & contentSize ? 8 : 0) + (flags & dictionaryId ? 4 : 0);
-  while (at + 4 <= frame.length) {
+/** The checksums of header, blocks and content are passed over: the batch's checksum covers them all. */
+function blocksOf(frame: Buffer, flags: number): Block[] {
+  const blocks: Block[] = [];
+  let at = 7 + (flags & CONTENT_SIZE ? 8 : 0);
+  for (;;) {
     const word = frame.readUInt32LE(at);
-    if (word === 0) return;
-    const start = at + 4;
+    if (word === 0) return blocks;
+    const start = at + SIZE_BYTES;
     const end = start + (word & 0x7fff_ffff);
-    if (end > frame.length) return;
-    yield { start, end, compressed: word < 0x8000_0000 };
-    at = end + (flags & blockChecksum ? 4 : 0);
+    if (end > frame.length) throw new RangeError('lz4 block is cut short');
+    blocks.push({ start, end, compressed: word < PLAIN_BLOCK });
+    at = end + (flags & BLOCK_CHECKSUM ? 4 : 0);
   }
 }
 
-/** Sums literals and matches of one compressed block. */
-function blockSize(frame: Buffer, start: number, end: number): number {
+/** What a block decompresses to, summed up from its literals and matches. */
+function sizeOf(frame: Buffer, { start, end, compressed }: Block): number {
+  if (!compressed) return end - start;
   let at = start;
   let size = 0;
-  const extended = (nibble: number): number => {
-    let length = nibble;
-    let byte = nibble === 15 ? 255 : 0;
-    while (byte === 255 && at < end) {
-      byte = frame[at] ?? 0;
-      length += byte;
-      at += 1;
-    }
-    return length;
-  };
   while (at < end) {
-    const token = frame[at] ?? 0;
+    const token = frame[at] as number;
     at += 1;
-    const literals = extended(token >>> 4);
+    let literals = token >>> 4;
+    for (let byte = literals === 15 ? 255 : 0; byte === 255 && at < end; at += 1) {
+      byte = frame[at] as number;
+      literals += byte;
+    }
     size += literals;
     at += literals;
     // The last sequence of a block has no match.
     if (at >= end) break;
     at += 2;
-    size += extended(token & 15) + 4;
+    size += (token & 15) + 4;
+    for (let byte = (token & 15) === 15 ? 255 : 0; byte === 255 && at < end; at += 1) {
+      byte = frame[at] as number;
+      size += byte;
+    }
   }
   return size;
+}
+
+/** A block as the module wants it: the size of the result before it. */
+function withSize(frame: Buffer, { start, end }: Block, size: number): Buffer {
+  const block = Buffer.allocUnsafe(SIZE_BYTES + end - start);
+  block.writeUInt32LE(size);
+  frame.copy(block, SIZE_BYTES, start, end);
+  return block;
 }
