@@ -1,0 +1,232 @@
+import { describe, expect, test } from 'vitest';
+import { MemoryLog } from '../../../src/adapters/memory/memory-log.ts';
+import { checkMonotone } from '../../../src/testing/check-monotone.ts';
+import { checkResult } from '../../../src/testing/check-result.ts';
+import { reference } from '../../../src/testing/reference.ts';
+
+const topicId = '0'.repeat(32);
+
+/** A row-set record: sequence and rows, each row being the offset that it came from. */
+type Written = readonly [key: string, sequence: number, offsets: readonly number[]];
+
+const key = (name: string) => `{"k":"${name}"}`;
+const row = (offset: number) => `{"v":${offset}}`;
+const source = (offset: number) => `${topicId}/0@${offset}#0.0`;
+
+function rowSetLog(...written: readonly (Written | readonly [key: string])[]) {
+  const log = new MemoryLog();
+  log.createTopic('out', 1);
+  for (const [name, sequence, offsets] of written) {
+    if (sequence === undefined || offsets === undefined) {
+      log.produce('out', 0, { key: key(name), value: null });
+      continue;
+    }
+    log.produce('out', 0, {
+      key: key(name),
+      value: `[${offsets.map(row).join()}]`,
+      headers: {
+        'tm-seq': String(sequence),
+        'tm-src': `${topicId}/0${offsets.map((offset) => `@${offset}`).join()}`,
+      },
+    });
+  }
+  return log.readCommitted('out');
+}
+
+/** One transaction of mode `rows`: row number, sequence and source offset; undefined: a tombstone. */
+async function rowsLog(
+  ...transactions: readonly (readonly (readonly [number, number?, number?])[])[]
+) {
+  const log = new MemoryLog();
+  log.createTopic('out', 1);
+  for (const transaction of transactions) {
+    const staging = new MemoryLog();
+    staging.createTopic('out', 1);
+    for (const [number, sequence, offset] of transaction) {
+      const headers =
+        sequence === undefined
+          ? {}
+          : { 'tm-seq': String(sequence), 'tm-src': `${topicId}/0@${offset}` };
+      const value = offset === undefined ? null : row(offset);
+      staging.produce('out', 0, { key: `{"k":"a","_row":${number}}`, value, headers });
+    }
+    const producer = await log.openProducer('p');
+    const reader = staging.openReader();
+    reader.assign('out', 0, 0);
+    for (const { records } of await reader.poll(0)) {
+      while (records.next()) {
+        const { bytes } = records;
+        producer.append('out', 0, { ...spans(records), key: bytes, value: bytes, headers: bytes });
+      }
+    }
+    await producer.commit([]);
+  }
+  return log.readCommitted('out');
+}
+
+function spans(at: {
+  readonly keyStart: number;
+  readonly keyEnd: number;
+  readonly valueStart: number;
+  readonly valueEnd: number;
+  readonly headersStart: number;
+  readonly headersEnd: number;
+}) {
+  const { keyStart, keyEnd, valueStart, valueEnd, headersStart, headersEnd } = at;
+  return { keyStart, keyEnd, valueStart, valueEnd, headersStart, headersEnd, timestampMs: 0 };
+}
+
+const monotone = (records: Parameters<typeof checkMonotone>[0], mode: 'row_set' | 'rows') =>
+  checkMonotone(records, mode, Number, (a, b) => a - b);
+
+describe('reference', () => {
+  test('RU-03 holds the rows of the highest sequence of each key, whatever the order', () => {
+    const rows = [
+      { key: 'a', sequence: 1, provenance: 'p1', row: 'r1' },
+      { key: 'a', sequence: 2, provenance: 'p2', row: 'r2' },
+      { key: 'a', sequence: 2, provenance: 'p3', row: 'r2' },
+      { key: 'b', sequence: 1, provenance: 'p4', row: 'r4' },
+    ];
+    const expected = new Map([
+      [
+        'a',
+        {
+          sequence: 2,
+          rows: new Map([
+            ['p2', 'r2'],
+            ['p3', 'r2'],
+          ]),
+        },
+      ],
+      ['b', { sequence: 1, rows: new Map([['p4', 'r4']]) }],
+    ]);
+    const compare = (a: number, b: number) => a - b;
+    expect(reference(rows, compare)).toEqual(expected);
+    expect(reference([...rows].reverse(), compare)).toEqual(expected);
+  });
+
+  test('RU-14 a row that is read twice is one row', () => {
+    const one = { key: 'a', sequence: 1, provenance: 'p1', row: 'r1' };
+    expect(reference([one, one], (a, b) => a - b).get('a')?.rows.size).toBe(1);
+  });
+});
+
+describe('check of the result', () => {
+  const expected = reference(
+    [
+      { key: key('a'), sequence: 2, provenance: source(1), row: row(1) },
+      { key: key('a'), sequence: 2, provenance: source(3), row: row(3) },
+      { key: key('b'), sequence: 7, provenance: source(2), row: row(2) },
+    ],
+    (a, b) => a - b,
+  );
+
+  test('finds nothing in a right output', () => {
+    const records = rowSetLog(['a', 1, [0]], ['b', 7, [2]], ['a', 2, [1, 3]], ['c', 1, [9]], ['c']);
+    expect(checkResult(records, 'row_set', expected)).toEqual([]);
+  });
+
+  test.each([
+    [
+      'a lost row',
+      [
+        ['a', 2, [1]],
+        ['b', 7, [2]],
+      ],
+      [`${key('a')}: lacks ${source(3)} ${row(3)}`],
+    ],
+    [
+      'a repeated row',
+      [
+        ['a', 2, [1, 3]],
+        ['b', 7, [2, 2]],
+      ],
+      [`${key('b')}: has ${source(2)} ${row(2)}`],
+    ],
+    [
+      'a key too many',
+      [
+        ['a', 2, [1, 3]],
+        ['b', 7, [2]],
+        ['c', 1, [9]],
+      ],
+      [`${key('c')}: has rows, expected none`],
+    ],
+    [
+      'a wrong sequence',
+      [
+        ['a', 2, [1, 3]],
+        ['b', 8, [2]],
+      ],
+      [`${key('b')}: has sequence 8, expected 7`],
+    ],
+    [
+      'a deleted key',
+      [['a', 2, [1, 3]], ['b', 7, [2]], ['b']],
+      [`${key('b')}: lacks ${source(2)} ${row(2)}`],
+    ],
+  ] as const)('finds %s', (_, written, faults) => {
+    expect(checkResult(rowSetLog(...written), 'row_set', expected)).toEqual(faults);
+  });
+});
+
+describe('check of what readers saw', () => {
+  test('finds nothing where sequences only rise and ties only add', () => {
+    const records = rowSetLog(['a', 1, [0]], ['a', 1, [0, 1]], ['b', 5, [2]], ['a', 3, [4]], ['a']);
+    expect(monotone(records, 'row_set')).toEqual([]);
+  });
+
+  test.each([
+    [
+      'RU-04 a sequence that falls',
+      [
+        ['a', 2, [0]],
+        ['a', 1, [1]],
+      ],
+      'falls from sequence 2 to 1',
+    ],
+    [
+      'a row that vanishes',
+      [
+        ['a', 2, [0, 1]],
+        ['a', 2, [1]],
+      ],
+      `loses row ${source(0)} at the same sequence`,
+    ],
+    ['a row twice', [['a', 2, [0, 0]]], 'shows one row twice'],
+    [
+      'a fall behind a tombstone',
+      [['a', 2, [0]], ['a'], ['a', 1, [1]]],
+      'falls from sequence 2 to 1',
+    ],
+  ] as const)('finds %s', (_, written, fault) => {
+    const faults = monotone(rowSetLog(...written), 'row_set');
+    expect(faults).toHaveLength(1);
+    expect(faults[0]).toContain(fault);
+  });
+
+  test('in mode rows, a replacement within one transaction is whole', async () => {
+    const records = await rowsLog(
+      [
+        [0, 1, 0],
+        [1, 1, 1],
+      ],
+      [[0, 2, 2], [1]],
+    );
+    expect(monotone(records, 'rows')).toEqual([]);
+  });
+
+  test('in mode rows, a replacement over two transactions is torn', async () => {
+    const records = await rowsLog(
+      [
+        [0, 1, 0],
+        [1, 1, 1],
+      ],
+      [[0, 2, 2]],
+      [[1]],
+    );
+    expect(monotone(records, 'rows')).toEqual([
+      expect.stringContaining('mixes the sequences 2 and 1'),
+    ]);
+  });
+});
