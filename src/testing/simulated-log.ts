@@ -86,6 +86,8 @@ export class SimulatedLog implements Log {
 class SimulatedReader implements LogReader {
   readonly #reader: LogReader;
   readonly #process: SimulatedProcess;
+  /** "topic/partition" → how often it was assigned. */
+  readonly #assigned = new Map<string, number>();
 
   constructor(reader: LogReader, process: SimulatedProcess) {
     this.#reader = reader;
@@ -93,6 +95,8 @@ class SimulatedReader implements LogReader {
   }
 
   assign(topic: string, partition: number, offset: number): void {
+    const name = `${topic}/${partition}`;
+    this.#assigned.set(name, (this.#assigned.get(name) ?? 0) + 1);
     this.#reader.assign(topic, partition, offset);
   }
 
@@ -104,8 +108,12 @@ class SimulatedReader implements LogReader {
   async poll(maxWaitMs: number): Promise<readonly Slice[]> {
     await this.#process.step();
     const slices = await this.#reader.poll(maxWaitMs);
+    const before = new Map(this.#assigned);
     await this.#process.step();
-    return slices;
+    return slices.filter(({ topic, partition }) => {
+      const name = `${topic}/${partition}`;
+      return this.#assigned.get(name) === before.get(name);
+    });
   }
 
   wake(): void {

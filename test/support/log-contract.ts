@@ -108,6 +108,7 @@ export function describeLogContract(
       let position = from;
       while (position < stable) {
         for (const slice of await reader.poll(harness.patienceMs)) {
+          expect(slice.fromOffset).toBe(position);
           expect(slice.nextOffset).toBeGreaterThan(position);
           position = slice.nextOffset;
           seen.push(...recordsOf(slice));
@@ -178,6 +179,22 @@ export function describeLogContract(
         expect((await readUntilStable(reader, topic, 0, 7)).map(offsetOf)).toEqual([7, 8, 9]);
         reader.assign(topic, 0, 9);
         expect((await readUntilStable(reader, topic, 0, 9)).map(offsetOf)).toEqual([9]);
+        reader.unassign(topic, 0);
+        expect(await reader.poll(20)).toEqual([]);
+        await reader.close();
+      });
+
+      test('what was asked for before an assignment is not delivered after it', async () => {
+        const topic = await makeTopic();
+        await fill(topic, 10);
+        const reader = log.openReader();
+        reader.assign(topic, 0, 0);
+        const pending = reader.poll(harness.patienceMs);
+        reader.assign(topic, 0, 8);
+        for (const slice of await pending) expect(slice.fromOffset).toBe(8);
+        reader.assign(topic, 0, 5);
+        const next = await reader.poll(harness.patienceMs);
+        expect(next[0]?.fromOffset).toBe(5);
         reader.unassign(topic, 0);
         expect(await reader.poll(20)).toEqual([]);
         await reader.close();

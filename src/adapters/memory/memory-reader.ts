@@ -13,6 +13,8 @@ type Position = {
   range: OffsetRange | undefined;
 };
 
+type PositionedSlice = readonly [Position, Slice];
+
 /** A committed reader. Invariant: each offset is given once, in order, or the poll rejects. */
 export class MemoryReader implements LogReader {
   readonly #broker: MemoryBroker;
@@ -41,8 +43,10 @@ export class MemoryReader implements LogReader {
     this.#positions.delete(`${topic}/${partition}`);
   }
 
-  poll(maxWaitMs: number): Promise<readonly Slice[]> {
-    return this.#life.through(() => this.#poll(maxWaitMs));
+  async poll(maxWaitMs: number): Promise<readonly Slice[]> {
+    const read = await this.#life.through(() => this.#poll(maxWaitMs));
+    // Whoever assigned a partition anew meanwhile wants nothing of before.
+    return read.filter(([position]) => this.#isCurrent(position)).map(([, slice]) => slice);
   }
 
   wake(): void {
@@ -61,7 +65,7 @@ export class MemoryReader implements LogReader {
     return Promise.resolve();
   }
 
-  async #poll(maxWaitMs: number): Promise<readonly Slice[]> {
+  async #poll(maxWaitMs: number): Promise<readonly PositionedSlice[]> {
     const { clock } = this.#broker;
     const deadlineMs = clock.monotonic() + maxWaitMs;
     for (;;) {
@@ -77,18 +81,19 @@ export class MemoryReader implements LogReader {
     return [];
   }
 
-  #collect(): Slice[] {
-    const slices: Slice[] = [];
+  #collect(): PositionedSlice[] {
+    const read: PositionedSlice[] = [];
     for (const position of this.#positions.values()) {
       const slice = this.#read(position);
-      if (slice !== undefined) slices.push(slice);
+      if (slice !== undefined) read.push([position, slice]);
     }
     // Nothing is consumed before every partition was found readable: a rejected poll loses no slice.
-    for (const { topic, partition, nextOffset } of slices) {
-      const position = this.#positions.get(`${topic}/${partition}`);
-      if (position !== undefined) position.offset = nextOffset;
-    }
-    return slices;
+    for (const [position, { nextOffset }] of read) position.offset = nextOffset;
+    return read;
+  }
+
+  #isCurrent(position: Position): boolean {
+    return this.#positions.get(`${position.topic}/${position.partition}`) === position;
   }
 
   #read(position: Position): Slice | undefined {
@@ -117,6 +122,7 @@ export class MemoryReader implements LogReader {
       records,
       recordCountMax: recordCount,
       byteLength,
+      fromOffset: offset,
       nextOffset,
       logStart,
       stableOffset: stable,
