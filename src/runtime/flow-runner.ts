@@ -259,8 +259,12 @@ export class FlowRunner {
     const read = this.#partitions.get(partitionKey(slice.topic, slice.partition));
     // A slice that was fetched before the partition was taken over anew would leave a gap.
     if (read === undefined || slice.fromOffset !== read.position) return false;
-    if (read.work instanceof FlowTask) read.work.process(slice, sink, nowMs);
-    else await read.work.process(slice);
+    const { work } = read;
+    if (work instanceof FlowTask) {
+      work.process(slice, sink, nowMs);
+    } else {
+      await work.merge(slice);
+    }
     read.position = slice.nextOffset;
     read.isDirty = true;
     return true;

@@ -27,7 +27,8 @@ export class TableSlot {
     this.#mark = mark;
   }
 
-  async process(slice: Slice): Promise<void> {
+  /** Merges one slice of the repartition topic. */
+  async merge(slice: Slice): Promise<void> {
     const keys = this.task.keysOf(slice);
     const entries: (Buffer | undefined)[] = [];
     if (keys.length > 0) {

@@ -1,0 +1,175 @@
+import { parseArgs } from 'node:util';
+import { FlowError } from '../base/errors.ts';
+import { loadConfig } from '../config/load-config.ts';
+import { type Config, flagName, optionDeclarations } from '../config/options.ts';
+
+/** 0 done · 1 failed at run time · 2 usage · 3 invalid pipeline · 4 refused because data would be lost · 5 a test case failed. */
+export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5;
+
+export type FlagSpec = {
+  readonly type: 'string' | 'boolean';
+  readonly multiple?: boolean;
+  /** How the value is called in the help. */
+  readonly value?: string;
+  readonly doc: string;
+};
+
+/** One verb. Invariant: it prints results to `out` only, everything else to `err`, and never ends the process itself. */
+export type Command = {
+  readonly name: string;
+  readonly summary: string;
+  /** Arguments after the verb, such as `FILE…`. */
+  readonly arguments: string;
+  readonly example: string;
+  readonly flags: Readonly<Record<string, FlagSpec>>;
+  /** Whether every option of the configuration is also a flag of this verb. */
+  readonly usesConfig: boolean;
+  readonly run: (invocation: Invocation) => Promise<ExitCode>;
+};
+
+export type Terminal = {
+  readonly out: (text: string) => void;
+  readonly err: (text: string) => void;
+  readonly isTerminal: boolean;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Called once for SIGTERM or SIGINT. */
+  readonly onStop: (listener: () => void) => void;
+};
+
+export class Invocation {
+  readonly positionals: readonly string[];
+  readonly terminal: Terminal;
+  readonly #values: Readonly<Record<string, unknown>>;
+
+  constructor(
+    positionals: readonly string[],
+    values: Readonly<Record<string, unknown>>,
+    terminal: Terminal,
+  ) {
+    this.positionals = positionals;
+    this.#values = values;
+    this.terminal = terminal;
+  }
+
+  get json(): boolean {
+    return this.isSet('json');
+  }
+
+  isSet(flag: string): boolean {
+    return this.#values[flag] === true;
+  }
+
+  text(flag: string): string | undefined {
+    const value = this.#values[flag];
+    return typeof value === 'string' ? value : undefined;
+  }
+
+  texts(flag: string): readonly string[] {
+    const value = this.#values[flag];
+    return Array.isArray(value) ? value.map(String) : [];
+  }
+
+  /** A whole number within bounds, or a usage error that names the flag. */
+  whole(flag: string, bounds: { readonly min: number; readonly max: number }): number | undefined {
+    const text = this.text(flag);
+    if (text === undefined) return undefined;
+    const number = Number(text);
+    if (!Number.isSafeInteger(number) || number < bounds.min || number > bounds.max) {
+      throw usageError(`--${flag} takes a whole number from ${bounds.min} to ${bounds.max}`);
+    }
+    return number;
+  }
+
+  config(): Config {
+    const flags = new Map<string, string>();
+    for (const { name } of optionDeclarations) {
+      const value = this.#values[flagName(name).slice(2)];
+      if (typeof value === 'string') flags.set(name, value);
+    }
+    return loadConfig({
+      file: this.text('config'),
+      environment: this.terminal.environment,
+      flags,
+    });
+  }
+
+  /** One JSON document for machines. */
+  printJson(value: unknown): void {
+    this.terminal.out(`${JSON.stringify(value, undefined, 2)}\n`);
+  }
+}
+
+export function usageError(message: string, hint?: string): FlowError {
+  return new FlowError('USAGE', message, hint === undefined ? {} : { hint });
+}
+
+const commonFlags: Readonly<Record<string, FlagSpec>> = {
+  help: { type: 'boolean', doc: 'Show this help.' },
+  json: { type: 'boolean', doc: 'Answer with JSON on standard output.' },
+};
+
+function flagsOf(command: Command): Record<string, FlagSpec> {
+  const flags: Record<string, FlagSpec> = { ...command.flags, ...commonFlags };
+  if (command.usesConfig) {
+    flags['config'] = {
+      type: 'string',
+      value: 'FILE',
+      doc: 'Configuration file (default: tidemark.yaml where there is one).',
+    };
+    for (const { name, doc, secret } of optionDeclarations) {
+      // A secret on a command line would stand in every process list.
+      if (secret !== true) flags[flagName(name).slice(2)] = { type: 'string', value: 'VALUE', doc };
+    }
+  }
+  return flags;
+}
+
+/** Parses the arguments after the verb; throws USAGE with what is wrong. */
+export function parseInvocation(
+  command: Command,
+  args: readonly string[],
+  terminal: Terminal,
+): Invocation {
+  const options: Record<string, { type: 'string' | 'boolean'; multiple?: boolean }> = {};
+  for (const [name, { type, multiple }] of Object.entries(flagsOf(command))) {
+    options[name] = multiple === true ? { type, multiple } : { type };
+  }
+  try {
+    const { positionals, values } = parseArgs({
+      args: [...args],
+      options,
+      allowPositionals: true,
+      strict: true,
+    });
+    return new Invocation(positionals, values, terminal);
+  } catch (error) {
+    const text = error instanceof Error ? error.message : String(error);
+    throw usageError(
+      (text.split('. ')[0] ?? text).replace(/^Unknown option/, 'unknown option'),
+      `tidemark ${command.name} --help lists what it takes.`,
+    );
+  }
+}
+
+export function helpText(command: Command): string {
+  const own = Object.entries({ ...command.flags, ...commonFlags }).map(
+    ([name, { value, doc }]) =>
+      `  ${`--${name}${value === undefined ? '' : ` ${value}`}`.padEnd(26)} ${doc}`,
+  );
+  const lines = [
+    `tidemark ${command.name}: ${command.summary}`,
+    '',
+    `Usage: tidemark ${command.name} ${command.arguments} [options]`.replaceAll('  ', ' '),
+    '',
+    'Options:',
+    ...own,
+  ];
+  if (command.usesConfig) {
+    lines.push(
+      '  --config FILE              Configuration file (default: tidemark.yaml where there is one).',
+      '  --kafka.brokers … etc.     Every option of the configuration: see tidemark config --help.',
+    );
+  }
+  lines.push('', 'Example:', `  ${command.example}`, '');
+  return lines.join('\n');
+}

@@ -1,0 +1,24 @@
+import type { Command } from './command.ts';
+import { config } from './config.ts';
+import { run } from './run.ts';
+import { validate } from './validate.ts';
+
+export const commands: readonly Command[] = [validate, run, config];
+
+/** Verbs of the interface that are not built yet: they say so and exit non-zero. */
+export const plannedVerbs: readonly string[] = [
+  'init',
+  'plan',
+  'refresh',
+  'checkpoint',
+  'flows',
+  'gaps',
+  'why',
+  'verify',
+  'state',
+  'dlq',
+  'eval',
+  'infer',
+  'pause',
+  'resume',
+];

@@ -1,0 +1,88 @@
+import { FlowError } from '../base/errors.ts';
+import {
+  type Command,
+  type ExitCode,
+  helpText,
+  parseInvocation,
+  type Terminal,
+  usageError,
+} from './command.ts';
+import { commands, plannedVerbs } from './commands.ts';
+
+/** Runs one verb. Invariant: every error ends in one message on standard error and an exit code, never in a stack trace, unless it is a bug. */
+export async function runCommandLine(
+  args: readonly string[],
+  terminal: Terminal,
+): Promise<ExitCode> {
+  const [verb, ...rest] = args;
+  try {
+    if (verb === undefined || verb === '--help' || verb === '-h' || verb === 'help') {
+      const named = commands.find(({ name }) => name === rest[0]);
+      terminal.out(verb === 'help' && named !== undefined ? helpText(named) : overview());
+      return verb === undefined ? 2 : 0;
+    }
+    if (verb === '--version') {
+      terminal.out('tidemark 0.1.0\n');
+      return 0;
+    }
+    const command = commands.find(({ name }) => name === verb);
+    if (command === undefined) throw unknownVerb(verb);
+    if (rest.includes('--help') || rest.includes('-h')) {
+      terminal.out(helpText(command));
+      return 0;
+    }
+    return await command.run(parseInvocation(command, rest, terminal));
+  } catch (error) {
+    if (!(error instanceof FlowError)) throw error;
+    terminal.err(errorText(error));
+    return exitCodeOf(error);
+  }
+}
+
+function unknownVerb(verb: string): FlowError {
+  if (plannedVerbs.includes(verb)) {
+    return usageError(
+      `the verb "${verb}" is not built yet`,
+      'tidemark --help lists the verbs that this version has.',
+    );
+  }
+  return usageError(`there is no verb "${verb}"`, 'tidemark --help lists all verbs.');
+}
+
+export function errorText({ code, message, detail, hint }: FlowError): string {
+  const lines = [`error ${code}: ${message}`];
+  if (detail !== undefined) lines.push(...detail.split('\n').map((line) => `  ${line}`));
+  if (hint !== undefined) lines.push(`hint: ${hint}`);
+  return `${lines.join('\n')}\n`;
+}
+
+function exitCodeOf({ code }: FlowError): ExitCode {
+  switch (code) {
+    case 'USAGE':
+    case 'CONFIG_INVALID':
+      return 2;
+    case 'SQL_SYNTAX':
+    case 'PIPELINE_INVALID':
+      return 3;
+    case 'DATA_LOSS_REFUSED':
+      return 4;
+    default:
+      return 1;
+  }
+}
+
+function overview(): string {
+  const lines = [
+    'tidemark: keeps tables current from partial snapshots in Kafka',
+    '',
+    'Usage: tidemark VERB [arguments] [options]',
+    '',
+    'Verbs:',
+    ...commands.map(({ name, summary }: Command) => `  ${name.padEnd(10)} ${summary}`),
+    '',
+    'tidemark VERB --help tells more, with an example.',
+    'Exit codes: 0 done, 1 failed at run time, 2 usage, 3 the pipeline is invalid, 4 refused because data would be lost, 5 a test case failed.',
+    '',
+  ];
+  return lines.join('\n');
+}

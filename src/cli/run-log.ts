@@ -1,0 +1,88 @@
+import pino from 'pino';
+import type { FlowError } from '../base/errors.ts';
+import type { Config } from '../config/options.ts';
+import type { RuntimeListener } from '../runtime/runtime-events.ts';
+
+export type ServiceLog = {
+  readonly listener: RuntimeListener;
+  readonly trouble: (text: string) => void;
+  readonly info: (fields: Readonly<Record<string, unknown>>, text: string) => void;
+};
+
+/**
+ * Log lines (JSON, on standard error) of what the runtime tells. Levels go by who must act: error needs a
+ * person now, warn may need one, info tells what happened, debug is for developers. Invariant: no secret
+ * and no content of a row above debug.
+ */
+export function serviceLog(config: Config): ServiceLog {
+  const logger = pino(
+    {
+      level: config['log.level'],
+      base: { pipeline: config['pipeline.name'], instance: config['instance.name'] },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    pino.destination({ fd: 2, sync: true }),
+  );
+  const listener: RuntimeListener = (event) => {
+    switch (event.event) {
+      case 'committed': {
+        const { records, outputRecords, durationMs } = event;
+        logger.debug({ records, outputRecords, durationMs }, 'committed');
+        break;
+      }
+      case 'topic_created':
+        logger.info({ topic: event.topic, partitions: event.partitions }, 'topic created');
+        break;
+      case 'assigned':
+        logger.info({ flow: event.flow, partitions: event.partitions }, 'partitions assigned');
+        break;
+      case 'revoked':
+        logger.info({ flow: event.flow, partitions: event.partitions }, 'partitions revoked');
+        break;
+      case 'restoring': {
+        const { flow, partition, reason } = event;
+        logger.info({ flow, partition, reason }, 'restoring state');
+        break;
+      }
+      case 'restored': {
+        const { flow, partition, records, durationMs } = event;
+        logger.info({ flow, partition, records, durationMs }, 'state restored');
+        break;
+      }
+      case 'fencing':
+        logger.warn(
+          { transactionalId: event.transactionalId, reason: event.reason },
+          'ending the open transaction of another instance',
+        );
+        break;
+      case 'recovering':
+        logger.warn(
+          { ...errorFields(event.error), attempt: event.attempt, delayMs: event.delayMs },
+          'recovering from the last checkpoint',
+        );
+        break;
+      case 'flow_failed':
+        logger.error({ flow: event.flow, ...errorFields(event.error) }, 'flow failed');
+        break;
+      case 'caught_up':
+        logger.info({ flow: event.flow }, 'caught up');
+        break;
+    }
+  };
+  return {
+    listener,
+    trouble: (text) => logger.warn(text),
+    info: (fields, text) => logger.info(fields, text),
+  };
+}
+
+export function errorFields(error: FlowError): Record<string, unknown> {
+  const { code, message, detail, hint } = error;
+  return {
+    code,
+    error: message,
+    ...(detail === undefined ? {} : { detail }),
+    ...(hint === undefined ? {} : { hint }),
+  };
+}

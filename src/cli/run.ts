@@ -1,0 +1,112 @@
+import { systemClock } from '../adapters/system/system-clock.ts';
+import { FlowError } from '../base/errors.ts';
+import { composeService } from '../compose.ts';
+import { shownConfig } from '../config/load-config.ts';
+import type { PipelinePlan } from '../plan/pipeline-plan.ts';
+import type { Worker } from '../runtime/worker.ts';
+import type { Command, ExitCode, Invocation } from './command.ts';
+import { faultJson, loadPipeline } from './load-pipeline.ts';
+import { serviceLog } from './run-log.ts';
+import { ProgressMeter } from './run-progress.ts';
+import { summaryText, updateSummary } from './update-summary.ts';
+
+const progressIntervalMs = 1000;
+const progressLogIntervalMs = 30_000;
+
+export const run: Command = {
+  name: 'run',
+  summary: 'run the pipeline: the service itself, or one triggered update with --once',
+  arguments: 'FILE…',
+  example:
+    'tidemark run bookings.sql --pipeline.name bookings --kafka.brokers localhost:9092 --once',
+  flags: {
+    once: {
+      type: 'boolean',
+      doc: 'Process what is there now, up to the offsets at the start, then exit 0.',
+    },
+  },
+  usesConfig: true,
+  run: async (invocation) => {
+    const config = invocation.config();
+    const paths =
+      invocation.positionals.length > 0 ? invocation.positionals : config['pipeline.files'];
+    const { plan, faults, faultText } = loadPipeline(paths);
+    if (faultText !== '') invocation.terminal.err(`${faultText}\n`);
+    if (plan === undefined) {
+      if (invocation.json) {
+        invocation.printJson({ valid: false, faults: faults.map(faultJson) });
+      }
+      return 3;
+    }
+    return runService(invocation, plan);
+  },
+};
+
+async function runService(invocation: Invocation, plan: PipelinePlan): Promise<ExitCode> {
+  const config = invocation.config();
+  const log = serviceLog(config);
+  const { terminal } = invocation;
+  log.info({ config: shownConfig(config) }, 'starting');
+  const once = invocation.isSet('once');
+  const startedMs = systemClock.monotonic();
+  let stopAsked = false;
+  let worker: Worker | undefined;
+  terminal.onStop(() => {
+    stopAsked = true;
+    worker?.stop();
+  });
+  const service = await composeService({
+    config,
+    plan,
+    once,
+    listener: log.listener,
+    onTrouble: log.trouble,
+  });
+  ({ worker } = service);
+  if (stopAsked) worker.stop();
+  const stopProgress = showProgress(invocation, worker, log.info);
+  try {
+    await worker.run();
+    if (once) {
+      const summary = updateSummary(worker.progress(), systemClock.monotonic() - startedMs);
+      if (invocation.json) invocation.printJson(summary);
+      else terminal.out(summaryText(summary));
+    }
+    return 0;
+  } catch (error) {
+    if (invocation.json && error instanceof FlowError) {
+      const { code, message, detail, hint } = error;
+      invocation.printJson({ error: { code, message, detail, hint } });
+    }
+    throw error;
+  } finally {
+    stopProgress();
+    await service.close();
+  }
+}
+
+/** One line that is written over on a terminal, a log line now and then elsewhere. */
+function showProgress(
+  { terminal }: Invocation,
+  worker: Worker,
+  info: (fields: Readonly<Record<string, unknown>>, text: string) => void,
+): () => void {
+  const meter = new ProgressMeter(systemClock.monotonic());
+  const intervalMs = terminal.isTerminal ? progressIntervalMs : progressLogIntervalMs;
+  const timer = setInterval(() => {
+    const figures = meter.take(worker.progress(), systemClock.monotonic());
+    if (terminal.isTerminal) {
+      const { state, records, lag, recordsPerSecond } = figures;
+      terminal.err(
+        `\r\u001b[K${state}: ${records} records, lag ${lag}, ${recordsPerSecond} records/s`,
+      );
+    } else {
+      info({ ...figures }, 'progress');
+    }
+  }, intervalMs);
+  timer.unref();
+  return () => {
+    clearInterval(timer);
+    if (terminal.isTerminal) terminal.err('\r\u001b[K');
+  };
+}

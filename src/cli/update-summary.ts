@@ -1,0 +1,111 @@
+import type { WorkerProgress } from '../runtime/worker.ts';
+import type { FlowCounters, TableCounters } from '../task/row-account.ts';
+
+export type FlowSummary = {
+  readonly flow: string;
+  readonly records: number;
+  readonly tombstones: number;
+  readonly deadLettered: number;
+  readonly rows: number;
+  readonly filtered: number;
+  readonly dropped: number;
+  readonly new: number;
+  readonly replacing: number;
+  readonly tied: number;
+  readonly superseded: number;
+  readonly duplicate: number;
+  readonly distinct: number;
+  readonly expectations: Readonly<Record<string, { passed: number; failed: number }>>;
+};
+
+export type UpdateSummary = {
+  readonly seconds: number;
+  readonly records: number;
+  readonly outputRecords: number;
+  readonly commits: number;
+  /** Totals since the first start of each flow, over the partitions of this process. */
+  readonly flows: readonly FlowSummary[];
+};
+
+export function updateSummary(progress: WorkerProgress, durationMs: number): UpdateSummary {
+  return {
+    seconds: Math.round(durationMs) / 1000,
+    records: progress.records,
+    outputRecords: progress.outputRecords,
+    commits: progress.commits,
+    flows: progress.flows.map(({ flow, partitions }) =>
+      flowSummary(
+        flow,
+        partitions.map(({ counters }) => counters),
+      ),
+    ),
+  };
+}
+
+/** Adds the accounts of partitions up. */
+export function flowSummary(
+  flow: string,
+  counters: readonly (FlowCounters | TableCounters)[],
+): FlowSummary {
+  const sum = {
+    flow,
+    records: 0,
+    tombstones: 0,
+    deadLettered: 0,
+    rows: 0,
+    filtered: 0,
+    dropped: 0,
+    new: 0,
+    replacing: 0,
+    tied: 0,
+    superseded: 0,
+    duplicate: 0,
+    distinct: 0,
+    expectations: {} as Record<string, { passed: number; failed: number }>,
+  };
+  for (const one of counters) {
+    if ('records' in one) {
+      for (const field of [
+        'records',
+        'tombstones',
+        'deadLettered',
+        'rows',
+        'filtered',
+        'dropped',
+      ] as const) {
+        sum[field] += one[field];
+      }
+      for (const { name, passed, failed } of one.expectations) {
+        const known = sum.expectations[name] ?? { passed: 0, failed: 0 };
+        sum.expectations[name] = { passed: known.passed + passed, failed: known.failed + failed };
+      }
+    } else {
+      for (const field of [
+        'new',
+        'replacing',
+        'tied',
+        'superseded',
+        'duplicate',
+        'distinct',
+      ] as const) {
+        sum[field] += one[field];
+      }
+    }
+  }
+  return sum;
+}
+
+export function summaryText(summary: UpdateSummary): string {
+  const lines = [
+    `update done in ${summary.seconds} s: ${summary.records} records read, ${summary.outputRecords} records written, ${summary.commits} commits`,
+  ];
+  for (const flow of summary.flows) {
+    lines.push(
+      `flow ${flow.flow}, since its first start: ${flow.records} records (${flow.tombstones} tombstones, ${flow.deadLettered} dead letters), ${flow.rows} rows: ${flow.filtered} filtered, ${flow.dropped} dropped, ${flow.new} new, ${flow.replacing} replacing, ${flow.tied} tied, ${flow.superseded} superseded, ${flow.duplicate} duplicate, ${flow.distinct} distinct`,
+    );
+    for (const [name, { passed, failed }] of Object.entries(flow.expectations)) {
+      lines.push(`  expectation ${name}: ${passed} passed, ${failed} failed`);
+    }
+  }
+  return `${lines.join('\n')}\n`;
+}

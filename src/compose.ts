@@ -1,0 +1,169 @@
+import { readFileSync } from 'node:fs';
+import { openEmbeddedStateStore } from './adapters/embedded/embedded-state-store.ts';
+import { type KafkaLogOptions, openKafkaLog } from './adapters/kafka/kafka-log.ts';
+import { openRedisStateStore } from './adapters/redis/redis-state-store.ts';
+import { systemClock } from './adapters/system/system-clock.ts';
+import { FlowError } from './base/errors.ts';
+import { requireOptions } from './config/load-config.ts';
+import type { Config } from './config/options.ts';
+import type { PipelinePlan } from './plan/pipeline-plan.ts';
+import type { Log } from './ports/log.ts';
+import type { StateStore } from './ports/state-store.ts';
+import type { RuntimeListener } from './runtime/runtime-events.ts';
+import { defaultWorkerSettings, startWorker } from './runtime/start-worker.ts';
+import type { Worker } from './runtime/worker.ts';
+
+/** Told while something outside is waited for, in words for a person. */
+export type TroubleListener = (text: string) => void;
+
+/** Connects to the brokers; an outage at the start is waited out for `retry.startTimeoutMs`. */
+export async function composeLog(config: Config, onTrouble: TroubleListener): Promise<Log> {
+  requireOptions(config, ['kafka.brokers']);
+  const options: KafkaLogOptions = {
+    brokers: config['kafka.brokers'],
+    clientId: config['kafka.clientId'],
+    compression: config['kafka.compression'],
+    transactionTimeoutMs: config['kafka.transactionTimeoutMs'],
+    onTrouble,
+    ...tlsOf(config),
+    ...saslOf(config),
+  };
+  return waitFor(config, onTrouble, `Kafka at ${config['kafka.brokers'].join(', ')}`, () =>
+    openKafkaLog(options),
+  );
+}
+
+function tlsOf(config: Config): Pick<KafkaLogOptions, 'ssl'> {
+  if (!config['kafka.ssl']) return {};
+  const file = (path: string | undefined): Buffer | undefined =>
+    path === undefined ? undefined : readFileSync(path);
+  const ca = file(config['kafka.sslCaFile']);
+  const cert = file(config['kafka.sslCertFile']);
+  const key = file(config['kafka.sslKeyFile']);
+  if (ca === undefined && cert === undefined) return { ssl: true };
+  return {
+    ssl: {
+      ...(ca === undefined ? {} : { ca: [ca] }),
+      ...(cert === undefined ? {} : { cert }),
+      ...(key === undefined ? {} : { key }),
+    },
+  };
+}
+
+function saslOf(config: Config): Pick<KafkaLogOptions, 'sasl'> {
+  const mechanism = config['kafka.saslMechanism'];
+  const password = config['kafka.saslPassword'] ?? '';
+  if (mechanism === 'none') return {};
+  if (mechanism === 'oauthbearer') {
+    const path = config['kafka.saslPasswordFile'];
+    // Read anew each time, so that a rotated token is picked up.
+    const token = (): string => (path === undefined ? password : readFileSync(path, 'utf8').trim());
+    return {
+      sasl: { mechanism, oauthBearerProvider: () => Promise.resolve({ value: token() }) },
+    };
+  }
+  return { sasl: { mechanism, username: config['kafka.saslUsername'] ?? '', password } };
+}
+
+export async function composeState(
+  config: Config,
+  onTrouble: TroubleListener,
+): Promise<StateStore> {
+  if (config['state.kind'] === 'embedded') {
+    return openEmbeddedStateStore({ directory: config['state.directory'] });
+  }
+  requireOptions(config, ['redis.url']);
+  const url = config['redis.url'] ?? '';
+  return waitFor(config, onTrouble, 'Redis', async () => {
+    const store = await openRedisStateStore({
+      url,
+      deadlineMs: config['redis.commandTimeoutMs'],
+    });
+    try {
+      await store.check();
+      return store;
+    } catch (error) {
+      await store.close().catch(() => undefined);
+      throw error;
+    }
+  });
+}
+
+/** Tries again with growing delays while the remedy of the failure is to try again. */
+async function waitFor<Result>(
+  config: Config,
+  onTrouble: TroubleListener,
+  what: string,
+  open: () => Promise<Result>,
+): Promise<Result> {
+  const deadline = systemClock.monotonic() + config['retry.startTimeoutMs'];
+  let delayMs = config['retry.delayMinMs'];
+  for (;;) {
+    try {
+      return await open();
+    } catch (error) {
+      if (!(error instanceof FlowError) || error.remedy !== 'retry') throw error;
+      if (systemClock.monotonic() + delayMs > deadline) throw error;
+      onTrouble(`${what} does not answer yet (${error.message}); next try in ${delayMs} ms`);
+      await systemClock.sleep(delayMs);
+      delayMs = Math.min(delayMs * 2, config['retry.delayMaxMs']);
+    }
+  }
+}
+
+export type ComposedService = { readonly worker: Worker; close(): Promise<void> };
+
+export type ServiceOptions = {
+  readonly config: Config;
+  readonly plan: PipelinePlan;
+  readonly once: boolean;
+  readonly listener: RuntimeListener;
+  readonly onTrouble: TroubleListener;
+};
+
+/** Config → adapters → a worker that is ready to run. */
+export async function composeService(options: ServiceOptions): Promise<ComposedService> {
+  const { config, plan, once, listener, onTrouble } = options;
+  requireOptions(config, ['pipeline.name', 'kafka.brokers']);
+  const log = await composeLog(config, onTrouble);
+  let state: StateStore | undefined;
+  try {
+    state = await composeState(config, onTrouble);
+    const worker = await startWorker({
+      plan,
+      log,
+      state,
+      clock: systemClock,
+      listener,
+      replicationFactor: config['kafka.replicationFactor'],
+      settings: {
+        ...defaultWorkerSettings,
+        pipeline: config['pipeline.name'] ?? '',
+        instance: config['instance.name'] ?? '',
+        delivery: config.delivery,
+        once,
+        commitIntervalMs: config['commit.intervalMs'],
+        commitRecordsMax: config['commit.recordsMax'],
+        commitBytesMax: config['commit.bytesMax'],
+        cacheBytesMax: config['state.cacheBytes'],
+        sessionTimeoutMs: config['group.sessionTimeoutMs'],
+        rebalanceTimeoutMs: config['group.rebalanceTimeoutMs'],
+        staticMembership: config['group.static'],
+        retryDelayMinMs: config['retry.delayMinMs'],
+        retryDelayMaxMs: config['retry.delayMaxMs'],
+      },
+    });
+    const opened = state;
+    return {
+      worker,
+      close: async () => {
+        await opened.close().catch(() => undefined);
+        await log.close().catch(() => undefined);
+      },
+    };
+  } catch (error) {
+    await state?.close().catch(() => undefined);
+    await log.close().catch(() => undefined);
+    throw error;
+  }
+}

@@ -1,0 +1,23 @@
+#!/usr/bin/env node
+import type { Terminal } from './cli/command.ts';
+import { runCommandLine } from './cli/main-command.ts';
+
+/** argv → verb → exit code. */
+const terminal: Terminal = {
+  out: (text) => process.stdout.write(text),
+  err: (text) => process.stderr.write(text),
+  isTerminal: process.stderr.isTTY === true,
+  environment: process.env,
+  onStop: (listener) => {
+    process.once('SIGTERM', listener);
+    process.once('SIGINT', listener);
+  },
+};
+
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  // The reader went away (`| head`): nothing is left to say.
+  if (error.code === 'EPIPE') process.exit(0);
+  throw error;
+});
+
+process.exitCode = await runCommandLine(process.argv.slice(2), terminal);

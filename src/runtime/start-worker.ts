@@ -1,0 +1,49 @@
+import type { PipelinePlan } from '../plan/pipeline-plan.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Log } from '../ports/log.ts';
+import type { StateStore } from '../ports/state-store.ts';
+import { prepareTopics } from './prepare-topics.ts';
+import type { RuntimeListener } from './runtime-events.ts';
+import { Worker, type WorkerSettings } from './worker.ts';
+
+export type StartWorkerOptions = {
+  readonly plan: PipelinePlan;
+  readonly settings: WorkerSettings;
+  readonly log: Log;
+  readonly state: StateStore;
+  readonly clock: Clock;
+  readonly listener: RuntimeListener;
+  readonly replicationFactor: number;
+};
+
+/** What every worker has where nobody says otherwise. */
+export const defaultWorkerSettings: Omit<WorkerSettings, 'pipeline' | 'instance'> = {
+  delivery: 'exactly_once',
+  once: false,
+  commitIntervalMs: 100,
+  commitRecordsMax: 50_000,
+  commitBytesMax: 64 * 1024 * 1024,
+  pendingBytesMax: 16 * 1024 * 1024,
+  cacheBytesMax: 64 * 1024 * 1024,
+  sessionTimeoutMs: 30_000,
+  rebalanceTimeoutMs: 60_000,
+  staticMembership: false,
+  retryDelayMinMs: 200,
+  retryDelayMaxMs: 5_000,
+  retriesMax: Number.POSITIVE_INFINITY,
+};
+
+/** Checks topics and state store and gives a worker that is ready to `run`. */
+export async function startWorker(options: StartWorkerOptions): Promise<Worker> {
+  const { plan, settings, log, state, clock, listener, replicationFactor } = options;
+  await state.check();
+  const { flows, catalog } = await prepareTopics({
+    plan,
+    pipeline: settings.pipeline,
+    log,
+    listener,
+    replicationFactor,
+    nowMs: clock.now(),
+  });
+  return new Worker({ settings, flows, catalog, log, state, clock, listener });
+}
