@@ -6,7 +6,7 @@ import type { FlowRunner } from './flow-runner.ts';
 type Goal = { readonly topic: string; readonly offsets: ReadonlyMap<number, number> };
 
 /** How often the checkpoints of other instances are looked at. */
-const lookIntervalMs = 300;
+const lookIntervalMs = 50;
 
 /**
  * Decides when a triggered update is done: every source partition is committed up to where it stood at the

@@ -49,6 +49,7 @@ export type WorkerOptions = {
 
 export type WorkerProgress = {
   readonly state: WorkerState;
+  /** Of the source topics, read and committed by this process. */
   readonly records: number;
   readonly outputRecords: number;
   readonly commits: number;
@@ -63,6 +64,8 @@ export type WorkerProgress = {
 
 /** Longest wait for records in one turn; member statuses are looked at in between. */
 const pollMaxMs = 500;
+/** A triggered update has its end to look for. */
+const pollMaxOnceMs = 50;
 
 /**
  * One process's share of a pipeline: fetch → prefetch → process → commit → apply, for all of its flows
@@ -84,7 +87,10 @@ export class Worker {
   #isStopping = false;
   #dirtySinceMs: number | undefined;
   #recordsSinceCommit = 0;
+  #sourceRecordsSinceCommit = 0;
   #bytesSinceCommit = 0;
+  /** The last progress before the tasks were let go. */
+  #lastProgress: WorkerProgress | undefined;
   /** Set after any doubt: every partition is taken over anew before anything else. */
   #isInDoubt = false;
   #records = 0;
@@ -127,6 +133,8 @@ export class Worker {
   }
 
   progress(): WorkerProgress {
+    const last = this.#lastProgress;
+    if (last !== undefined) return { ...last, state: this.#machine.state };
     return {
       state: this.#machine.state,
       records: this.#records,
@@ -244,9 +252,10 @@ export class Worker {
 
   #waitMs(): number {
     const { settings, clock } = this.#options;
-    if (this.#dirtySinceMs === undefined) return pollMaxMs;
+    const maxMs = settings.once ? pollMaxOnceMs : pollMaxMs;
+    if (this.#dirtySinceMs === undefined) return maxMs;
     const passedMs = clock.monotonic() - this.#dirtySinceMs;
-    return Math.max(0, Math.min(pollMaxMs, settings.commitIntervalMs - passedMs));
+    return Math.max(0, Math.min(maxMs, settings.commitIntervalMs - passedMs));
   }
 
   async #process(runner: FlowRunner, slice: Slice): Promise<void> {
@@ -258,6 +267,9 @@ export class Worker {
       throw new RunnerError(runner, error);
     }
     this.#recordsSinceCommit += slice.recordCountMax;
+    if (slice.topic !== runner.facts.repartition.topic) {
+      this.#sourceRecordsSinceCommit += slice.recordCountMax;
+    }
     this.#bytesSinceCommit += slice.byteLength;
     this.#dirtySinceMs ??= clock.monotonic();
     if (producer.pendingBytes > settings.pendingBytesMax) {
@@ -294,7 +306,7 @@ export class Worker {
     const { ends } = await producer.commit(commits);
     let outputRecords = 0;
     for (const runner of runners) outputRecords += runner.applied(ends);
-    const records = this.#recordsSinceCommit;
+    const records = this.#sourceRecordsSinceCommit;
     this.#records += records;
     this.#outputRecords += outputRecords;
     this.#commits += 1;
@@ -311,6 +323,7 @@ export class Worker {
   /** Nothing is uncommitted any more: it was committed, or it will be read again. */
   #forget(): void {
     this.#recordsSinceCommit = 0;
+    this.#sourceRecordsSinceCommit = 0;
     this.#bytesSinceCommit = 0;
     this.#dirtySinceMs = undefined;
   }
@@ -394,6 +407,7 @@ export class Worker {
   }
 
   async #release(): Promise<void> {
+    this.#lastProgress = this.progress();
     await this.#closeProducer();
     for (const runner of this.#activeRunners()) {
       await runner.close(true).catch(() => undefined);
