@@ -95,6 +95,7 @@ export const metadata = requestCodec<MetadataRequest, MetadataResponse>({
       reader.tags();
       return topic;
     });
+    if (version <= 10) reader.int32();
     return { brokers, clusterId, controllerId, topics };
   },
 });
