@@ -3,12 +3,13 @@ import { ManualClock } from './manual-clock.ts';
 
 /**
  * Virtual time for what runs in memory: whenever all is at rest, it leaps to the next sleeper, so
- * that timeouts of minutes take no time at all. Invariant: time passes only while nothing else moves.
+ * that timeouts of minutes take no time at all. Invariant: time passes only while nothing else moves,
+ * and not at all after `stop`.
  */
 export class LeapingClock implements Clock {
   readonly #clock: ManualClock;
-  #sleeping = 0;
-  #turning = false;
+  #isTurning = false;
+  #isStopped = false;
 
   constructor(startMs?: number) {
     this.#clock = new ManualClock(startMs);
@@ -22,20 +23,23 @@ export class LeapingClock implements Clock {
     return this.#clock.monotonic();
   }
 
-  async sleep(ms: number): Promise<void> {
+  sleep(ms: number): Promise<void> {
     const slept = this.#clock.sleep(ms);
-    this.#sleeping += 1;
     this.#turn();
-    await slept;
-    this.#sleeping -= 1;
+    return slept;
+  }
+
+  /** Nobody who sleeps wakes any more: the end of a world whose processes may still hang about. */
+  stop(): void {
+    this.#isStopped = true;
   }
 
   #turn(): void {
-    if (this.#turning) return;
-    this.#turning = true;
+    if (this.#isTurning || this.#isStopped) return;
+    this.#isTurning = true;
     setImmediate(() => {
-      this.#turning = false;
-      if (this.#clock.leap()) this.#turn();
+      this.#isTurning = false;
+      if (!this.#isStopped && this.#clock.leap()) this.#turn();
     });
   }
 }

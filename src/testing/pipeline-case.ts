@@ -1,0 +1,105 @@
+import { parseCanonical } from '../data/canonical.ts';
+import { parseColumnsText, parseTypeText } from '../data/type-text.ts';
+import type { Column } from '../data/types.ts';
+import type { Row } from '../data/value.ts';
+import { rowText } from './decode-rows.ts';
+
+/** The rows that a dataset must hold in the end, as a multiset. */
+export type ExpectedRows = {
+  readonly dataset: string;
+  readonly columns: readonly Column[];
+  /** As `rowText` writes them. */
+  readonly rows: readonly string[];
+};
+
+/**
+ * One test case: a pipeline, the records of its sources and what must come of them. Invariant: a case is
+ * complete in itself, and its result depends on neither the order nor the batches of its records.
+ */
+export type PipelineCase = {
+  readonly name: string;
+  readonly tags: readonly string[];
+  readonly sql: string;
+  /** Topic → columns, for sources that the pipeline itself does not declare. */
+  readonly schemas: ReadonlyMap<string, readonly Column[]>;
+  /** Topic → record values: exactly the text that a producer sends. */
+  readonly inputs: ReadonlyMap<string, readonly string[]>;
+  /** The case reads static tables, which are no topics. */
+  readonly hasStatic: boolean;
+  readonly expected: readonly ExpectedRows[];
+  /** Expectation → rows that it saw, and rows for which it was not true. */
+  readonly expectations: ReadonlyMap<string, ExpectationCount>;
+  readonly target: string;
+  /** Set: the pipeline must be refused, or fail. */
+  readonly error: string | undefined;
+};
+
+export type ExpectationCount = { readonly rows: number; readonly violations: number };
+
+type CaseJson = {
+  readonly name: string;
+  readonly tags?: readonly string[];
+  readonly sql: string;
+  readonly sources?: Readonly<Record<string, string>>;
+  readonly inputs: Readonly<Record<string, readonly string[]>>;
+  readonly static?: Readonly<Record<string, unknown>>;
+  readonly target: string;
+  readonly schema?: SchemaJson;
+  readonly expected?: readonly (readonly unknown[])[];
+  readonly expectations?: Readonly<Record<string, ExpectationCount>>;
+  readonly also?: Readonly<Record<string, { schema: SchemaJson; expected: unknown[][] }>>;
+  readonly error?: string;
+};
+
+type SchemaJson = readonly (readonly [name: string, type: string])[];
+
+/** Reads a case from its JSON text; throws a plain Error that says what is wrong with it. */
+export function readPipelineCase(text: string): PipelineCase {
+  const json = JSON.parse(text) as CaseJson;
+  for (const field of ['name', 'sql', 'inputs', 'target'] as const) {
+    if (json[field] === undefined) throw new Error(`the case has no "${field}"`);
+  }
+  const expected: ExpectedRows[] = [];
+  if (json.expected !== undefined) {
+    expected.push(expectedRows(json.target, json.schema ?? [], json.expected));
+  }
+  for (const [dataset, { schema, expected: rows }] of Object.entries(json.also ?? {})) {
+    expected.push(expectedRows(dataset, schema, rows));
+  }
+  return {
+    name: json.name,
+    tags: json.tags ?? [],
+    sql: json.sql,
+    schemas: new Map(
+      Object.entries(json.sources ?? {}).map(([topic, ddl]) => [topic, parseColumnsText(ddl)]),
+    ),
+    inputs: new Map(Object.entries(json.inputs)),
+    hasStatic: Object.keys(json.static ?? {}).length > 0,
+    expected,
+    expectations: new Map(Object.entries(json.expectations ?? {})),
+    target: json.target,
+    error: json.error,
+  };
+}
+
+function expectedRows(
+  dataset: string,
+  schema: SchemaJson,
+  rows: readonly (readonly unknown[])[],
+): ExpectedRows {
+  const columns = schema.map(([name, type]) => ({ name, type: parseTypeText(type) }));
+  const types = columns.map(({ type }) => type);
+  return { dataset, columns, rows: rows.map((row) => rowText(types, expectedRow(columns, row))) };
+}
+
+function expectedRow(columns: readonly Column[], row: readonly unknown[]): Row {
+  return columns.map(({ name, type }, index) => {
+    const value = parseCanonical(type, row[index]);
+    if (value === undefined) {
+      throw new Error(
+        `an expected value does not fit column "${name}": ${JSON.stringify(row[index])}`,
+      );
+    }
+    return value;
+  });
+}

@@ -1,0 +1,172 @@
+import type { MemoryClient } from '../adapters/memory/memory-client.ts';
+import { type CommittedRecord, MemoryLog, type NewRecord } from '../adapters/memory/memory-log.ts';
+import { MemoryStateStore } from '../adapters/memory/memory-state-store.ts';
+import { FlowError } from '../base/errors.ts';
+import { partitionOf } from '../data/murmur2.ts';
+import type { FlowPlan, PipelinePlan, TablePlan } from '../plan/pipeline-plan.ts';
+import {
+  addFlowCounters,
+  emptyFlowCounters,
+  emptyTableCounters,
+  type FlowCounters,
+  parseFlowMetadata,
+  parseTableMetadata,
+  type TableCounters,
+} from '../task/row-account.ts';
+import { foldOutput, type OutputRow } from './fold-output.ts';
+import { LeapingClock } from './leaping-clock.ts';
+import type { PipelineUnderTest, StartPipeline } from './pipeline-runner.ts';
+
+export type PipelineWorldOptions = {
+  readonly plan: PipelinePlan;
+  readonly partitions: number;
+  /** Most records of a slice; undefined: no bound. */
+  readonly sliceRecordsMax: number | undefined;
+  readonly start: StartPipeline;
+};
+
+/** One running process of a world. */
+export type WorldProcess = {
+  readonly pipeline: PipelineUnderTest;
+  readonly client: MemoryClient;
+};
+
+export type AccountOfFlow = { readonly source: FlowCounters; readonly table: TableCounters };
+
+/** Within the first minutes of virtual time everything is done, or it hangs. */
+const patienceMs = 3_600_000;
+
+const pipelineName = 'test';
+
+/**
+ * A log, a state store and a clock of their own for one pipeline, and the processes that run it. Invariant:
+ * nothing of it is shared with another world, so that the same inputs give the same run.
+ */
+export class PipelineWorld {
+  readonly log: MemoryLog;
+  readonly state = new MemoryStateStore();
+  readonly clock = new LeapingClock();
+  readonly #plan: PipelinePlan;
+  readonly #partitions: number;
+  readonly #start: StartPipeline;
+  /** Topic → records produced without a partition or a key. */
+  readonly #produced = new Map<string, number>();
+
+  constructor({ plan, partitions, sliceRecordsMax, start }: PipelineWorldOptions) {
+    this.#plan = plan;
+    this.#partitions = partitions;
+    this.#start = start;
+    this.log = new MemoryLog({
+      clock: this.clock,
+      ...(sliceRecordsMax === undefined ? {} : { sliceRecordsMax }),
+    });
+    for (const topic of this.sourceTopics()) this.log.createTopic(topic, partitions);
+  }
+
+  sourceTopics(): readonly string[] {
+    return [...new Set(this.#plan.sources.map(({ topic }) => topic))];
+  }
+
+  /** To the given partition, else by the key, else to the partitions in turn. */
+  produce(topic: string, record: NewRecord, partition?: number): void {
+    const count = this.#produced.get(topic) ?? 0;
+    const { key } = record;
+    let target = partition;
+    if (target === undefined && key !== undefined && key !== null) {
+      const bytes = Buffer.from(key);
+      target = partitionOf(bytes, 0, bytes.length, this.#partitions);
+    }
+    if (target === undefined) {
+      target = count % this.#partitions;
+      this.#produced.set(topic, count + 1);
+    }
+    this.log.produce(topic, target, record);
+  }
+
+  async startProcess(instance: string): Promise<WorldProcess> {
+    const client = this.log.connect();
+    const options = { pipeline: pipelineName, instance, clock: this.clock };
+    const pipeline = this.#start(this.#plan, client, this.state, options);
+    await this.#inTime('start', pipeline.start());
+    return { pipeline, client };
+  }
+
+  async untilCaughtUp(...processes: readonly WorldProcess[]): Promise<void> {
+    const caughtUp = processes.map(({ pipeline }) => pipeline.untilCaughtUp());
+    await this.#inTime('catch up', Promise.all(caughtUp));
+  }
+
+  async stop(...processes: readonly WorldProcess[]): Promise<void> {
+    const stopped = processes.map(({ pipeline }) => pipeline.stop());
+    await this.#inTime('stop', Promise.all(stopped));
+  }
+
+  kill({ pipeline, client }: WorldProcess): void {
+    client.kill();
+    pipeline.kill();
+  }
+
+  /** Ends time, so that nothing that was left behind goes on. */
+  close(): void {
+    this.clock.stop();
+  }
+
+  table(name: string): TablePlan | undefined {
+    return this.#plan.tables.find((table) => table.name.toLowerCase() === name.toLowerCase());
+  }
+
+  /** What a reader of the table has, key by key. */
+  rows(table: TablePlan): readonly OutputRow[] {
+    return foldOutput(this.log.readCommitted(table.topic), table.output).rows();
+  }
+
+  compactOutputs(): void {
+    for (const { topic } of this.#plan.tables) this.log.compact(topic);
+  }
+
+  deadLetters(): readonly CommittedRecord[] {
+    const topics = new Set(this.#plan.tables.map(({ deadLetterTopic }) => deadLetterTopic));
+    return [...topics].flatMap((topic) =>
+      topic === undefined ? [] : this.log.readCommitted(topic),
+    );
+  }
+
+  /** What was counted, as it stands in the checkpoints: exact whatever was replayed. */
+  async account(flow: FlowPlan): Promise<AccountOfFlow> {
+    const names = this.table(flow.target)?.expectations.map(({ name }) => name) ?? [];
+    const source = emptyFlowCounters(names);
+    const sources = new Set(flow.branches.map((branch) => branch.source));
+    const topics = this.#plan.sources.filter(({ name }) => sources.has(name));
+    for (const topic of new Set(topics.map((one) => one.topic))) {
+      for (const metadata of await this.#metadata(flow, topic)) {
+        addFlowCounters(source, parseFlowMetadata(metadata, names) ?? emptyFlowCounters(names));
+      }
+    }
+    const table = emptyTableCounters();
+    for (const metadata of await this.#metadata(flow, `${pipelineName}.${flow.name}.repartition`)) {
+      const counters = parseTableMetadata(metadata) ?? emptyTableCounters();
+      for (const name of Object.keys(table) as (keyof TableCounters)[]) {
+        table[name] += counters[name];
+      }
+    }
+    return { source, table };
+  }
+
+  async #metadata(flow: FlowPlan, topic: string): Promise<readonly string[]> {
+    const description = (await this.log.describeTopics([topic])).get(topic);
+    const count = description?.partitions ?? 0;
+    const partitions = Array.from({ length: count }, (_, partition) => partition);
+    const group = `${pipelineName}.${flow.name}`;
+    const offsets = await this.log.committedOffsets(group, topic, partitions);
+    return [...offsets.values()].map(({ metadata }) => metadata);
+  }
+
+  async #inTime<T>(what: string, work: Promise<T>): Promise<T> {
+    const late = this.clock.sleep(patienceMs).then((): never => {
+      throw new FlowError('BROKER_TIMEOUT', `the pipeline did not ${what} within an hour`);
+    });
+    // The race is over long before: what becomes of the loser is nobody's business.
+    late.catch(() => undefined);
+    return Promise.race([work, late]);
+  }
+}

@@ -1,0 +1,229 @@
+import { FlowError } from '../base/errors.ts';
+import type { Fault } from '../base/place.ts';
+import { formatType } from '../data/type-text.ts';
+import type { PipelinePlan } from '../plan/pipeline-plan.ts';
+import { minus } from './check-result.ts';
+import { rowDecoder, rowText } from './decode-rows.ts';
+import type { ExpectedRows, PipelineCase } from './pipeline-case.ts';
+import type { StartPipeline } from './pipeline-runner.ts';
+import { PipelineWorld } from './pipeline-world.ts';
+import { Random } from './random.ts';
+import { plainSchedule, type Schedule, schedules } from './schedules.ts';
+
+export type ScheduleReport = {
+  readonly schedule: string;
+  readonly status: 'passed' | 'failed';
+  /** What is wrong, one line each: rows that are missing or too many, counts that differ, an error. */
+  readonly differences: readonly string[];
+};
+
+export type CaseReport = {
+  readonly name: string;
+  readonly status: 'passed' | 'failed' | 'skipped';
+  /** Why it was skipped, or is run under its plain schedule only. */
+  readonly note: string | undefined;
+  readonly schedules: readonly ScheduleReport[];
+};
+
+/** What planning a case gives; a plan is there exactly when no fault is an error. */
+export type PlannedCase = {
+  readonly plan: PipelinePlan | undefined;
+  readonly faults: readonly Fault[];
+};
+
+/** A warning with this code says that the result depends on when and in which order records are read. */
+const orderDependent = 'NONDETERMINISTIC';
+
+/**
+ * Runs one case under every schedule. Invariant: a case that this version does not support is skipped by
+ * name, and only then; whatever runs must give the expected rows each time.
+ */
+export async function runCase(
+  pipelineCase: PipelineCase,
+  { plan, faults }: PlannedCase,
+  start: StartPipeline,
+): Promise<CaseReport> {
+  const { name, error, hasStatic } = pipelineCase;
+  if (hasStatic) {
+    const note = 'static tables are not supported yet';
+    return { name, status: 'skipped', note, schedules: [] };
+  }
+  const errors = faults.filter(({ severity }) => severity === 'error');
+  const unsupported = errors.find(({ code }) => code === 'NOT_SUPPORTED_YET');
+  if (unsupported !== undefined) {
+    return { name, status: 'skipped', note: unsupported.message, schedules: [] };
+  }
+  if (plan === undefined) return refusedReport(pipelineCase, errors);
+  const isPlain = plan.warnings.some(({ code }) => code === orderDependent);
+  const chosen = isPlain || error !== undefined ? [plainSchedule] : schedules;
+  const reports: ScheduleReport[] = [];
+  for (const schedule of chosen) {
+    reports.push(await runSchedule(pipelineCase, plan, schedule, start));
+  }
+  const failed = reports.some(({ status }) => status === 'failed');
+  return {
+    name,
+    status: failed ? 'failed' : 'passed',
+    note: isPlain ? 'its result depends on order or time: one schedule only' : undefined,
+    schedules: reports,
+  };
+}
+
+function refusedReport({ name, error }: PipelineCase, errors: readonly Fault[]): CaseReport {
+  const lines = errors.map(
+    ({ code, message, place }) => `${place.line}:${place.column} ${code}: ${message}`,
+  );
+  const isExpected = error !== undefined;
+  const status = isExpected ? 'passed' : 'failed';
+  const differences = isExpected ? [] : lines;
+  return {
+    name,
+    status,
+    note: undefined,
+    schedules: [{ schedule: 'validate', status, differences }],
+  };
+}
+
+async function runSchedule(
+  pipelineCase: PipelineCase,
+  plan: PipelinePlan,
+  schedule: Schedule,
+  start: StartPipeline,
+): Promise<ScheduleReport> {
+  const world = new PipelineWorld({
+    plan,
+    partitions: schedule.partitions,
+    sliceRecordsMax: schedule.batchRecordsMax,
+    start,
+  });
+  let differences: readonly string[];
+  try {
+    await play(world, pipelineCase, schedule);
+    differences = [
+      ...pipelineCase.expected.flatMap((expected) => rowDifferences(world, expected)),
+      ...(await countDifferences(world, plan, pipelineCase)),
+    ];
+    if (pipelineCase.error !== undefined) {
+      differences = [`it must fail with ${pipelineCase.error}, and did not`];
+    }
+  } catch (thrown) {
+    if (!(thrown instanceof Error)) throw thrown;
+    const isExpected = pipelineCase.error !== undefined && thrown instanceof FlowError;
+    differences = isExpected ? [] : [errorText(thrown)];
+  } finally {
+    world.close();
+  }
+  const status = differences.length === 0 ? 'passed' : 'failed';
+  return { schedule: schedule.name, status, differences };
+}
+
+function errorText(error: Error): string {
+  if (!(error instanceof FlowError)) return error.stack ?? error.message;
+  const { code, message, detail } = error;
+  return `${code}: ${message}${detail === undefined ? '' : ` (${detail})`}`;
+}
+
+/** Feeds the records in three parts, with the schedule's event around the second one. */
+async function play(
+  world: PipelineWorld,
+  { inputs }: PipelineCase,
+  schedule: Schedule,
+): Promise<void> {
+  const parts = cutInThree(inputs, schedule.shuffleSeed);
+  const names = Array.from({ length: schedule.workers }, (_, index) => `worker-${index + 1}`);
+  const startAll = () => Promise.all(names.map((name) => world.startProcess(name)));
+  const isAtOnce = schedule.event === 'none' && schedule.workers === 1;
+  if (isAtOnce) for (const part of parts) produce(world, part);
+  else produce(world, parts[0]);
+  let processes = await startAll();
+  await world.untilCaughtUp(...processes);
+  if (!isAtOnce) {
+    if (schedule.event === 'state-lost') {
+      await world.stop(...processes);
+      // What a new process restores from a compacted output must be the whole state.
+      world.state.flush();
+      world.compactOutputs();
+      processes = await startAll();
+    }
+    produce(world, parts[1]);
+    if (schedule.event === 'restart') {
+      // Less than a commit takes: some of the second part is read, and none of it is committed.
+      await world.clock.sleep(50);
+      for (const process of processes) world.kill(process);
+      processes = await startAll();
+    }
+    await world.untilCaughtUp(...processes);
+    produce(world, parts[2]);
+    if (schedule.event === 'state-lost') {
+      await world.clock.sleep(50);
+      world.state.flush();
+    }
+    await world.untilCaughtUp(...processes);
+  }
+  await world.stop(...processes);
+}
+
+type Inputs = ReadonlyMap<string, readonly string[]>;
+
+function produce(world: PipelineWorld, inputs: Inputs): void {
+  for (const [topic, values] of inputs) {
+    for (const value of values) world.produce(topic, { value });
+  }
+}
+
+function cutInThree(
+  inputs: Inputs,
+  shuffleSeed: number | undefined,
+): readonly [Inputs, Inputs, Inputs] {
+  const random = shuffleSeed === undefined ? undefined : new Random(shuffleSeed);
+  const ordered = new Map(
+    [...inputs].map(([topic, values]) => [topic, random?.shuffled(values) ?? values]),
+  );
+  const part = (index: number): Inputs =>
+    new Map(
+      [...ordered].map(([topic, values]) => {
+        const size = Math.ceil(values.length / 3);
+        return [topic, values.slice(index * size, (index + 1) * size)];
+      }),
+    );
+  return [part(0), part(1), part(2)];
+}
+
+function rowDifferences(world: PipelineWorld, expected: ExpectedRows): string[] {
+  const { dataset, columns } = expected;
+  const table = world.table(dataset);
+  if (table === undefined) return [`the pipeline has no table "${dataset}"`];
+  const wanted = columns.map(({ name, type }) => `${name} ${formatType(type)}`.toLowerCase());
+  const found = table.columns.map(({ name, type }) => `${name} ${formatType(type)}`.toLowerCase());
+  if (wanted.join() !== found.join()) {
+    return [`${dataset} has the columns ${found.join(', ')}, expected ${wanted.join(', ')}`];
+  }
+  const decode = rowDecoder(table.columns);
+  const types = columns.map(({ type }) => type);
+  const rows = world.rows(table).map(({ row }) => rowText(types, decode(row)));
+  return [
+    ...minus(expected.rows, rows).map((row) => `${dataset} lacks ${row}`),
+    ...minus(rows, expected.rows).map((row) => `${dataset} has ${row}`),
+  ];
+}
+
+async function countDifferences(
+  world: PipelineWorld,
+  plan: PipelinePlan,
+  { expectations, target }: PipelineCase,
+): Promise<string[]> {
+  if (expectations.size === 0) return [];
+  const counts = new Map<string, string>();
+  for (const flow of plan.flows) {
+    if (flow.target.toLowerCase() !== target.toLowerCase()) continue;
+    const { source } = await world.account(flow);
+    for (const { name, passed, failed } of source.expectations) {
+      counts.set(name, `${passed + failed} rows, ${failed} violations`);
+    }
+  }
+  return [...expectations].flatMap(([name, { rows, violations }]) => {
+    const want = `${rows} rows, ${violations} violations`;
+    const have = counts.get(name) ?? 'no count';
+    return want === have ? [] : [`expectation "${name}" has ${have}, expected ${want}`];
+  });
+}
