@@ -64,6 +64,8 @@ export type TablePlan = {
   /** max_sequence_ahead in microseconds; max_sequence as text in the sequence's type. */
   readonly sequenceAheadMaxMicros: bigint | undefined;
   readonly sequenceMax: string | undefined;
+  /** How long the level of an empty key is kept; absent or undefined: for ever. */
+  readonly tombstoneRetentionMicros?: bigint | undefined;
   readonly place: Place;
 };
 

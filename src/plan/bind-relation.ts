@@ -1,0 +1,363 @@
+import type { Place } from '../base/place.ts';
+import { nearestNames } from '../expr/nearest-name.ts';
+import type { Identifier, Name, Relation, TableAlias, Watermark } from '../sql/ast.ts';
+import type { BindContext, CommonTable } from './bind-context.ts';
+import {
+  type Dataset,
+  nounOf,
+  type SourceDataset,
+  type TableDataset,
+  undeclared,
+  type ViewDataset,
+} from './catalog.ts';
+import { type FaultList, notSupportedYet, planFault } from './faults.ts';
+import { bindGenerator } from './generator.ts';
+import { checkJoin } from './join-rules.ts';
+import { listed, nameHint } from './name-hint.ts';
+import { nameKey, nameText } from './names.ts';
+import { bindReadKafka } from './read-kafka.ts';
+import { type BoundRelation, renamed, sourceRelation, withColumnNames } from './relation.ts';
+import { functionName, generatorOf } from './row-rules.ts';
+import { commonTable, isStreaming } from './stream-kind.ts';
+
+/**
+ * Binds what stands in FROM. Gives undefined where there is nothing to bind further: the reason is in
+ * the fault list then.
+ */
+export function bindRelation(relation: Relation, context: BindContext): BoundRelation | undefined {
+  switch (relation.node) {
+    case 'named':
+      return bindNamed(relation, context);
+    case 'function':
+      return bindFunction(relation, context);
+    case 'subquery':
+      return bindSubquery(relation, context);
+    case 'join':
+      return bindJoin(relation, context);
+    case 'inline':
+      return notStreaming('VALUES', relation.place, context.faults);
+    case 'foreign':
+      return bindForeign(relation, context);
+  }
+}
+
+type NamedRelation = Extract<Relation, { node: 'named' }>;
+
+function bindNamed(relation: NamedRelation, context: BindContext): BoundRelation | undefined {
+  const { name, alias, watermark } = relation;
+  const common = commonTable(name, context);
+  const qualifier = name.parts.map((part) => nameKey(part.text));
+  checkStreamOptions(relation, context.faults);
+  const bound =
+    common !== undefined
+      ? bindCommonTable(common, relation, context)
+      : bindDataset(relation, qualifier, context);
+  if (!isWithoutWatermark(watermark, context.faults)) return undefined;
+  return bound === undefined ? undefined : aliased(bound, alias, qualifier, context.faults);
+}
+
+function bindCommonTable(
+  common: CommonTable,
+  relation: NamedRelation,
+  context: BindContext,
+): BoundRelation | undefined {
+  const isStreamed = context.isStreamed || relation.stream;
+  const inner = { ...context, ctes: common.ctes, isStreamed };
+  const bound = context.bindQuery(common.query, inner);
+  if (bound === undefined || common.columns.length === 0) return bound;
+  return named(bound, common.columns, context.faults);
+}
+
+function bindDataset(
+  relation: NamedRelation,
+  qualifier: readonly string[],
+  context: BindContext,
+): BoundRelation | undefined {
+  const dataset = context.catalog.find(relation.name);
+  switch (dataset?.kind) {
+    case undefined:
+      return unknownName(relation, context);
+    case 'source':
+      return bindSource(dataset, relation, qualifier, context);
+    case 'view':
+      return bindView(dataset, relation, context);
+    case 'table':
+      return bindTable(dataset, relation, context);
+    case 'materialized view':
+    case 'sink':
+      return notAStream(dataset, relation, context.faults);
+  }
+}
+
+function bindSource(
+  source: SourceDataset,
+  relation: NamedRelation,
+  qualifier: readonly string[],
+  context: BindContext,
+): BoundRelation | undefined {
+  if (!relation.stream && !context.isStreamed) {
+    return streamMissing(`source "${source.name}"`, relation.name, context.faults);
+  }
+  if (source.broken) return undefined;
+  return sourceRelation(source.plan, source.declared, qualifier, relation.place);
+}
+
+function bindView(
+  view: ViewDataset,
+  relation: NamedRelation,
+  context: BindContext,
+): BoundRelation | undefined {
+  const key = nameKey(view.name);
+  // A circle of views has its own fault; here it only must not go on for ever.
+  if (context.views.includes(key)) return undefined;
+  return context.bindQuery(view.query, {
+    ...context,
+    ctes: new Map(),
+    isStreamed: context.isStreamed || relation.stream,
+    views: [...context.views, key],
+  });
+}
+
+function bindTable(table: TableDataset, relation: NamedRelation, context: BindContext): undefined {
+  if (!relation.stream && !context.isStreamed) {
+    return streamMissing(`streaming table "${table.name}"`, relation.name, context.faults);
+  }
+  checkReplacedRows(table, relation, context);
+  context.faults.add(
+    notSupportedYet('a flow that streams a table of the pipeline', relation.place),
+  );
+  return undefined;
+}
+
+/** Rows that are replaced later must not be appended somewhere else, where they would stay. */
+function checkReplacedRows(
+  table: TableDataset,
+  relation: NamedRelation,
+  context: BindContext,
+): void {
+  const skips = relation.options.some(
+    (option) => option.key.toLowerCase() === 'skipchangecommits' && option.value === true,
+  );
+  if (context.flow === 'replace_using' || skips) return;
+  const isReplaced = context.catalog.flows.some(
+    ({ body, target }) =>
+      body.node === 'insert' &&
+      body.replaceUsing !== undefined &&
+      context.catalog.find(target) === table,
+  );
+  if (!isReplaced) return;
+  context.faults.add(
+    planFault(
+      'STREAM_OF_REPLACED_ROWS',
+      `the rows of streaming table "${table.name}" are replaced, so a flow cannot append them`,
+      relation.place,
+      {
+        detail: 'Which of the replaced rows it would see depends on how the input was batched.',
+        hint: `Use a materialized view over "${table.name}", or read it WITH (skipChangeCommits = true).`,
+      },
+    ),
+  );
+}
+
+const streamOptions: readonly string[] = ['skipChangeCommits'];
+
+function checkStreamOptions(relation: NamedRelation, faults: FaultList): void {
+  for (const option of relation.options) {
+    if (!streamOptions.some((known) => nameKey(known) === nameKey(option.key))) {
+      const hint = nameHint(option.key, streamOptions, 'options of a stream');
+      const message = `a stream has no option "${option.key}"`;
+      faults.add(planFault('OPTION_UNKNOWN', message, option.place, { hint }));
+    } else if (typeof option.value !== 'boolean') {
+      const message = `option "${option.key}" is true or false`;
+      faults.add(planFault('OPTION_VALUE', message, option.place));
+    }
+  }
+}
+
+// ---------------------------------------------------------------- names that do not stream
+
+function unknownName(relation: NamedRelation, context: BindContext): undefined {
+  const { name, place } = relation;
+  const text = nameText(name);
+  const known = context.catalog.namesOf(['source', 'table', 'view', 'materialized view']);
+  const commons = [...context.ctes.keys()];
+  if (relation.stream || context.isStreamed) {
+    const nearest = nearestNames(text, [...known, ...commons]);
+    const message = `stream "${text}" is not declared, so its columns are not known`;
+    const hint = nearest.length === 0 ? undefined : `Did you mean ${listed(nearest, 'or')}?`;
+    context.faults.add(undeclared(text, name.place, message, hint));
+    return undefined;
+  }
+  context.faults.add(
+    planFault('NAME_UNKNOWN', `there is no source, table or view "${text}"`, place, {
+      hint: nameHint(text, [...known, ...commons], 'names') ?? 'Declare it with CREATE SOURCE.',
+    }),
+  );
+  return undefined;
+}
+
+function streamMissing(what: string, name: Name, faults: FaultList): undefined {
+  faults.add(
+    planFault('SOURCE_NOT_STREAMING', `${what} is read without STREAM`, name.place, {
+      detail: 'A flow into a streaming table reads each record once, as it arrives.',
+      hint: `Write STREAM(${nameText(name)}).`,
+    }),
+  );
+  return undefined;
+}
+
+function notAStream(dataset: Dataset, relation: NamedRelation, faults: FaultList): undefined {
+  faults.add(
+    planFault(
+      'SOURCE_NOT_STREAMING',
+      `${nounOf(dataset)} "${dataset.name}" is no stream`,
+      relation.name.place,
+      {
+        detail:
+          dataset.kind === 'sink'
+            ? 'A sink is written and never read.'
+            : 'A materialized view is computed anew by each update.',
+        hint: 'Read a source or a streaming table with STREAM(name).',
+      },
+    ),
+  );
+  return undefined;
+}
+
+export function notStreaming(what: string, place: Place, faults: FaultList): undefined {
+  faults.add(
+    planFault('SOURCE_NOT_STREAMING', `${what} is no stream`, place, {
+      detail: 'A flow into a streaming table reads each record once, as it arrives.',
+      hint: 'Read a source with FROM STREAM(name).',
+    }),
+  );
+  return undefined;
+}
+
+// ---------------------------------------------------------------- functions, subqueries, joins
+
+function bindFunction(
+  relation: Extract<Relation, { node: 'function' }>,
+  context: BindContext,
+): BoundRelation | undefined {
+  const name = functionName(relation.call);
+  const { faults } = context;
+  if (name !== 'read_kafka') {
+    return notStreaming(`the table function ${name}`, relation.place, faults);
+  }
+  const bound = bindReadKafka(relation.call, relation.stream || context.isStreamed, faults);
+  if (!isWithoutWatermark(relation.watermark, faults)) return undefined;
+  return bound === undefined ? undefined : aliased(bound, relation.alias, [name], faults);
+}
+
+function bindSubquery(
+  relation: Extract<Relation, { node: 'subquery' }>,
+  context: BindContext,
+): BoundRelation | undefined {
+  if (relation.stream) {
+    context.faults.add(
+      planFault('STREAM_OVER_QUERY', 'STREAM stands around a query', relation.place, {
+        hint: 'Write STREAM around the name of the source inside the query: (SELECT … FROM STREAM(name)).',
+      }),
+    );
+  }
+  const bound = context.bindQuery(relation.query, {
+    ...context,
+    isStreamed: context.isStreamed || relation.stream,
+  });
+  if (!isWithoutWatermark(relation.watermark, context.faults)) return undefined;
+  return bound === undefined ? undefined : aliased(bound, relation.alias, [], context.faults);
+}
+
+function bindJoin(
+  relation: Extract<Relation, { node: 'join' }>,
+  context: BindContext,
+): BoundRelation | undefined {
+  const { left, right } = relation;
+  if (relation.lateral && right.node === 'function' && generatorOf(right.call) !== undefined) {
+    return bindLateralJoin(relation, right, context);
+  }
+  checkJoin(relation, context);
+  // The stream sides are bound for their own faults; the join itself is not carried out yet.
+  if (isStreaming(left, context)) bindRelation(left, context);
+  if (isStreaming(right, context)) bindRelation(right, context);
+  return undefined;
+}
+
+/** `FROM STREAM(s) JOIN LATERAL explode(s.items) AS t(item)`. */
+function bindLateralJoin(
+  relation: Extract<Relation, { node: 'join' }>,
+  right: Extract<Relation, { node: 'function' }>,
+  context: BindContext,
+): BoundRelation | undefined {
+  const left = bindRelation(relation.left, context);
+  const isPlain =
+    relation.on === undefined || (relation.on.node === 'boolean' && relation.on.value);
+  if (
+    !isPlain ||
+    relation.using.length > 0 ||
+    !['inner', 'left', 'cross'].includes(relation.kind)
+  ) {
+    const hint = 'Join without a condition and filter with WHERE.';
+    context.faults.add(notSupportedYet('a lateral join with a condition', relation.place, hint));
+    return undefined;
+  }
+  if (left === undefined) return undefined;
+  const found = bindGenerator({
+    call: right.call,
+    relation: left,
+    outer: relation.kind === 'left',
+    names: right.alias?.columns ?? [],
+    qualifier: right.alias === undefined ? [] : [nameKey(right.alias.name.text)],
+    context,
+  });
+  return found?.relation;
+}
+
+function bindForeign(
+  relation: Extract<Relation, { node: 'foreign' }>,
+  context: BindContext,
+): undefined {
+  const clause = relation.clause.clause.toUpperCase();
+  context.faults.add(
+    planFault('RELATION_REFUSED', `a streaming flow cannot have ${clause}`, relation.clause.place, {
+      hint: 'Do it in a materialized view over the table.',
+    }),
+  );
+  if (isStreaming(relation.relation, context)) bindRelation(relation.relation, context);
+  return undefined;
+}
+
+// ---------------------------------------------------------------- aliases
+
+function isWithoutWatermark(watermark: Watermark | undefined, faults: FaultList): boolean {
+  if (watermark === undefined) return true;
+  faults.add(notSupportedYet('WATERMARK', watermark.place));
+  return false;
+}
+
+function aliased(
+  relation: BoundRelation,
+  alias: TableAlias | undefined,
+  qualifier: readonly string[],
+  faults: FaultList,
+): BoundRelation | undefined {
+  if (alias === undefined) return renamed(relation, qualifier);
+  const bound = renamed(relation, [nameKey(alias.name.text)]);
+  return alias.columns.length === 0 ? bound : named(bound, alias.columns, faults);
+}
+
+function named(
+  relation: BoundRelation,
+  names: readonly Identifier[],
+  faults: FaultList,
+): BoundRelation | undefined {
+  const bound = withColumnNames(relation, names);
+  const [first] = names;
+  if (bound === undefined && first !== undefined) {
+    const actual = relation.columns.filter((column) => !column.hidden).length;
+    const message = `the alias names ${names.length} columns of ${actual}`;
+    faults.add(planFault('ALIAS_COLUMNS', message, first.place));
+  }
+  return bound;
+}

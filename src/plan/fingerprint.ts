@@ -1,0 +1,130 @@
+import { formatType } from '../data/type-text.ts';
+import type { Column, DataType } from '../data/types.ts';
+import { expressionText } from '../expr/print.ts';
+import { dissolveProjections } from './dissolve.ts';
+import { moveColumns } from './move-columns.ts';
+import { sourceColumnsOf } from './optimize.ts';
+import type { RowStep } from './pipeline-plan.ts';
+import type { BoundBranch } from './relation.ts';
+import type { BoundReplaceFlow } from './replace-flow.ts';
+
+/**
+ * What a flow does, in parts that can be compared one by one: whoever has to say what changed between
+ * two definitions starts here. Invariant: equal parts, equal behaviour; how the SQL was spelled, what
+ * relations are called, comments and places leave no trace.
+ */
+export type FlowDefinition = {
+  readonly kind: 'replace_using';
+  readonly timeZone: string;
+  readonly keys: readonly string[];
+  readonly sequence: string;
+  readonly sequenceType: string;
+  readonly emptyWhen: string | undefined;
+  readonly distinct: boolean;
+  /** `name type`, in the order of the target. */
+  readonly columns: readonly string[];
+  readonly branches: readonly BranchDefinition[];
+};
+
+export type BranchDefinition = {
+  readonly topic: string;
+  readonly format: string;
+  readonly tombstones: string;
+  /** The columns of the source that the flow reads, by name. */
+  readonly reads: readonly string[];
+  readonly steps: readonly string[];
+};
+
+export function flowDefinition(flow: BoundReplaceFlow, timeZone: string): FlowDefinition {
+  const { columns, keys, sequence, emptyWhen, relation } = flow;
+  return {
+    kind: 'replace_using',
+    timeZone,
+    keys: keys.map((position) => columns[position]?.name.toLowerCase() ?? ''),
+    sequence: expressionText(sequence),
+    sequenceType: formatType(sequence.type),
+    emptyWhen: emptyWhen === undefined ? undefined : expressionText(emptyWhen),
+    distinct: relation.distinct !== undefined,
+    columns: columns.map(columnText),
+    branches: relation.branches.map(branchDefinition),
+  };
+}
+
+/** The definition as one text: two flows are the same exactly when their texts are. */
+export function fingerprintText(definition: FlowDefinition): string {
+  const lines = [
+    `flow ${definition.kind}`,
+    `time zone ${JSON.stringify(definition.timeZone)}`,
+    `keys ${JSON.stringify(definition.keys)}`,
+    `sequence ${definition.sequence} as ${definition.sequenceType}`,
+    `empty when ${definition.emptyWhen ?? 'never'}`,
+    `distinct ${definition.distinct}`,
+    `columns ${JSON.stringify(definition.columns)}`,
+  ];
+  for (const branch of definition.branches) {
+    lines.push(
+      `from ${JSON.stringify([branch.topic, branch.format, branch.tombstones])}`,
+      `reads ${JSON.stringify(branch.reads)}`,
+      ...branch.steps,
+    );
+  }
+  return lines.join('\n');
+}
+
+function columnText(column: { readonly name: string; readonly type: DataType }): string {
+  return `${column.name} ${formatType(column.type)}`;
+}
+
+function branchDefinition(branch: BoundBranch): BranchDefinition {
+  const { source } = branch;
+  const width = source.columns.length;
+  const steps = dissolveProjections(branch.steps, width);
+  const read = readColumns(steps, source.columns);
+  const places = new Map(read.map(({ index }, place) => [index, place]));
+  const placeOf = (index: number): number =>
+    index < width ? (places.get(index) ?? index) : read.length + index - width;
+  return {
+    topic: source.topic,
+    format: source.format,
+    tombstones: source.tombstones,
+    reads: read.map(({ column }) => columnText(column)),
+    steps: stepTexts(steps, placeOf),
+  };
+}
+
+/** By name, so that a source may get further columns, or another order, without another flow. */
+function readColumns(steps: readonly RowStep[], columns: readonly Column[]) {
+  return [...sourceColumnsOf(steps)]
+    .flatMap((index) => {
+      const column = columns[index];
+      return column === undefined ? [] : [{ index, column }];
+    })
+    .sort((a, b) =>
+      a.column.name < b.column.name ? -1 : a.column.name > b.column.name ? 1 : a.index - b.index,
+    );
+}
+
+function stepTexts(
+  steps: readonly RowStep[],
+  placeOf: (index: number) => number,
+): readonly string[] {
+  let place = placeOf;
+  return steps.map((step) => {
+    const text = stepText(step, place);
+    if (step.step === 'project') place = (index) => index;
+    return text;
+  });
+}
+
+function stepText(step: RowStep, place: (index: number) => number): string {
+  switch (step.step) {
+    case 'filter':
+      return `filter ${expressionText(moveColumns(step.condition, place))}`;
+    case 'explode': {
+      const outer = step.outer ? ' outer' : '';
+      return `${step.form}${outer} ${expressionText(moveColumns(step.value, place))}`;
+    }
+    case 'project':
+      return `project ${step.columns.map(({ value }) => expressionText(moveColumns(value, place))).join(', ')}`;
+  }
+}

@@ -1,0 +1,96 @@
+import type { Expression, Relation } from '../sql/ast.ts';
+import type { BindContext } from './bind-context.ts';
+import { expressionChildren } from './expression-children.ts';
+import { notSupportedYet, planFault } from './faults.ts';
+import { hasWatermark, isStreaming } from './stream-kind.ts';
+
+type Join = Extract<Relation, { node: 'join' }>;
+
+/** Checks which kinds of join a streaming flow can have, and says which of those come later. */
+export function checkJoin(join: Join, context: BindContext): void {
+  const isLeft = isStreaming(join.left, context);
+  const isRight = isStreaming(join.right, context);
+  if (isLeft && isRight) checkStreamJoin(join, context);
+  else if (isLeft) checkStaticJoin(join, context);
+  else if (isRight) refuseStreamOnRight(join, context);
+  else {
+    context.faults.add(
+      planFault('SOURCE_NOT_STREAMING', 'neither side of the join is a stream', join.place, {
+        hint: 'Read the left side with STREAM(name).',
+      }),
+    );
+  }
+}
+
+function checkStaticJoin(join: Join, context: BindContext): void {
+  if (join.kind === 'right' || join.kind === 'full') {
+    context.faults.add(
+      planFault(
+        'JOIN_STATIC_OUTER',
+        `a stream cannot be joined with static data by a ${join.kind} join`,
+        join.place,
+        {
+          detail:
+            'Rows of the static side without a partner would be known only at the end of the stream.',
+          hint: 'Use an inner or a left join with the stream on the left.',
+        },
+      ),
+    );
+    return;
+  }
+  context.faults.add(notSupportedYet('a join of a stream with static data', join.place));
+}
+
+function refuseStreamOnRight(join: Join, context: BindContext): void {
+  const swapped = join.kind === 'right' ? 'LEFT JOIN' : 'JOIN';
+  context.faults.add(
+    planFault('JOIN_STREAM_RIGHT', 'the stream stands on the right side of the join', join.place, {
+      detail: 'Each row of the stream is looked up in the static side, which stands on the right.',
+      hint: `Swap the sides: FROM STREAM(…) ${swapped} … ON … .`,
+    }),
+  );
+}
+
+function checkStreamJoin(join: Join, context: BindContext): void {
+  const isOuter = join.kind !== 'inner' && join.kind !== 'cross' && join.kind !== 'left_semi';
+  const faults = isOuter ? outerJoinFaults(join) : [];
+  context.faults.addAll(
+    faults.length > 0 ? faults : [notSupportedYet('a join of two streams', join.place)],
+  );
+}
+
+function outerJoinFaults(join: Join) {
+  const faults = [];
+  if (!hasWatermark(join.left) || !hasWatermark(join.right)) {
+    faults.push(
+      planFault(
+        'JOIN_WATERMARK_MISSING',
+        'an outer join of two streams needs watermarks',
+        join.place,
+        {
+          detail: 'A row without a partner is given out when the watermark has passed it.',
+          hint: 'Write WATERMARK ts DELAY OF INTERVAL … after both streams.',
+        },
+      ),
+    );
+  }
+  if (join.on === undefined || !boundsTime(join.on)) {
+    faults.push(
+      planFault(
+        'JOIN_TIME_RANGE_MISSING',
+        'an outer join of two streams needs a condition on their times',
+        join.on?.place ?? join.place,
+        { hint: 'Add a range to ON, such as b.ts BETWEEN a.ts AND a.ts + INTERVAL 1 HOUR.' },
+      ),
+    );
+  }
+  return faults;
+}
+
+/** Whether some part of the condition compares by order; which columns it compares is seen later. */
+function boundsTime(condition: Expression): boolean {
+  if (condition.node === 'between') return true;
+  if (condition.node === 'binary' && ['<', '<=', '>', '>='].includes(condition.operator))
+    return true;
+  return expressionChildren(condition).some(boundsTime);
+}

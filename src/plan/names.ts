@@ -1,0 +1,22 @@
+import type { Name } from '../sql/ast.ts';
+
+/** The name as text, in the case it was written in: `a.b.c`. */
+export function nameText(name: Name): string {
+  return name.parts.map((part) => part.text).join('.');
+}
+
+/** What two spellings of one name have in common. */
+export function nameKey(text: string): string {
+  return text.toLowerCase();
+}
+
+const topicNameMax = 249;
+
+/** Why Kafka would refuse a topic of this name, or undefined. */
+export function topicNameFault(topic: string): string | undefined {
+  if (topic === '') return 'it is empty';
+  if (topic === '.' || topic === '..') return 'it is a path';
+  if (topic.length > topicNameMax) return `it is longer than ${topicNameMax} characters`;
+  const wrong = /[^a-zA-Z0-9._-]/u.exec(topic);
+  return wrong === null ? undefined : `it contains ${JSON.stringify(wrong[0])}`;
+}

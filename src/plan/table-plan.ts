@@ -1,0 +1,65 @@
+import { formatType } from '../data/type-text.ts';
+import type { Column, DataType } from '../data/types.ts';
+import type { Expression } from '../expr/expression.ts';
+import type { TableDataset } from './catalog.ts';
+import { type FaultList, planFault } from './faults.ts';
+import type { ExpectationPlan, TablePlan } from './pipeline-plan.ts';
+
+/** A row-set beyond this many rows stops the flow, unless the table says otherwise. */
+const rowSetRowsMaxDefault = 100_000;
+
+/** The plan of a table, from its options and from what its flow gives. */
+export function planTable(
+  table: TableDataset,
+  columns: readonly Column[],
+  expectations: readonly ExpectationPlan[],
+  sequence: Expression | undefined,
+  faults: FaultList,
+): TablePlan {
+  const { options } = table;
+  checkSequenceBounds(table, sequence?.type, faults);
+  return {
+    name: table.name,
+    topic: table.topic,
+    columns: columns.map(({ name, type }) => ({ name, type })),
+    expectations,
+    output: options.text('output')?.value === 'rows' ? 'rows' : 'row_set',
+    partitions: options.integer('partitions')?.value,
+    deadLetterTopic: options.text('dead_letter_topic')?.value,
+    rowSetRowsMax: options.integer('max_row_set_rows')?.value ?? rowSetRowsMaxDefault,
+    sequenceAheadMaxMicros: options.durationMicros('max_sequence_ahead')?.value,
+    sequenceMax: options.text('max_sequence')?.value,
+    tombstoneRetentionMicros: options.durationMicros('tombstone_retention')?.value,
+    place: table.place,
+  };
+}
+
+const integral: readonly DataType['kind'][] = ['tinyint', 'smallint', 'int', 'bigint'];
+const numeric: readonly DataType['kind'][] = [...integral, 'decimal', 'float', 'double'];
+const dated: readonly DataType['kind'][] = ['date', 'timestamp', 'timestamp_ntz'];
+
+/** Bounds of the sequence must suit its type. */
+function checkSequenceBounds(
+  table: TableDataset,
+  type: DataType | undefined,
+  faults: FaultList,
+): void {
+  if (type === undefined) return;
+  const max = table.options.text('max_sequence');
+  if (max !== undefined) {
+    const isWhole = !max.value.includes('.');
+    if (!numeric.includes(type.kind) || (integral.includes(type.kind) && !isWhole)) {
+      const message = `max_sequence ${max.value} does not bound a sequence of type ${formatType(type)}`;
+      const hint = dated.includes(type.kind)
+        ? "Use max_sequence_ahead = '1 day' for dates and timestamps."
+        : 'It bounds numbers: a whole one where the sequence is whole.';
+      faults.add(planFault('OPTION_VALUE', message, max.place, { hint }));
+    }
+  }
+  const ahead = table.options.durationMicros('max_sequence_ahead');
+  if (ahead !== undefined && !dated.includes(type.kind)) {
+    const message = `max_sequence_ahead does not bound a sequence of type ${formatType(type)}`;
+    const hint = 'It bounds dates and timestamps; for numbers use max_sequence.';
+    faults.add(planFault('OPTION_VALUE', message, ahead.place, { hint }));
+  }
+}

@@ -1,0 +1,213 @@
+import { isOrderable } from '../data/compare.ts';
+import { formatType } from '../data/type-text.ts';
+import type { Column, DataType } from '../data/types.ts';
+import { literal } from '../expr/call.ts';
+import { canStoreAssign } from '../expr/cast-rules.ts';
+import { castTo } from '../expr/coerce.ts';
+import type { TableDataset } from './catalog.ts';
+import { type FaultList, planFault } from './faults.ts';
+import { columnNode } from './move-columns.ts';
+import { nameHint } from './name-hint.ts';
+import { nameKey } from './names.ts';
+import type { ProjectedColumn } from './pipeline-plan.ts';
+import type { BoundColumn, BoundRelation } from './relation.ts';
+
+/** The columns of a target, and how the row of the query becomes a row of it. */
+export type TargetColumns = {
+  readonly columns: readonly TargetColumn[];
+  readonly projection: readonly ProjectedColumn[];
+};
+
+export type TargetColumn = Column & {
+  /** The query gives it; otherwise it is declared and always NULL. */
+  readonly given: boolean;
+  /** Its type is not known, because of a fault that was told. */
+  readonly broken: boolean;
+};
+
+/**
+ * Matches the query's columns with the target's by name. Invariant: the projection has one column for
+ * each of the target's, in its order and of its type.
+ */
+export function matchTarget(
+  table: TableDataset,
+  relation: BoundRelation,
+  faults: FaultList,
+): TargetColumns {
+  const given = relation.columns.filter((column) => !column.hidden);
+  checkNames(given, faults);
+  if (table.columns === undefined || table.columns === 'broken') {
+    return undeclaredTarget(given, table.columns === 'broken', faults);
+  }
+  return declaredTarget(table, table.columns, { given, relation }, faults);
+}
+
+function checkNames(given: readonly BoundColumn[], faults: FaultList): void {
+  const seen = new Map<string, BoundColumn>();
+  for (const column of given) {
+    if (column.name === undefined) {
+      if (column.broken) continue;
+      faults.add(
+        planFault('OUTPUT_COLUMN_UNNAMED', 'a column of the query has no name', column.place, {
+          detail: 'BY NAME stores each column under its name.',
+          hint: 'Name it: … AS name.',
+        }),
+      );
+      continue;
+    }
+    const key = nameKey(column.name);
+    const before = seen.get(key);
+    if (before === undefined) seen.set(key, column);
+    else {
+      faults.add(
+        planFault(
+          'OUTPUT_COLUMN_DUPLICATE',
+          `two columns of the query are called "${column.name}"`,
+          column.place,
+          {
+            detail: `The other one stands at line ${before.place.line}, column ${before.place.column}. Column names are the same whatever their case.`,
+            hint: 'Rename one of them: … AS name, or leave it out: * EXCEPT (name).',
+          },
+        ),
+      );
+    }
+  }
+}
+
+function undeclaredTarget(
+  given: readonly BoundColumn[],
+  isBroken: boolean,
+  faults: FaultList,
+): TargetColumns {
+  const columns: TargetColumn[] = [];
+  for (const { name, type, broken, place } of given) {
+    if (!broken && hasVoid(type)) {
+      const message = `column "${name ?? ''}" is NULL in every row, so it has no type`;
+      const hint = 'Cast it: CAST(NULL AS STRING).';
+      faults.add(planFault('OUTPUT_COLUMN_UNTYPED', message, place, { hint }));
+    }
+    columns.push({ name: name ?? '', type, given: true, broken: broken || isBroken });
+  }
+  return {
+    columns,
+    projection: given.map((column) => ({ name: column.name ?? '', value: columnNode(column) })),
+  };
+}
+
+function hasVoid(type: DataType): boolean {
+  switch (type.kind) {
+    case 'void':
+      return true;
+    case 'array':
+      return hasVoid(type.element);
+    case 'map':
+      return hasVoid(type.key) || hasVoid(type.value);
+    case 'struct':
+      return type.fields.some((field) => hasVoid(field.type));
+    default:
+      return false;
+  }
+}
+
+function declaredTarget(
+  table: TableDataset,
+  declared: readonly Column[],
+  query: { given: readonly BoundColumn[]; relation: BoundRelation },
+  faults: FaultList,
+): TargetColumns {
+  checkExtra(table, declared, query.given, faults);
+  const columns: TargetColumn[] = [];
+  const projection: ProjectedColumn[] = [];
+  for (const column of declared) {
+    const found = query.given.find(({ name }) => nameKey(name ?? '') === nameKey(column.name));
+    if (found === undefined) {
+      columns.push({ ...column, given: false, broken: false });
+      projection.push({ name: column.name, value: literal(null, column.type, table.place) });
+      continue;
+    }
+    columns.push({ ...column, given: true, broken: false });
+    const isFine =
+      !found.broken &&
+      checkAssignment(column, found, query.relation.distinct !== undefined, faults);
+    const value = isFine
+      ? faults.attempt(() => castTo(columnNode(found), column.type, 'store', found.place))
+      : undefined;
+    projection.push({
+      name: column.name,
+      value: value ?? literal(null, column.type, found.place),
+    });
+  }
+  return { columns, projection };
+}
+
+function checkExtra(
+  table: TableDataset,
+  declared: readonly Column[],
+  given: readonly BoundColumn[],
+  faults: FaultList,
+): void {
+  const names = declared.map((column) => column.name);
+  for (const { name, place } of given) {
+    if (name === undefined || names.some((known) => nameKey(known) === nameKey(name))) continue;
+    const nearest = nameHint(name, names, `columns of "${table.name}"`);
+    faults.add(
+      planFault(
+        'TARGET_COLUMN_UNKNOWN',
+        `streaming table "${table.name}" declares no column "${name}"`,
+        place,
+        { hint: `${nearest ?? ''} Declare the column, or leave it out of the query.`.trim() },
+      ),
+    );
+  }
+}
+
+function checkAssignment(
+  target: Column,
+  found: BoundColumn,
+  isDistinct: boolean,
+  faults: FaultList,
+): boolean {
+  const [from, to] = [formatType(found.type), formatType(target.type)];
+  if (!canStoreAssign(found.type, target.type)) {
+    faults.add(
+      planFault(
+        'TARGET_COLUMN_TYPE',
+        `column "${target.name}" is declared ${to}, and the query gives ${from}`,
+        found.place,
+        {
+          hint: `Write CAST(… AS ${to.toUpperCase()}) if that is what you mean, or declare the column ${from.toUpperCase()}.`,
+        },
+      ),
+    );
+    return false;
+  }
+  if (!isDistinct || keepsDistinct(found.type, target.type)) return true;
+  faults.add(
+    planFault(
+      'DISTINCT_CAST',
+      `storing column "${target.name}" as ${to} could make distinct rows equal`,
+      found.place,
+      { hint: `Cast it under DISTINCT: CAST(… AS ${to.toUpperCase()}).` },
+    ),
+  );
+  return false;
+}
+
+const integralOrder: readonly string[] = ['tinyint', 'smallint', 'int', 'bigint'];
+const integralDigits: readonly number[] = [3, 5, 10, 19];
+
+/** Whether a cast maps different values to different values. */
+export function keepsDistinct(from: DataType, to: DataType): boolean {
+  if (formatType(from) === formatType(to) || from.kind === 'void') return true;
+  const [source, target] = [integralOrder.indexOf(from.kind), integralOrder.indexOf(to.kind)];
+  // A narrowing cast fails where it would lose something, so what passes is the same number.
+  if (source >= 0 && target >= 0) return true;
+  if (to.kind === 'decimal') {
+    if (source >= 0) return to.precision - to.scale >= (integralDigits[source] ?? 0);
+    return from.kind === 'decimal' && to.scale >= from.scale;
+  }
+  if (to.kind === 'double') return from.kind === 'float' || (source >= 0 && source < 3);
+  if (to.kind === 'string')
+    return isOrderable(from) && from.kind !== 'float' && from.kind !== 'double';
+  return from.kind === 'date' && (to.kind === 'timestamp' || to.kind === 'timestamp_ntz');
+}

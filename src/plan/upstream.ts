@@ -1,0 +1,70 @@
+import { columnsOf } from '../expr/columns.ts';
+import type { Expression } from '../expr/expression.ts';
+import type { RowStep } from './pipeline-plan.ts';
+import type { BoundBranch } from './relation.ts';
+
+/** An expression of a branch, and the steps that made the row that it reads. */
+export type PlacedExpression = {
+  readonly expression: Expression;
+  readonly steps: readonly RowStep[];
+  readonly sourceWidth: number;
+  /** It is the array or map whose elements were asked about. */
+  readonly isExploded?: boolean;
+};
+
+/** How many values a row has after these steps. */
+export function widthAfter(sourceWidth: number, steps: readonly RowStep[]): number {
+  let width = sourceWidth;
+  for (const step of steps) {
+    if (step.step === 'project') width = step.columns.length;
+    else if (step.step === 'explode') width += step.columns.length;
+  }
+  return width;
+}
+
+/** The expression at the end of a branch, over the row that all its steps made. */
+export function atEnd(branch: BoundBranch, expression: Expression): PlacedExpression {
+  return { expression, steps: branch.steps, sourceWidth: branch.source.columns.length };
+}
+
+/** What gave a column its value: the expression of an earlier step, or undefined for a source's own column. */
+export function originOf(at: PlacedExpression, index: number): PlacedExpression | undefined {
+  const steps = [...at.steps];
+  for (let step = steps.pop(); step !== undefined; step = steps.pop()) {
+    const placed = { steps: [...steps], sourceWidth: at.sourceWidth };
+    if (step.step === 'project') {
+      const value = step.columns[index]?.value;
+      return value === undefined ? undefined : { expression: value, ...placed };
+    }
+    if (step.step === 'explode' && index >= widthAfter(at.sourceWidth, steps)) {
+      return { expression: step.value, ...placed, isExploded: true };
+    }
+  }
+  return undefined;
+}
+
+/** The expression and every earlier one that its value is made of, each once. */
+export function* upstreamOf(at: PlacedExpression): Generator<Expression> {
+  const seen = new Set<Expression>();
+  const pending = [at];
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    if (seen.has(next.expression)) continue;
+    seen.add(next.expression);
+    yield next.expression;
+    for (const index of columnsOf(next.expression)) {
+      const origin = originOf(next, index);
+      if (origin !== undefined) pending.push(origin);
+    }
+  }
+}
+
+/** The expression that computes a value: plain columns are followed to where they were made. */
+export function rootOf(at: PlacedExpression): Expression {
+  let current = at;
+  while (current.expression.node === 'column') {
+    const origin = originOf(current, current.expression.index);
+    if (origin === undefined || origin.isExploded === true) return current.expression;
+    current = origin;
+  }
+  return current.expression;
+}
