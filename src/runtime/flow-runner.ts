@@ -370,6 +370,7 @@ function compileSource(facts: FlowFacts, source: SourceFacts): RowProgram[] {
         source: plan,
         table: facts.table,
         timeZone: facts.timeZone,
+        isSpliced: true,
       }),
   );
 }

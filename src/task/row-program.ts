@@ -20,6 +20,7 @@ import type { RecordCursor } from '../ports/log.ts';
 import type { BadRow } from './bad-row.ts';
 import type { FlowCounters } from './row-account.ts';
 import { type RecordPlace, SourceReader } from './source-reader.ts';
+import { passedThrough, SplicedRowWriter } from './spliced-row.ts';
 
 export type RowProgramOptions = {
   readonly flow: ReplaceUsingFlowPlan;
@@ -27,6 +28,8 @@ export type RowProgramOptions = {
   readonly source: SourcePlan;
   readonly table: TablePlan;
   readonly timeZone: string;
+  /** Whether values that only pass through are copied as bytes; the result is the same. */
+  readonly isSpliced: boolean;
 };
 
 /** Generators inside one another share the 56 bits of a row's index: 24 for each but the first. */
@@ -52,7 +55,8 @@ export class RowProgram {
   readonly #keys: readonly number[];
   readonly #keyValues: Value[];
   readonly #encodeKey: ReturnType<typeof keyEncoder>;
-  readonly #encodeRow: ReturnType<typeof rowEncoder>;
+  readonly #writer: SplicedRowWriter;
+  readonly #rowText: ReturnType<typeof rowEncoder>;
   readonly #sequence: Evaluator;
   readonly #sequenceKind: string;
   readonly #encodeSequence: ReturnType<typeof sequenceCodec>['encode'];
@@ -61,19 +65,33 @@ export class RowProgram {
   #counters: FlowCounters | undefined;
 
   constructor(options: RowProgramOptions) {
-    const { flow, branch, source, table, timeZone } = options;
+    const { flow, branch, source, table, timeZone, isSpliced } = options;
     this.#options = options;
     this.branch = branch;
     this.expectationNames = table.expectations.map(({ name }) => name);
     const plan = flow.branches[branch] as BranchPlan;
     const context: CompileContext = { timeZone };
-    this.#reader = new SourceReader(source, sourceColumns(plan, source.columns.length));
-    this.#first = this.#compileSteps(plan, context);
+    const passed = isSpliced
+      ? passedThrough(plan, source, table.columns)
+      : table.columns.map(() => -1);
+    const needed = neededColumns(flow, table);
+    // A column that passes through and that nothing looks at is never decoded.
+    const unread = new Set(
+      passed.flatMap((from, to) => (from >= 0 && !needed.has(to) ? [to] : [])),
+    );
+    this.#reader = new SourceReader(
+      source,
+      sourceColumns(plan, source.columns.length, unread),
+      new Set(passed.filter((from) => from >= 0)),
+    );
+    this.#first = this.#compileSteps(plan, context, unread);
     this.#keys = flow.keys;
     this.#keyValues = flow.keys.map(() => null);
     const keyColumns = flow.keys.map((position) => table.columns[position]);
     this.#encodeKey = keyEncoder(keyColumns.filter((column) => column !== undefined));
-    this.#encodeRow = rowEncoder(table.columns);
+    const zeros = flow.distinct ? 'merged' : 'kept';
+    this.#rowText = rowEncoder(table.columns, zeros);
+    this.#writer = new SplicedRowWriter(this.#reader, table.columns, passed, zeros);
     this.#sequence = compile(flow.sequence, context);
     this.#sequenceKind = flow.sequenceType.kind;
     this.#encodeSequence = sequenceCodec(flow.sequenceType).encode;
@@ -138,12 +156,13 @@ export class RowProgram {
   }
 
   encodeRow(row: Row, out: ByteWriter): void {
-    this.#encodeRow(row, out);
+    this.#writer.write(row, out);
   }
 
-  #compileSteps(plan: BranchPlan, context: CompileContext): Step {
+  #compileSteps(plan: BranchPlan, context: CompileContext, unread: ReadonlySet<number>): Step {
     let next: Step = this.#finish(context);
     const steps = [...plan.steps].reverse();
+    const last = steps[0];
     const generators = plan.steps.filter(({ step }) => step === 'explode').length;
     if (generators > generatorsMax) {
       throw new FlowError('NOT_SUPPORTED', `more than ${generatorsMax} generators in one query`, {
@@ -157,7 +176,9 @@ export class RowProgram {
           break;
         case 'project':
           next = this.#project(
-            step.columns.map(({ value }) => compile(value, context)),
+            step.columns.map(({ value }, position) =>
+              step === last && unread.has(position) ? () => null : compile(value, context),
+            ),
             next,
           );
           break;
@@ -242,7 +263,7 @@ export class RowProgram {
       'EXPECTATION_FAILED',
       `expectation "${expectation.name}" of table "${table.name}" failed`,
       {
-        detail: `The condition ${expectation.sql} is not true for the row ${rowText(this.#encodeRow, row)}.`,
+        detail: `The condition ${expectation.sql} is not true for the row ${rowText(this.#rowText, row)}.`,
         hint: 'Correct the row at its producer, change the expectation to ON VIOLATION DROP ROW, or filter such rows in the query; then start again.',
       },
     );
@@ -263,14 +284,20 @@ function rowText(encode: ReturnType<typeof rowEncoder>, row: Row): string {
 }
 
 /** Positions of the source's columns that any step before the first projection, or that projection, reads. */
-function sourceColumns(plan: BranchPlan, sourceColumnCount: number): ReadonlySet<number> {
+function sourceColumns(
+  plan: BranchPlan,
+  sourceColumnCount: number,
+  unread: ReadonlySet<number>,
+): ReadonlySet<number> {
   const used = new Set<number>();
   for (const step of plan.steps) {
     const expressions =
       step.step === 'filter'
         ? [step.condition]
         : step.step === 'project'
-          ? step.columns.map(({ value }) => value)
+          ? step.columns.flatMap(({ value }, to) =>
+              step === plan.steps.at(-1) && unread.has(to) ? [] : [value],
+            )
           : [step.value];
     for (const expression of expressions) {
       for (const index of columnsOf(expression)) if (index < sourceColumnCount) used.add(index);
@@ -278,6 +305,20 @@ function sourceColumns(plan: BranchPlan, sourceColumnCount: number): ReadonlySet
     if (step.step === 'project') break;
   }
   return used;
+}
+
+/** Target columns that something looks at: key, sequence, expectations. */
+function neededColumns(flow: ReplaceUsingFlowPlan, table: TablePlan): ReadonlySet<number> {
+  const needed = new Set([...flow.keys, ...columnsOf(flow.sequence)]);
+  for (const { condition, action } of table.expectations) {
+    for (const position of columnsOf(condition)) needed.add(position);
+    // The error of a failed expectation shows the whole row.
+    if (action === 'fail') for (const index of table.columns.keys()) needed.add(index);
+  }
+  if (flow.emptyWhen !== undefined) {
+    for (const position of columnsOf(flow.emptyWhen)) needed.add(position);
+  }
+  return needed;
 }
 
 type Elements = readonly (readonly Value[])[];

@@ -3,11 +3,15 @@ import { JsonObjectScanner, scanOk, scanVerdictText } from '../data/json-scan.ts
 import { misfit } from '../data/misfit.ts';
 import { readHeaders } from '../data/record-headers.ts';
 import type { Row, Value } from '../data/value.ts';
+import { ExpressionError } from '../expr/expression-error.ts';
 import { hiddenColumns, type SourcePlan } from '../plan/pipeline-plan.ts';
 import type { RecordCursor } from '../ports/log.ts';
 import type { BadRow } from './bad-row.ts';
 
 export type RecordPlace = { readonly topic: string; readonly partition: number };
+
+/** Where a value lies in its record, and what kind of JSON it is (`data/json-lex.ts`). */
+export type LocatedValue = { bytes: Buffer; start: number; end: number; kind: number };
 
 type HiddenRead = (records: RecordCursor, place: RecordPlace) => Value;
 
@@ -22,21 +26,32 @@ export class SourceReader {
   readonly #scanner: JsonObjectScanner;
   /** By position of the scanner's names. */
   readonly #decoded: readonly { readonly position: number; readonly decode: JsonDecoder }[];
+  readonly #decoders: readonly JsonDecoder[];
   readonly #hidden: readonly { readonly position: number; readonly read: HiddenRead }[];
+  /** Source column → position of the scanner's names; -1: not scanned for. */
+  readonly #scanned: Int32Array;
+  readonly #located: LocatedValue = { bytes: Buffer.alloc(0), start: 0, end: 0, kind: 0 };
   readonly #decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-  constructor(source: SourcePlan, used: ReadonlySet<number>) {
+  /** `used` columns are decoded; `located` ones are only found, and decoded on demand. */
+  constructor(source: SourcePlan, used: ReadonlySet<number>, located: ReadonlySet<number>) {
     this.#source = source;
     const declared = source.columns.length - hiddenColumns.length;
-    const wanted = [...used].filter((position) => position < declared).sort((a, b) => a - b);
+    const byPosition = (a: number, b: number): number => a - b;
+    const wantedFirst = [...used].filter((position) => position < declared).sort(byPosition);
+    const onlyLocated = [...located].filter((position) => !used.has(position)).sort(byPosition);
+    const wanted = [...wantedFirst, ...onlyLocated];
+    this.#scanned = new Int32Array(source.columns.length).fill(-1);
+    for (const [index, position] of wanted.entries()) this.#scanned[position] = index;
     this.#row = source.columns.map(() => null);
     this.#scanner = new JsonObjectScanner(
       wanted.map((position) => source.columns[position]?.name ?? ''),
     );
-    this.#decoded = wanted.map((position) => ({
+    this.#decoded = wantedFirst.map((position) => ({
       position,
       decode: jsonDecoder(source.columns[position]?.type ?? { kind: 'void' }),
     }));
+    this.#decoders = source.columns.map(({ type }) => jsonDecoder(type));
     this.#hidden = [...used]
       .filter((position) => position >= declared)
       .map((position) => ({
@@ -48,6 +63,26 @@ export class SourceReader {
   /** The row of the record that was read last: overwritten by the next one. */
   get row(): Row {
     return this.#row;
+  }
+
+  /** Where the value of a located column lies in the current record; the object is overwritten by the next call. */
+  locate(position: number): LocatedValue {
+    const index = this.#scanned[position] as number;
+    const located = this.#located;
+    located.kind = this.#scanner.kinds[index] as number;
+    located.start = this.#scanner.spans[index * 2] as number;
+    located.end = this.#scanner.spans[index * 2 + 1] as number;
+    return located;
+  }
+
+  /** The value of a located column. Throws ExpressionError when it does not fit. */
+  decodeLocated(position: number): Value {
+    const { bytes, start, end, kind } = this.locate(position);
+    const decode = this.#decoders[position] as JsonDecoder;
+    const value = decode(bytes, start, end, kind as Parameters<JsonDecoder>[3]);
+    if (value !== misfit) return value;
+    const bad = this.#misfit(position, bytes.toString('utf8', start, end));
+    throw new ExpressionError(bad.errorClass, bad.message);
   }
 
   /** Undefined: the row is there. */
@@ -65,6 +100,7 @@ export class SourceReader {
 
   #readJson({ bytes, valueStart, valueEnd }: RecordCursor): BadRow | undefined {
     const scanner = this.#scanner;
+    this.#located.bytes = bytes;
     const verdict = scanner.scan(bytes, valueStart, valueEnd);
     if (verdict !== scanOk) {
       return {

@@ -1,0 +1,183 @@
+import type { ByteWriter } from '../data/byte-writer.ts';
+import { type JsonEncoder, jsonEncoder, jsonText, type Zeros } from '../data/json-encode.ts';
+import { kindAscii, kindFalse, kindInteger, kindNumber, kindTrue } from '../data/json-lex.ts';
+import { sameType } from '../data/type-text.ts';
+import type { Column, DataType } from '../data/types.ts';
+import type { Row } from '../data/value.ts';
+import type { BranchPlan, SourcePlan } from '../plan/pipeline-plan.ts';
+import { hiddenColumns } from '../plan/pipeline-plan.ts';
+import type { SourceReader } from './source-reader.ts';
+
+/** Whether the bytes of a source value, as they lie, are already the canonical ones of its type. */
+type IsCanonical = (bytes: Buffer, start: number, end: number, kind: number) => boolean;
+
+/**
+ * Which source column each target column is taken from unchanged, by position; -1 where it is computed.
+ * Only where nothing but filters stands before the last projection.
+ */
+export function passedThrough(
+  plan: BranchPlan,
+  source: SourcePlan,
+  columns: readonly Column[],
+): readonly number[] {
+  const nothing = columns.map(() => -1);
+  const last = plan.steps.at(-1);
+  if (last?.step !== 'project' || source.format !== 'json') return nothing;
+  if (plan.steps.slice(0, -1).some(({ step }) => step !== 'filter')) return nothing;
+  const declared = source.columns.length - hiddenColumns.length;
+  return last.columns.map(({ value }, position) => {
+    const type = columns[position]?.type;
+    const isPassed =
+      value.node === 'column' &&
+      value.index < declared &&
+      type !== undefined &&
+      sameType(value.type, type) &&
+      canonicalTest(type) !== undefined;
+    return isPassed ? value.index : -1;
+  });
+}
+
+/**
+ * Writes a row of the target: a value that only passes through is copied from the record as it lies, where
+ * its bytes are canonical, and otherwise decoded and written. Invariant: the bytes are those that
+ * `rowEncoder` gives for the decoded row; a test runs both on the same records.
+ */
+export class SplicedRowWriter {
+  readonly #reader: SourceReader;
+  readonly #members: readonly Member[];
+
+  constructor(
+    reader: SourceReader,
+    columns: readonly Column[],
+    passed: readonly number[],
+    zeros: Zeros,
+  ) {
+    this.#reader = reader;
+    this.#members = columns.map(({ name, type }, position) => {
+      const source = passed[position] ?? -1;
+      return {
+        prefix: Buffer.from(
+          `${position === 0 ? '{' : ','}${jsonText({ kind: 'string' }, name)}:`,
+          'utf8',
+        ),
+        encode: jsonEncoder(type, zeros),
+        source,
+        isText: type.kind === 'string' || type.kind === 'timestamp',
+        isCanonical: source < 0 ? undefined : canonicalTest(type),
+      };
+    });
+  }
+
+  /** Throws ExpressionError where a value that was not looked at before does not fit its column. */
+  write(row: Row, out: ByteWriter): void {
+    const members = this.#members;
+    for (let position = 0; position < members.length; position += 1) {
+      const { prefix, encode, source, isText, isCanonical } = members[position] as Member;
+      out.bytes(prefix);
+      if (isCanonical === undefined) {
+        encode(row[position] ?? null, out);
+        continue;
+      }
+      const span = this.#reader.locate(source);
+      const { bytes, start, end, kind } = span;
+      if (isCanonical(bytes, start, end, kind)) {
+        if (isText) out.byte(quote);
+        out.bytes(bytes, start, end);
+        if (isText) out.byte(quote);
+      } else {
+        encode(this.#reader.decodeLocated(source), out);
+      }
+    }
+    out.byte(closeBrace);
+  }
+}
+
+type Member = {
+  readonly prefix: Buffer;
+  readonly encode: JsonEncoder;
+  readonly source: number;
+  readonly isText: boolean;
+  readonly isCanonical: IsCanonical | undefined;
+};
+
+const quote = 0x22;
+const closeBrace = 0x7d;
+const minus = 0x2d;
+const digit0 = 0x30;
+const dot = 0x2e;
+
+function canonicalTest(type: DataType): IsCanonical | undefined {
+  switch (type.kind) {
+    case 'boolean':
+      return (_bytes, _start, _end, kind) => kind === kindTrue || kind === kindFalse;
+    case 'string':
+      return (_bytes, _start, _end, kind) => kind === kindAscii;
+    case 'int':
+      return (bytes, start, end, kind) => kind === kindInteger && isShort(bytes, start, end, 9);
+    case 'bigint':
+      return (bytes, start, end, kind) => kind === kindInteger && isShort(bytes, start, end, 18);
+    case 'decimal':
+      return decimalTest(type.precision, type.scale);
+    case 'timestamp':
+      return (bytes, start, end, kind) => kind === kindAscii && isTimestamp(bytes, start, end);
+    default:
+      return undefined;
+  }
+}
+
+/** So few digits always fit; `-0` is written as `0`. */
+function isShort(bytes: Buffer, start: number, end: number, digitsMax: number): boolean {
+  if (bytes[start] !== minus) return end - start <= digitsMax;
+  return end - start <= digitsMax + 1 && bytes[start + 1] !== digit0;
+}
+
+function decimalTest(precision: number, scale: number): IsCanonical {
+  const wholeDigitsMax = precision - scale;
+  return (bytes, start, end, kind) => {
+    if (bytes[start] === minus && bytes[start + 1] === digit0) return false;
+    const first = bytes[start] === minus ? start + 1 : start;
+    if (scale === 0) return kind === kindInteger && end - first <= wholeDigitsMax;
+    const point = end - scale - 1;
+    if (kind !== kindNumber || point <= first || bytes[point] !== dot) return false;
+    const wholeDigits = point - first;
+    // `0.50` has one digit before the point even where the type leaves room for none.
+    if (wholeDigits > wholeDigitsMax && !(wholeDigits === 1 && bytes[first] === digit0)) {
+      return false;
+    }
+    for (let at = point + 1; at < end; at += 1) {
+      const byte = bytes[at] as number;
+      if (byte < digit0 || byte > digit0 + 9) return false;
+    }
+    return true;
+  };
+}
+
+/** `2025-03-05T04:33:46.000000Z` exactly, with every part in its range. */
+function isTimestamp(bytes: Buffer, start: number, end: number): boolean {
+  if (end - start !== 27) return false;
+  for (let at = 0; at < 27; at += 1) {
+    const byte = bytes[start + at] as number;
+    const wanted = timestampShape[at] as number;
+    if (wanted === digit0 ? byte < digit0 || byte > digit0 + 9 : byte !== wanted) return false;
+  }
+  const year = two(bytes, start) * 100 + two(bytes, start + 2);
+  const month = two(bytes, start + 5);
+  const day = two(bytes, start + 8);
+  return (
+    year >= 1 &&
+    month >= 1 &&
+    month <= 12 &&
+    day >= 1 &&
+    // Later days of a month are left to the decoder: it knows the calendar.
+    day <= 28 &&
+    two(bytes, start + 11) < 24 &&
+    two(bytes, start + 14) < 60 &&
+    two(bytes, start + 17) < 60
+  );
+}
+
+const timestampShape = Buffer.from('0000-00-00T00:00:00.000000Z', 'latin1');
+
+function two(bytes: Buffer, at: number): number {
+  return ((bytes[at] as number) - digit0) * 10 + ((bytes[at + 1] as number) - digit0);
+}
