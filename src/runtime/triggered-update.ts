@@ -51,13 +51,24 @@ export class TriggeredUpdate {
     for (const runner of runners) {
       const { name } = runner.facts.flow;
       if (this.#done.has(name)) continue;
-      if (runner.isDirty || !this.#isDueFor(runner) || !(await this.#isFlowDone(runner))) {
+      if (runner.isDirty || !this.#isDueFor(runner) || !(await this.#isFlowDone(runner.facts))) {
         isDone = false;
       } else {
         this.#done.add(name);
       }
     }
     return isDone;
+  }
+
+  /** Whether every flow's checkpoint is there, whoever works on it. */
+  async isReached(): Promise<boolean> {
+    for (const facts of this.#flows) {
+      const { name } = facts.flow;
+      if (this.#done.has(name)) continue;
+      if (!(await this.#isFlowDone(facts))) return false;
+      this.#done.add(name);
+    }
+    return true;
   }
 
   /** The groups' checkpoints are asked for only when this worker's own part is done. */
@@ -74,7 +85,7 @@ export class TriggeredUpdate {
     return true;
   }
 
-  async #isFlowDone({ facts }: FlowRunner): Promise<boolean> {
+  async #isFlowDone(facts: FlowFacts): Promise<boolean> {
     const { name } = facts.flow;
     for (const goal of this.#sourceGoals.get(name) ?? []) {
       if (!(await this.#isReached(facts.group, goal))) return false;

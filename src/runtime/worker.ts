@@ -126,6 +126,10 @@ export class Worker {
     }
   }
 
+  get facts(): readonly FlowFacts[] {
+    return this.#options.flows;
+  }
+
   /** Asks for a clean end: the open transaction is finished, the groups are left. */
   stop(): void {
     this.#isStopping = true;

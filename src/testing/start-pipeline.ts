@@ -1,0 +1,69 @@
+import { FlowError } from '../base/errors.ts';
+import { defaultWorkerSettings, startWorker } from '../runtime/start-worker.ts';
+import type { Worker, WorkerSettings } from '../runtime/worker.ts';
+import { TriggeredUpdate } from '../runtime/triggered-update.ts';
+import type { PipelineUnderTest, StartPipeline } from './pipeline-runner.ts';
+
+/** How often a test looks whether its pipeline has caught up. */
+const lookIntervalMs = 20;
+
+/**
+ * The runtime itself as tests drive it. Invariant: nothing of a worker is replaced; only its settings are
+ * those of a short life.
+ */
+export function pipelineStarter(settings: Partial<WorkerSettings> = {}): StartPipeline {
+  return (plan, log, state, { pipeline, instance, clock }) => {
+    let worker: Worker | undefined;
+    let running: Promise<void> | undefined;
+    let failure: unknown;
+    let isKilled = false;
+    const failed = (): void => {
+      if (failure !== undefined) throw failure;
+    };
+    const underTest: PipelineUnderTest = {
+      start: async () => {
+        worker = await startWorker({
+          plan,
+          log,
+          state,
+          clock,
+          listener: () => undefined,
+          replicationFactor: -1,
+          settings: {
+            ...defaultWorkerSettings,
+            commitIntervalMs: 20,
+            retryDelayMinMs: 10,
+            retriesMax: 50,
+            ...settings,
+            pipeline,
+            instance,
+          },
+        });
+        running = worker.run().catch((error: unknown) => {
+          if (!isKilled) failure = error;
+        });
+      },
+      untilCaughtUp: async () => {
+        if (worker === undefined) throw new FlowError('USAGE', 'the pipeline was not started');
+        const { facts } = worker;
+        const update = new TriggeredUpdate(facts, log, clock);
+        await update.start();
+        for (;;) {
+          failed();
+          if (await update.isReached()) return;
+          await clock.sleep(lookIntervalMs);
+        }
+      },
+      stop: async () => {
+        worker?.stop();
+        await running;
+        failed();
+      },
+      kill: () => {
+        isKilled = true;
+        worker?.stop();
+      },
+    };
+    return underTest;
+  };
+}
