@@ -1,0 +1,667 @@
+import { assert } from '../../base/assert.ts';
+import { FlowError } from '../../base/errors.ts';
+import type { CommitResult, LogProducer, OffsetCommit, OutgoingRecord } from '../../ports/log.ts';
+import { type Channel, Final, type KafkaCluster } from './cluster.ts';
+import { actionOf, brokerError, connectionError } from './kafka-errors.ts';
+import { OutgoingBatches, type SealedBatch } from './outgoing-batches.ts';
+import { openProducerId, type ProducerId } from './producer-id.ts';
+import { addOffsetsToTxn } from './wire/add-offsets-to-txn.ts';
+import { addPartitionsToTxn } from './wire/add-partitions-to-txn.ts';
+import type { Compression } from './wire/compression.ts';
+import { type EndTxnResponse, endTxn } from './wire/end-txn.ts';
+import { offsetCommit } from './wire/offset-commit.ts';
+import { type ProducedPartition, produce } from './wire/produce.ts';
+import { txnOffsetCommit } from './wire/txn-offset-commit.ts';
+
+export type ProducerSettings = {
+  readonly transactionalId: string | undefined;
+  readonly transactionTimeoutMs: number;
+  readonly transactionsV2: boolean;
+  readonly compression: Compression;
+  /** max.message.bytes of a topic, where it is known. */
+  readonly batchBytesMaxOf: (topic: string) => number | undefined;
+  readonly refreshBatchBytesMax: (topic: string) => Promise<number | undefined>;
+  readonly onClose: () => void;
+};
+
+const batchBytesDefault = 900_000;
+/** Of one request. */
+const requestBytesMax = 8 << 20;
+
+/** Opens a producer; with a transactional id whoever had it before is fenced, and its transaction ended. */
+export async function openKafkaProducer(
+  cluster: KafkaCluster,
+  settings: ProducerSettings,
+): Promise<KafkaProducer> {
+  const channel = cluster.openChannel();
+  try {
+    const connection = await channel.anyConnection();
+    const isV2 =
+      settings.transactionsV2 &&
+      (connection.features.get('transaction.version') ?? 0) >= 2 &&
+      (connection.versionOf(produce) ?? 0) >= 12 &&
+      (connection.versionOf(txnOffsetCommit) ?? 0) >= 5 &&
+      (connection.versionOf(endTxn) ?? 0) >= 5;
+    const id = await openProducerId(cluster, channel, { ...settings, current: undefined });
+    return new KafkaProducer(cluster, channel, settings, { id, isV2 });
+  } catch (error) {
+    channel.close();
+    throw error;
+  }
+}
+
+type Waiter = { readonly isDone: () => boolean; resolve(): void; reject(error: FlowError): void };
+
+/**
+ * Sends batches as they fill, one on its way for each partition, and ends transactions. Records that are appended while a
+ * commit runs belong to the next one, and are not sent before it is over.
+ *
+ * Transactions V2 (KIP-890) where the cluster has them: partitions and groups join a transaction by being written to, and
+ * every end brings a new epoch, so that nothing late can reach the next transaction. Else each is announced first.
+ *
+ * Invariants: offsets are committed only with a member's generation, never without; after a failure nothing more is
+ * sent until `abort`; when the outcome of a commit is unknown, or another producer has taken over, nothing ever.
+ */
+export class KafkaProducer implements LogProducer {
+  readonly #cluster: KafkaCluster;
+  readonly #channel: Channel;
+  readonly #settings: ProducerSettings;
+  readonly #isV2: boolean;
+  readonly #partitions = new Map<string, OutgoingBatches>();
+  readonly #waiters = new Set<Waiter>();
+  /** "topic/partition" → offset after the last record acknowledged in this transaction. */
+  #ends = new Map<string, number>();
+  #id: ProducerId;
+  /** The transaction that may be sent, and the one that appended records belong to: one more while a commit runs. */
+  #transaction = 0;
+  #appending = 0;
+  #hasRecords = false;
+  #pendingBytes = 0;
+  /** Something was sent in the transaction: it has to be ended. */
+  #isOpen = false;
+  /** Without V2: what was announced. */
+  #announced = new Set<string>();
+  #isAnnouncing = false;
+  #isFlushing = false;
+  #isPumpScheduled = false;
+  #requestsOnTheWay = 0;
+  readonly #whenSettled: (() => void)[] = [];
+  #committing: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #failure: FlowError | undefined;
+  #isUnusable = false;
+  #isClosed = false;
+
+  constructor(
+    cluster: KafkaCluster,
+    channel: Channel,
+    settings: ProducerSettings,
+    opened: { readonly id: ProducerId; readonly isV2: boolean },
+  ) {
+    this.#cluster = cluster;
+    this.#channel = channel;
+    this.#settings = settings;
+    this.#id = opened.id;
+    this.#isV2 = opened.isV2;
+  }
+
+  get transactionalId(): string | undefined {
+    return this.#settings.transactionalId;
+  }
+
+  get pendingBytes(): number {
+    return this.#pendingBytes;
+  }
+
+  append(topic: string, partition: number, record: OutgoingRecord): void {
+    // The failure is told by drain and commit; until the abort everything is dropped anyway.
+    if (this.#failure !== undefined || this.#isClosed) return;
+    const key = `${topic}/${partition}`;
+    let batches = this.#partitions.get(key);
+    if (batches === undefined) {
+      batches = new OutgoingBatches(topic, partition, () => this.#batchBytesMax(topic));
+      this.#partitions.set(key, batches);
+    }
+    try {
+      this.#pendingBytes += batches.append(record, this.#appending);
+      this.#hasRecords = true;
+    } catch (error) {
+      this.#fail(connectionError(error, `topic "${topic}" partition ${partition}`));
+      return;
+    }
+    if (batches.hasNext(this.#transaction, false)) this.#schedulePump();
+  }
+
+  /** Compression may add a little to bytes that are random already. */
+  #batchBytesMax(topic: string): number {
+    const limit = this.#settings.batchBytesMaxOf(topic) ?? batchBytesDefault;
+    return Math.min(batchBytesDefault, Math.floor(limit * 0.98) - 64);
+  }
+
+  async drain(pendingBytesMax: number): Promise<void> {
+    if (this.#failure !== undefined) throw this.#failure;
+    if (this.#pendingBytes <= pendingBytesMax) return;
+    await this.#flushUntil(() => this.#pendingBytes <= pendingBytesMax);
+  }
+
+  async commit(commits: readonly OffsetCommit[]): Promise<CommitResult> {
+    assert(this.#committing === undefined, 'one commit runs at a time');
+    const committing = this.#commit(commits);
+    this.#committing = committing.then(
+      () => {},
+      () => {},
+    );
+    try {
+      return await committing;
+    } finally {
+      this.#committing = undefined;
+    }
+  }
+
+  async #commit(commits: readonly OffsetCommit[]): Promise<CommitResult> {
+    this.#assertUsable();
+    const withOffsets = commits.filter((commit) => commit.offsets.length > 0);
+    if (!this.#hasRecords && withOffsets.length === 0) return { ends: new Map() };
+    this.#appending += 1;
+    this.#hasRecords = false;
+    const transaction = this.#transaction;
+    try {
+      await this.#flushUntil(() =>
+        [...this.#partitions.values()].every((batches) => batches.isEmpty(transaction)),
+      );
+      for (const commit of withOffsets) await this.#commitOffsets(commit);
+      if (this.#isOpen) await this.#end(true);
+    } catch (error) {
+      const failure = connectionError(error, this.#where);
+      this.#fail(failure);
+      // Readers must not wait for a transaction that will never be committed.
+      await this.#endAfterFailure();
+      throw failure;
+    }
+    const ends = this.#ends;
+    this.#beginNext();
+    return { ends };
+  }
+
+  #beginNext(): void {
+    this.#ends = new Map();
+    this.#announced = new Set();
+    this.#transaction = this.#appending;
+    this.#schedulePump();
+  }
+
+  async abort(): Promise<void> {
+    if (this.#isUnusable) throw this.#failure ?? this.#closedError();
+    this.#failure ??= new FlowError('TRANSACTION_ABORTED', `${this.#where}: aborted`);
+    this.#rejectWaiters(this.#failure);
+    await this.#committing;
+    await this.#settle();
+    this.#drop();
+    if (this.#isOpen) await this.#endOrGiveUp(false);
+    // What was sealed and not sent leaves a gap in the sequences, which only a new epoch forgets; V2 brings one with every end.
+    if (!this.#isV2 || this.transactionalId === undefined) await this.#renewId();
+    this.#appending += 1;
+    this.#failure = undefined;
+    this.#hasRecords = false;
+    this.#beginNext();
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    if (!this.#isUnusable && !this.#cluster.isClosed) {
+      this.#fail(this.#closedError());
+      await this.#settle();
+      await this.#endAfterFailure();
+    }
+    this.#isClosed = true;
+    this.#isUnusable = true;
+    this.#fail(this.#closedError());
+    clearTimeout(this.#timer);
+    this.#channel.close();
+    this.#settings.onClose();
+  }
+
+  // Sending
+
+  async #flushUntil(isDone: () => boolean): Promise<void> {
+    if (this.#failure !== undefined) throw this.#failure;
+    if (isDone()) return;
+    this.#isFlushing = true;
+    await new Promise<void>((resolve, reject) => {
+      this.#waiters.add({ isDone, resolve, reject });
+      this.#schedulePump();
+    });
+  }
+
+  #schedulePump(): void {
+    if (this.#isPumpScheduled) return;
+    this.#isPumpScheduled = true;
+    queueMicrotask(() => {
+      this.#isPumpScheduled = false;
+      this.#pump();
+    });
+  }
+
+  #pump(): void {
+    this.#resolveWaiters();
+    if (this.#failure !== undefined || this.#isClosed) return;
+    const now = Date.now();
+    let nextRetryAt = Number.POSITIVE_INFINITY;
+    const ready: OutgoingBatches[] = [];
+    for (const batches of this.#partitions.values()) {
+      if (batches.isBusy || !batches.hasNext(this.#transaction, this.#isFlushing)) continue;
+      if (batches.retryAt > now) nextRetryAt = Math.min(nextRetryAt, batches.retryAt);
+      else ready.push(batches);
+    }
+    if (ready.length > 0 && this.#areAnnounced(ready)) this.#sendAll(ready);
+    clearTimeout(this.#timer);
+    if (nextRetryAt < Number.POSITIVE_INFINITY) {
+      this.#timer = setTimeout(() => this.#schedulePump(), nextRetryAt - now + 1);
+    }
+  }
+
+  #resolveWaiters(): void {
+    for (const waiter of this.#waiters) {
+      if (!waiter.isDone()) continue;
+      this.#waiters.delete(waiter);
+      waiter.resolve();
+    }
+    if (this.#waiters.size === 0) this.#isFlushing = false;
+  }
+
+  #rejectWaiters(failure: FlowError): void {
+    for (const waiter of this.#waiters) waiter.reject(failure);
+    this.#waiters.clear();
+    this.#isFlushing = false;
+  }
+
+  #fail(failure: FlowError): void {
+    this.#failure ??= failure;
+    if (this.#failure.code === 'PRODUCER_FENCED') this.#isUnusable = true;
+    this.#rejectWaiters(this.#failure);
+  }
+
+  /** Before V2 a partition has to be announced to the coordinator before it is written to. */
+  #areAnnounced(ready: readonly OutgoingBatches[]): boolean {
+    if (this.transactionalId === undefined || this.#isV2) return true;
+    const missing = ready.filter((batches) => !this.#announced.has(keyOf(batches)));
+    if (missing.length === 0) return true;
+    if (this.#isAnnouncing) return false;
+    this.#isAnnouncing = true;
+    this.#track(
+      this.#announce(this.transactionalId, missing).finally(() => {
+        this.#isAnnouncing = false;
+      }),
+    );
+    return false;
+  }
+
+  async #announce(transactionalId: string, missing: readonly OutgoingBatches[]): Promise<void> {
+    this.#isOpen = true;
+    const answer = await this.#cluster.requestCoordinator(
+      this.#channel,
+      'transaction',
+      transactionalId,
+      addPartitionsToTxn,
+      { transactionalId, ...this.#id, partitions: missing },
+      { errorOf: ({ partitions }) => firstError(partitions)?.errorCode ?? 0 },
+    );
+    const refused = firstError(answer.partitions);
+    if (refused !== undefined) throw brokerError(refused.errorCode, nameOf(refused));
+    for (const batches of missing) this.#announced.add(keyOf(batches));
+  }
+
+  /** Counts a request as on its way until it is over, and fails the producer when it fails. */
+  #track(request: Promise<void>): void {
+    this.#requestsOnTheWay += 1;
+    request
+      .catch((error: unknown) => this.#fail(connectionError(error, this.#where)))
+      .finally(() => {
+        this.#requestsOnTheWay -= 1;
+        if (this.#requestsOnTheWay === 0) for (const wake of this.#whenSettled.splice(0)) wake();
+        this.#schedulePump();
+      });
+  }
+
+  #sendAll(ready: readonly OutgoingBatches[]): void {
+    const byLeader = new Map<number, OutgoingBatches[]>();
+    const homeless: OutgoingBatches[] = [];
+    for (const batches of ready) {
+      const leader = this.#cluster.knownLeader(batches.topic, batches.partition);
+      if (leader === undefined) homeless.push(batches);
+      else byLeader.set(leader, [...(byLeader.get(leader) ?? []), batches]);
+    }
+    if (homeless.length > 0) this.#lookUp(homeless);
+    for (const [leader, group] of byLeader) this.#send(leader, group);
+  }
+
+  #lookUp(homeless: readonly OutgoingBatches[]): void {
+    for (const batches of homeless) batches.isBusy = true;
+    const topics = [...new Set(homeless.map((batches) => batches.topic))];
+    this.#track(
+      this.#cluster
+        .refreshTopics(topics)
+        .then(() => {
+          for (const batches of homeless) {
+            const { topic, partition } = batches;
+            if (this.#cluster.knownLeader(topic, partition) !== undefined) continue;
+            const isThere = this.#cluster.knownTopic(topic) !== undefined;
+            this.#retryLater(batches, brokerError(isThere ? 5 : 3, nameOf(batches)));
+          }
+        })
+        .catch((error: unknown) => {
+          const failure = connectionError(error, this.#where);
+          for (const batches of homeless) this.#retryLater(batches, failure);
+        })
+        .finally(() => {
+          for (const batches of homeless) batches.isBusy = false;
+        }),
+    );
+  }
+
+  #send(leader: number, group: readonly OutgoingBatches[]): void {
+    const sent = new Map<string, { batches: OutgoingBatches; batch: SealedBatch }>();
+    let requestBytes = 0;
+    for (const batches of group) {
+      if (requestBytes > requestBytesMax) break;
+      const batch = batches.next({
+        ...this.#id,
+        transactional: this.transactionalId !== undefined,
+        compression: this.#settings.compression,
+      });
+      if (batch === undefined) continue;
+      batches.isBusy = true;
+      requestBytes += batch.bytes.length;
+      sent.set(keyOf(batches), { batches, batch });
+    }
+    // The rest goes at once, in a request of its own.
+    if (sent.size < group.length) this.#schedulePump();
+    if (this.transactionalId !== undefined) this.#isOpen = true;
+    const transaction = this.#transaction;
+    this.#track(
+      this.#produce(leader, sent)
+        .then((answers) => {
+          for (const answer of answers) {
+            const entry = sent.get(keyOf(answer));
+            if (entry === undefined || transaction !== this.#transaction) continue;
+            this.#acknowledge(entry.batches, entry.batch, answer);
+            sent.delete(keyOf(answer));
+          }
+          if (sent.size > 0) throw brokerError(13, `broker ${leader}`);
+        })
+        .catch((error: unknown) => {
+          const failure = connectionError(error, `broker ${leader}`);
+          for (const { batches } of sent.values()) this.#retryLater(batches, failure);
+        })
+        .finally(() => {
+          for (const batches of group) batches.isBusy = false;
+        }),
+    );
+  }
+
+  async #produce(
+    leader: number,
+    sent: ReadonlyMap<string, { readonly batches: OutgoingBatches; readonly batch: SealedBatch }>,
+  ): Promise<readonly ProducedPartition[]> {
+    const { requestTimeoutMs } = this.#cluster.settings;
+    const answer = await this.#channel.request(
+      leader,
+      produce,
+      {
+        transactionalId: this.transactionalId ?? null,
+        acks: -1,
+        timeoutMs: requestTimeoutMs,
+        partitions: [...sent.values()].map(({ batches, batch }) => ({
+          topic: batches.topic,
+          partition: batches.partition,
+          batch: batch.bytes,
+        })),
+      },
+      {
+        timeoutMs: requestTimeoutMs + 5_000,
+        versionMax: this.#isV2 ? produce.maxVersion : 11,
+      },
+    );
+    return answer.partitions;
+  }
+
+  #acknowledge(batches: OutgoingBatches, batch: SealedBatch, answer: ProducedPartition): void {
+    const { errorCode } = answer;
+    if (errorCode === 0) {
+      this.#ends.set(keyOf(batches), answer.baseOffset + batch.recordCount);
+      this.#pendingBytes -= batch.plainBytes;
+      batches.acknowledge();
+      return;
+    }
+    const failure = brokerError(errorCode, nameOf(batches), answer.errorMessage);
+    if (actionOf(errorCode) !== 'fail') {
+      this.#retryLater(batches, failure);
+      return;
+    }
+    this.#fail(failure.code === 'RECORD_TOO_LARGE' ? this.#tooLarge(batches, batch) : failure);
+  }
+
+  /** The limit may be lower than it was when the batch was filled: then the next try will heed it. */
+  #tooLarge(batches: OutgoingBatches, batch: SealedBatch): FlowError {
+    const where = nameOf(batches);
+    this.#settings.refreshBatchBytesMax(batches.topic).catch(() => {});
+    if (batch.recordCount > 1) {
+      return new FlowError('TRANSACTION_ABORTED', `${where}: the topic takes smaller batches now`, {
+        detail: `A batch of ${batch.recordCount} records and ${batch.bytes.length} bytes was refused.`,
+      });
+    }
+    return new FlowError('RECORD_TOO_LARGE', `${where}: a record is larger than the topic takes`, {
+      detail: `The record has ${batch.plainBytes} bytes, ${batch.bytes.length} when compressed.`,
+      hint: 'Raise max.message.bytes of the topic, or make the rows smaller.',
+    });
+  }
+
+  #retryLater(batches: OutgoingBatches, failure: FlowError): void {
+    const isMissing = failure.code === 'TOPIC_MISSING';
+    if (failure.remedy !== 'retry' && !isMissing) {
+      this.#fail(failure);
+      return;
+    }
+    const now = Date.now();
+    batches.failures += 1;
+    batches.failingSince ??= now;
+    const patienceMs = isMissing ? 5_000 : this.#cluster.settings.retryMs;
+    if (now - batches.failingSince > patienceMs) {
+      this.#fail(failure);
+      return;
+    }
+    // A transaction that is still ending takes milliseconds; elections take longer.
+    const pauseMs = Math.min(2 ** Math.min(batches.failures + 1, 9), 500);
+    batches.retryAt = now + pauseMs * (0.75 + Math.random() / 2);
+    if (failure.code !== 'BROKER_TIMEOUT') {
+      this.#cluster.refreshTopics([batches.topic]).catch(() => {});
+    }
+  }
+
+  // Transactions
+
+  async #commitOffsets(commit: OffsetCommit): Promise<void> {
+    const { group, memberId, generation, instanceId } = commit.member;
+    // Without them the broker takes any commit, also that of a member that was thrown out long ago.
+    assert(memberId !== '' && generation >= 0, 'offsets are committed by a member of a generation');
+    const request = {
+      group,
+      generation,
+      memberId,
+      instanceId: instanceId ?? null,
+      offsets: commit.offsets,
+    };
+    const errorOf = (answer: { readonly partitions: readonly PartitionError[] }): number =>
+      firstError(answer.partitions)?.errorCode ?? 0;
+    const { transactionalId } = this;
+    if (transactionalId !== undefined && !this.#isV2) {
+      this.#isOpen = true;
+      const added = await this.#cluster.requestCoordinator(
+        this.#channel,
+        'transaction',
+        transactionalId,
+        addOffsetsToTxn,
+        { transactionalId, ...this.#id, group },
+        { errorOf: ({ errorCode }) => errorCode },
+      );
+      if (added.errorCode !== 0) throw brokerError(added.errorCode, this.#where);
+    }
+    if (transactionalId !== undefined) this.#isOpen = true;
+    const answer =
+      transactionalId === undefined
+        ? await this.#cluster.requestCoordinator(
+            this.#channel,
+            'group',
+            group,
+            offsetCommit,
+            request,
+            { errorOf },
+          )
+        : await this.#cluster.requestCoordinator(
+            this.#channel,
+            'group',
+            group,
+            txnOffsetCommit,
+            { ...request, transactionalId, ...this.#id },
+            { errorOf, versionMax: this.#isV2 ? 5 : 4 },
+          );
+    const refused = firstError(answer.partitions);
+    if (refused !== undefined) {
+      throw brokerError(refused.errorCode, `group "${group}", ${nameOf(refused)}`);
+    }
+  }
+
+  /**
+   * Ends the open transaction. An answer that got lost is asked for again with V2, where the epoch tells a repetition from
+   * the next transaction; before V2 a repetition that comes late could end that one, so the outcome stays unknown.
+   */
+  async #end(committed: boolean): Promise<void> {
+    const { transactionalId } = this;
+    if (transactionalId === undefined) return;
+    let isUnclear = false;
+    const request = { transactionalId, ...this.#id, committed };
+    const unknown = (cause: unknown): Final => {
+      this.#isUnusable = true;
+      return new Final(
+        new FlowError('TRANSACTION_ABORTED', `${this.#where}: the outcome is unknown`, {
+          detail: `It is not known whether the transaction was ${committed ? 'committed' : 'aborted'}.`,
+          hint: 'Open the producer again and read the committed offsets.',
+          cause,
+        }),
+      );
+    };
+    const { retryMs, requestTimeoutMs } = this.#cluster.settings;
+    const answer = await this.#cluster.retry(retryMs, async (isLast) => {
+      let isSent = false;
+      let reply: EndTxnResponse;
+      try {
+        const nodeId = await this.#cluster.coordinator('transaction', transactionalId);
+        const connection = await this.#channel.connection(nodeId);
+        isSent = true;
+        const versionMax = this.#isV2 ? 5 : 4;
+        reply = await connection.request(endTxn, request, {
+          timeoutMs: requestTimeoutMs,
+          versionMax,
+        });
+      } catch (error) {
+        this.#cluster.forgetCoordinator('transaction', transactionalId);
+        isUnclear ||= isSent;
+        throw isUnclear && (!this.#isV2 || isLast) ? unknown(error) : error;
+      }
+      if (reply.errorCode === 0) return reply;
+      const failure = brokerError(reply.errorCode, this.#where);
+      const action = actionOf(reply.errorCode);
+      if (action === 'coordinator') this.#cluster.forgetCoordinator('transaction', transactionalId);
+      if (action !== 'fail' && !isLast) throw failure;
+      throw isUnclear ? unknown(failure) : new Final(failure);
+    });
+    this.#isOpen = false;
+    if (answer.next !== undefined) this.#useId(answer.next);
+  }
+
+  /** As `#end`; after a failure the producer is of no more use. */
+  async #endOrGiveUp(committed: boolean): Promise<void> {
+    try {
+      await this.#end(committed);
+    } catch (error) {
+      this.#isUnusable = true;
+      this.#failure = connectionError(error, this.#where);
+      throw this.#failure;
+    }
+  }
+
+  async #endAfterFailure(): Promise<void> {
+    if (!this.#isOpen || this.#isUnusable) return;
+    await this.#settle();
+    const failure = this.#failure;
+    await this.#endOrGiveUp(false).catch(() => {});
+    // The failure before it is the one to tell.
+    this.#failure = failure;
+  }
+
+  /** Waits until nothing is on its way any more. Nothing new is sent meanwhile, since there is a failure. */
+  async #settle(): Promise<void> {
+    assert(this.#failure !== undefined, 'only a producer that stopped can settle');
+    if (this.#requestsOnTheWay === 0) return;
+    await new Promise<void>((resolve) => this.#whenSettled.push(resolve));
+  }
+
+  #drop(): void {
+    this.#partitions.clear();
+    this.#pendingBytes = 0;
+  }
+
+  async #renewId(): Promise<void> {
+    const isTransactional = this.transactionalId !== undefined;
+    try {
+      const id = await openProducerId(this.#cluster, this.#channel, {
+        ...this.#settings,
+        current: isTransactional ? this.#id : undefined,
+      });
+      this.#useId(id);
+    } catch (error) {
+      const failure = connectionError(error, this.#where);
+      this.#isUnusable = true;
+      this.#failure = failure;
+      throw failure;
+    }
+  }
+
+  #useId(id: ProducerId): void {
+    this.#id = { producerId: id.producerId, producerEpoch: id.producerEpoch };
+    for (const batches of this.#partitions.values()) batches.resetSequence();
+  }
+
+  #assertUsable(): void {
+    if (this.#isClosed) throw this.#closedError();
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  #closedError(): FlowError {
+    return new FlowError('BROKER_UNAVAILABLE', `${this.#where}: closed`);
+  }
+
+  get #where(): string {
+    return this.transactionalId === undefined ? 'producer' : `producer "${this.transactionalId}"`;
+  }
+}
+
+type PartitionError = {
+  readonly topic: string;
+  readonly partition: number;
+  readonly errorCode: number;
+};
+
+function firstError(partitions: readonly PartitionError[]): PartitionError | undefined {
+  // An error that needs more than patience counts before one that does not.
+  const failed = partitions.filter(({ errorCode }) => errorCode !== 0);
+  return failed.find(({ errorCode }) => actionOf(errorCode) === 'fail') ?? failed[0];
+}
+
+function keyOf(item: { readonly topic: string; readonly partition: number }): string {
+  return `${item.topic}/${item.partition}`;
+}
+
+function nameOf(item: { readonly topic: string; readonly partition: number }): string {
+  return `topic "${item.topic}" partition ${item.partition}`;
+}
