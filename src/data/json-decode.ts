@@ -1,3 +1,4 @@
+import { asciiText } from './ascii-text.ts';
 import { parseDate, parseTime, parseTimestamp, parseTimestampNtz } from './date-time.ts';
 import { powerOfTen } from './decimal.ts';
 import {
@@ -174,7 +175,7 @@ function decodeFloat(bytes: Buffer, start: number, end: number, kind: JsonKind):
 }
 
 function decodeString(bytes: Buffer, start: number, end: number, kind: JsonKind): string | Misfit {
-  if (kind === kindAscii) return bytes.toString('latin1', start, end);
+  if (kind === kindAscii) return asciiText(bytes, start, end);
   return kind === kindText ? (decodeJsonString(bytes, start, end) ?? misfit) : misfit;
 }
 

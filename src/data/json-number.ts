@@ -35,6 +35,8 @@ export function decodeBigint(
   if (kind === kindInteger) {
     if (end - start <= digitsMax) return BigInt(smallInteger(bytes, start, end));
     if (end - start > 20) return misfit;
+    const value = largeInteger(bytes, start, end);
+    return BigInt.asIntN(64, value) === value ? value : misfit;
   }
   const value = decodeExact(bytes, start, end, kind, 0);
   return value === undefined || BigInt.asIntN(64, value) !== value ? misfit : value;
@@ -111,6 +113,15 @@ function smallInteger(bytes: Buffer, start: number, end: number): number {
   }
   // Not -value: there is one zero.
   return isNegative ? 0 - value : value;
+}
+
+/** At most 20 characters, in two halves that doubles hold exactly. */
+function largeInteger(bytes: Buffer, start: number, end: number): bigint {
+  const isNegative = bytes[start] === 0x2d;
+  const middle = end - 9;
+  const high = BigInt(smallInteger(bytes, isNegative ? start + 1 : start, middle));
+  const value = high * 1_000_000_000n + BigInt(smallInteger(bytes, middle, end));
+  return isNegative ? -value : value;
 }
 
 /** A number without exponent and with no more fraction digits than the scale; else undefined. */

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ByteWriter } from '../../../src/data/byte-writer.ts';
 import { canonicalValue } from '../../../src/data/canonical.ts';
+import { fitsPrecision, parseDecimal, rescaleExact } from '../../../src/data/decimal.ts';
 import { jsonDecoder, misfitText } from '../../../src/data/json-decode.ts';
 import { jsonEncoder, jsonText, rowEncoder } from '../../../src/data/json-encode.ts';
 import { type JsonSpan, kindMissing, readValue } from '../../../src/data/json-lex.ts';
@@ -314,5 +315,65 @@ test('long and short strings are written alike', () => {
       jsonEncoder({ kind: 'string' })(text, out);
       expect(out.copy().toString('utf8')).toBe(JSON.stringify(text));
     }),
+  );
+});
+
+test('P021 strings of any bytes are read as by a strict decoder, or refused', () => {
+  const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+  const pieces = fc.oneof(
+    fc
+      .uint8Array({ maxLength: 4 })
+      .map((bytes) => Buffer.from(bytes.filter((byte) => byte >= 0x80))),
+    fc
+      .string({ unit: 'grapheme', maxLength: 3 })
+      .map((text) => Buffer.from(JSON.stringify(text).slice(1, -1))),
+    fc
+      .oneof(fc.nat(0xffff), fc.integer({ min: 0xd7f0, max: 0xe010 }))
+      .map((unit) => Buffer.from(`\\u${unit.toString(16).padStart(4, '0')}`)),
+  );
+  fc.assert(
+    fc.property(fc.array(pieces, { maxLength: 5 }), (parts) => {
+      const json = Buffer.concat([Buffer.from('"'), ...parts, Buffer.from('"')]);
+      let expected: string | typeof misfit = misfit;
+      try {
+        const text = JSON.parse(strict.decode(json)) as string;
+        if (!/\p{Surrogate}/u.test(text)) expected = text;
+      } catch {
+        expected = misfit;
+      }
+      expect(decodeBytes({ kind: 'string' }, json)).toBe(expected);
+    }),
+    { numRuns: 3000 },
+  );
+});
+
+test('P013 integers of every size are read exactly', () => {
+  fc.assert(
+    fc.property(fc.bigInt({ min: -(2n ** 66n), max: 2n ** 66n }), (value) => {
+      const isInside = BigInt.asIntN(64, value) === value;
+      const read = decodeBytes({ kind: 'bigint' }, Buffer.from(String(value)));
+      expect(read).toBe(isInside ? value : misfit);
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+test('P015 decimals and doubles are read as their text says', () => {
+  const numbers = fc.tuple(
+    fc.bigInt({ min: -(10n ** 20n), max: 10n ** 20n }),
+    fc.string({ unit: fc.constantFrom(...'0123456789'), maxLength: 12 }),
+    fc.constantFrom('', 'e0', 'e3', 'E-2', 'e+5'),
+  );
+  fc.assert(
+    fc.property(numbers, ([whole, fraction, exponent]) => {
+      const text = `${whole}${fraction === '' ? '' : `.${fraction}`}${exponent}`;
+      expect(decodeBytes({ kind: 'double' }, Buffer.from(text))).toBe(Number(text));
+      const exact = parseDecimal(text) ?? { unscaled: 0n, scale: 0 };
+      const unscaled = rescaleExact(exact.unscaled, exact.scale, 6);
+      const fits = unscaled !== undefined && fitsPrecision(unscaled, 24);
+      const type: DataType = { kind: 'decimal', precision: 24, scale: 6 };
+      expect(decodeBytes(type, Buffer.from(text))).toBe(fits ? unscaled : misfit);
+    }),
+    { numRuns: 2000 },
   );
 });
