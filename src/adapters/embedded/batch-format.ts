@@ -1,0 +1,166 @@
+import { crc32 } from 'node:zlib';
+import type { StateMark } from '../../ports/state-store.ts';
+import { deleted, type EntryColumns } from './entry-columns.ts';
+
+/**
+ * What is true after a batch. Every batch says all of it, so that the last valid one of the log is enough.
+ */
+export type BatchState = {
+  /** Counts the batches of a log without a gap. */
+  readonly number: number;
+  readonly epoch: number;
+  readonly mark: StateMark | undefined;
+  /** Number of the oldest segment that is still needed. */
+  readonly firstSegment: number;
+};
+
+/**
+ * Layout of a batch, numbers little-endian. 2026-11-30: first version.
+ *
+ *  0 magic and version · 4 CRC-32 of all that follows · 8 length of the whole batch · 12 number of entries
+ *  16 batch number, 24 epoch, 32 mark's offset (-1: no mark), as doubles · 40 first segment
+ *  44 flags · 45 reserved · 46 length of the mark's topic id · 48 topic id · entries
+ *
+ * An entry: length of the key, length of the value and one (0: deleted), both in 7-bit groups; key; value.
+ */
+const magic = 0x3142_4d54;
+const headerBytes = 48;
+const resetFlag = 1;
+
+/** Bytes before the first entry. */
+export function headBytes(mark: StateMark | undefined): number {
+  return headerBytes + (mark === undefined ? 0 : Buffer.byteLength(mark.topicId));
+}
+
+/** Bytes of an entry in a batch. A value of length `deleted` is none. */
+export function entryBytes(keyLength: number, valueLength: number): number {
+  const value = valueLength === deleted ? 0 : valueLength;
+  return groups(keyLength) + groups(value + 1) + keyLength + value;
+}
+
+/** Writes the two lengths before an entry's key, and returns the position after them. */
+export function putEntryLengths(
+  bytes: Buffer,
+  start: number,
+  keyLength: number,
+  valueLength: number,
+): number {
+  const position = putGroups(bytes, start, keyLength);
+  return putGroups(bytes, position, valueLength === deleted ? 0 : valueLength + 1);
+}
+
+export type BatchContents = {
+  readonly entries: number;
+  /** The entries of all earlier batches are gone. */
+  readonly isReset: boolean;
+};
+
+/** Fills in the head of a batch whose entries are in place already. */
+export function sealBatch(batch: Buffer, state: BatchState, contents: BatchContents): void {
+  const { mark } = state;
+  batch.writeUInt32LE(magic, 0);
+  batch.writeUInt32LE(batch.length, 8);
+  batch.writeUInt32LE(contents.entries, 12);
+  batch.writeDoubleLE(state.number, 16);
+  batch.writeDoubleLE(state.epoch, 24);
+  batch.writeDoubleLE(mark === undefined ? -1 : mark.offset, 32);
+  batch.writeUInt32LE(state.firstSegment, 40);
+  batch.writeUInt8(contents.isReset ? resetFlag : 0, 44);
+  batch.writeUInt8(0, 45);
+  batch.writeUInt16LE(mark === undefined ? 0 : batch.write(mark.topicId, headerBytes, 'utf8'), 46);
+  batch.writeUInt32LE(crc32(batch.subarray(8)), 4);
+}
+
+/** Length of the batch at the beginning of these bytes, or 0 where none can be. */
+export function batchLength(head: Buffer): number {
+  if (head.length < headerBytes || head.readUInt32LE(0) !== magic) {
+    return 0;
+  }
+  const length = head.readUInt32LE(8);
+  return length < headerBytes ? 0 : length;
+}
+
+/** The state that a batch tells, or undefined when it is not whole. */
+export function openBatch(batch: Buffer): BatchState | undefined {
+  if (batchLength(batch) !== batch.length || crc32(batch.subarray(8)) !== batch.readUInt32LE(4)) {
+    return undefined;
+  }
+  const offset = batch.readDoubleLE(32);
+  const topicId = batch.toString('utf8', headerBytes, entriesStart(batch));
+  return {
+    number: batch.readDoubleLE(16),
+    epoch: batch.readDoubleLE(24),
+    mark: offset < 0 ? undefined : { topicId, offset },
+    firstSegment: batch.readUInt32LE(40),
+  };
+}
+
+export function isResetBatch(batch: Buffer): boolean {
+  return (batch.readUInt8(44) & resetFlag) !== 0;
+}
+
+/** Position of the first entry of a batch; its first `headerBytes` bytes are enough. */
+export function entriesStart(batch: Buffer): number {
+  return headerBytes + batch.readUInt16LE(46);
+}
+
+/**
+ * Adds the entries between two positions to the columns, as many as are whole, and returns the position after
+ * the last of them.
+ */
+export function readEntries(
+  columns: EntryColumns,
+  start: number,
+  end: number,
+  countMax: number,
+): number {
+  const { bytes } = columns;
+  let entryStart = start;
+  for (let count = 0; count < countMax; count++) {
+    const lengths = takeGroups(bytes, entryStart, end);
+    if (lengths < 0) break;
+    const keyLength = groupsValue;
+    const keyStart = takeGroups(bytes, lengths, end);
+    if (keyStart < 0) break;
+    const valueStart = keyStart + keyLength;
+    const valueLength = groupsValue - 1;
+    const entryEnd = valueStart + Math.max(valueLength, 0);
+    if (entryEnd > end) break;
+    columns.add(keyStart, keyLength, valueStart, valueLength < 0 ? deleted : valueLength);
+    entryStart = entryEnd;
+  }
+  return entryStart;
+}
+
+function groups(value: number): number {
+  let bytes = 1;
+  for (let rest = value; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes++;
+  return bytes;
+}
+
+function putGroups(bytes: Buffer, start: number, value: number): number {
+  let position = start;
+  let rest = value;
+  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes[position++] = (rest % 0x80) | 0x80;
+  bytes[position++] = rest;
+  return position;
+}
+
+/** The number that `takeGroups` read last; a second result without an object for it. */
+let groupsValue = 0;
+
+/** Reads a number in 7-bit groups, and returns the position after it, or -1 where it is cut off. */
+function takeGroups(bytes: Buffer, start: number, end: number): number {
+  let position = start;
+  let scale = 1;
+  groupsValue = 0;
+  while (position < end) {
+    const byte = bytes[position++] ?? 0;
+    groupsValue += (byte & 0x7f) * scale;
+    if (byte < 0x80) {
+      return position;
+    }
+    scale *= 0x80;
+  }
+  return -1;
+}

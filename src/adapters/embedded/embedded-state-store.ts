@@ -1,0 +1,145 @@
+import { mkdirSync, realpathSync, unlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { FlowError } from '../../base/errors.ts';
+import type { StateSession, StateStore, StateTaskId } from '../../ports/state-store.ts';
+import { stateTaskName } from '../../ports/state-task-name.ts';
+import { DirectoryLock } from './directory-lock.ts';
+import { EmbeddedStateSession, type TaskLogHolder } from './embedded-state-session.ts';
+import { fileError, TailCache } from './segment-file.ts';
+import { TaskLog } from './task-log.ts';
+
+export type EmbeddedStateStoreOptions = {
+  readonly directory: string;
+  /** Memory for the entries that were written last, over all tasks. */
+  readonly cacheBytes?: number | undefined;
+  readonly segmentBytesMin?: number | undefined;
+  readonly segmentBytesMax?: number | undefined;
+};
+
+const cacheBytesDefault = 64 << 20;
+const segmentBytesMinDefault = 4 << 20;
+const segmentBytesMaxDefault = 64 << 20;
+
+/** Opens the state store in a directory of this machine; rejects with STATE_UNAVAILABLE while another process has it. */
+export function openEmbeddedStateStore(options: EmbeddedStateStoreOptions): Promise<StateStore> {
+  return new Promise((resolve) => {
+    try {
+      mkdirSync(options.directory, { recursive: true });
+      const directory = realpathSync(options.directory);
+      resolve(new EmbeddedStateStore({ ...options, directory }));
+    } catch (error) {
+      throw fileError(error, options.directory);
+    }
+  });
+}
+
+type OpenTask = TaskLogHolder & {
+  readonly loading: Promise<TaskLog>;
+  sessions: number;
+};
+
+/**
+ * State in files, one log a task. Invariant: a task's log is open once at most, shared by its sessions, and the
+ * directory belongs to this process alone.
+ */
+class EmbeddedStateStore implements StateStore {
+  readonly #options: EmbeddedStateStoreOptions;
+  readonly #lock: DirectoryLock;
+  readonly #cache: TailCache;
+  readonly #tasks = new Map<string, OpenTask>();
+  #isClosed = false;
+
+  constructor(options: EmbeddedStateStoreOptions) {
+    this.#options = options;
+    this.#lock = DirectoryLock.take(options.directory);
+    this.#cache = new TailCache(options.cacheBytes ?? cacheBytesDefault);
+  }
+
+  check(): Promise<void> {
+    return new Promise((resolve) => {
+      const probe = join(this.#options.directory, 'probe');
+      try {
+        writeFileSync(probe, 'probe');
+        unlinkSync(probe);
+      } catch (error) {
+        throw fileError(error, this.#options.directory);
+      }
+      resolve();
+    });
+  }
+
+  async open(task: StateTaskId, epoch: number): Promise<StateSession> {
+    const opened = this.#openTask(task);
+    opened.sessions++;
+    let isOpen = true;
+    const leave = (): void => {
+      if (isOpen) this.#leave(opened);
+      isOpen = false;
+    };
+    try {
+      const log = await opened.loading;
+      if (this.#isClosed) throw closedError();
+      if (log.epoch > epoch) {
+        throw new FlowError(
+          'TASK_MIGRATED',
+          `the state of task "${opened.name}" has a newer owner`,
+          {
+            detail: `Its epoch is ${log.epoch}, ours is ${epoch}.`,
+          },
+        );
+      }
+      log.takeOver(epoch);
+      return new EmbeddedStateSession(opened, epoch, leave);
+    } catch (error) {
+      leave();
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    const tasks = [...this.#tasks.values()];
+    this.#tasks.clear();
+    await Promise.allSettled(tasks.map((task) => task.loading));
+    for (const task of tasks) {
+      task.log?.close();
+      task.log = undefined;
+    }
+    this.#lock.release();
+  }
+
+  #openTask(task: StateTaskId): OpenTask {
+    if (this.#isClosed) throw closedError();
+    const [pipeline, flow, generation, partition] = stateTaskName(task);
+    const name = `${pipeline}.${flow}.${generation}.${partition}`;
+    const known = this.#tasks.get(name);
+    if (known !== undefined) return known;
+    const loading = TaskLog.open({
+      directory: join(this.#options.directory, pipeline, flow, `${generation}.${partition}`),
+      cache: this.#cache,
+      segmentBytesMin: this.#options.segmentBytesMin ?? segmentBytesMinDefault,
+      segmentBytesMax: this.#options.segmentBytesMax ?? segmentBytesMaxDefault,
+    });
+    const opened: OpenTask = { name, log: undefined, loading, sessions: 0 };
+    this.#tasks.set(name, opened);
+    loading.then(
+      (log) => {
+        opened.log = log;
+      },
+      () => undefined,
+    );
+    return opened;
+  }
+
+  #leave(task: OpenTask): void {
+    if (--task.sessions > 0 || this.#tasks.get(task.name) !== task) return;
+    this.#tasks.delete(task.name);
+    task.log?.close();
+    task.log = undefined;
+  }
+}
+
+function closedError(): FlowError {
+  return new FlowError('STATE_UNAVAILABLE', 'the state store is closed');
+}

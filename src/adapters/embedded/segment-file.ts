@@ -1,0 +1,236 @@
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  readSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { FlowError } from '../../base/errors.ts';
+
+const windowBits = 20;
+const windowBytes = 1 << windowBits;
+
+/**
+ * The newest parts of the logs of a store, in memory: what was written last is what is read next. Invariant:
+ * never more than the bound; the oldest part goes first.
+ */
+export class TailCache {
+  readonly #windowsMax: number;
+  readonly #windows: { readonly segment: SegmentFile; readonly index: number }[] = [];
+
+  constructor(bytesMax: number) {
+    this.#windowsMax = Math.floor(bytesMax / windowBytes);
+  }
+
+  /** Makes room for a window of a segment; false when there is to be none. */
+  admit(segment: SegmentFile, index: number): boolean {
+    if (this.#windowsMax === 0) {
+      return false;
+    }
+    if (this.#windows.length === this.#windowsMax) {
+      const oldest = this.#windows.shift();
+      oldest?.segment.dropWindow(oldest.index);
+    }
+    this.#windows.push({ segment, index });
+    return true;
+  }
+
+  /** Forgets the windows of a segment that is gone. */
+  forget(segment: SegmentFile): void {
+    const kept = this.#windows.filter((window) => window.segment !== segment);
+    this.#windows.splice(0, this.#windows.length, ...kept);
+  }
+}
+
+/**
+ * One file of a log. Invariant: bytes below `size` never change. Reads and writes are synchronous: they go to
+ * the page cache of the system, and a way through the thread pool would cost more than they take.
+ */
+export class SegmentFile {
+  readonly number: number;
+  /** Bytes of entries that the index leads to. */
+  liveBytes = 0;
+  readonly #path: string;
+  readonly #cache: TailCache;
+  readonly #file: number;
+  #size: number;
+  #isClosed = false;
+  readonly #windows: (Buffer | undefined)[] = [];
+  /** From which position on a window holds the bytes of the file. */
+  readonly #windowStarts: number[] = [];
+
+  /** Opens a segment, or creates it; one that is there is kept as it is. */
+  constructor(directory: string, number: number, cache: TailCache) {
+    this.number = number;
+    this.#path = join(directory, segmentName(number));
+    this.#cache = cache;
+    try {
+      this.#file = openSync(this.#path, openFlags);
+      this.#size = fstatSync(this.#file).size;
+    } catch (error) {
+      throw fileError(error, this.#path);
+    }
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Adds bytes at the end; returns where they begin. What a failed write left behind is removed or overwritten. */
+  append(bytes: Buffer): number {
+    const start = this.#size;
+    try {
+      for (let written = 0; written < bytes.length; ) {
+        written += writeSync(this.#file, bytes, written, bytes.length - written, start + written);
+      }
+    } catch (error) {
+      this.#cutFile(start);
+      throw fileError(error, this.#path);
+    }
+    this.#size = start + bytes.length;
+    this.#keep(bytes, start);
+    return start;
+  }
+
+  /** Reads some bytes that must be there. */
+  read(position: number, length: number, target: Buffer, targetStart: number): void {
+    const index = position >>> windowBits;
+    const window = this.#windows[index];
+    const start = position - index * windowBytes;
+    if (
+      window !== undefined &&
+      start + length <= windowBytes &&
+      position >= (this.#windowStarts[index] ?? 0)
+    ) {
+      copyShort(window, start, length, target, targetStart);
+      return;
+    }
+    this.#readFile(position, length, target, targetStart);
+  }
+
+  /** Drops everything behind a position. */
+  truncate(size: number): void {
+    this.#size = size;
+    this.#cutFile(size);
+  }
+
+  dropWindow(index: number): void {
+    this.#windows[index] = undefined;
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#cache.forget(this);
+    this.#windows.length = 0;
+    closeSync(this.#file);
+  }
+
+  remove(): void {
+    this.close();
+    try {
+      unlinkSync(this.#path);
+    } catch {
+      // A segment that is left behind is only space: it is removed when the log is opened the next time.
+    }
+  }
+
+  #readFile(position: number, length: number, target: Buffer, targetStart: number): void {
+    try {
+      for (let done = 0; done < length; ) {
+        const bytes = readSync(
+          this.#file,
+          target,
+          targetStart + done,
+          length - done,
+          position + done,
+        );
+        if (bytes === 0) {
+          throw new FlowError('TASK_CORRUPTED', `state file "${this.#path}" was cut short`);
+        }
+        done += bytes;
+      }
+    } catch (error) {
+      throw fileError(error, this.#path);
+    }
+  }
+
+  #keep(bytes: Buffer, start: number): void {
+    const end = start + bytes.length;
+    for (let position = start; position < end; ) {
+      const index = Math.floor(position / windowBytes);
+      const stop = Math.min(end, (index + 1) * windowBytes);
+      let window = this.#windows[index];
+      if (window === undefined && this.#cache.admit(this, index)) {
+        window = Buffer.allocUnsafeSlow(windowBytes);
+        this.#windows[index] = window;
+        this.#windowStarts[index] = position;
+      }
+      window?.set(bytes.subarray(position - start, stop - start), position - index * windowBytes);
+      position = stop;
+    }
+  }
+
+  #cutFile(size: number): void {
+    try {
+      ftruncateSync(this.#file, size);
+    } catch {
+      // The rest is told from a batch by its number and checksum, too.
+    }
+  }
+}
+
+// Not 'a+': then every write would go to the end of the file, also one that overwrites what a failed one left.
+const openFlags = constants.O_RDWR | constants.O_CREAT;
+
+export function segmentName(number: number): string {
+  return `${String(number).padStart(10, '0')}.log`;
+}
+
+/** The numbers of the segments among some file names, in order. */
+export function segmentNumbers(names: readonly string[]): number[] {
+  return names
+    .filter((name) => /^\d{10}\.log$/.test(name))
+    .map((name) => Number.parseInt(name, 10))
+    .sort((left, right) => left - right);
+}
+
+/** An error of the file system as ours. */
+export function fileError(error: unknown, path: string): FlowError {
+  if (error instanceof FlowError) {
+    return error;
+  }
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (code === 'EACCES' || code === 'EROFS' || code === 'ENOTDIR') {
+    return new FlowError('CONFIG_INVALID', `state directory "${path}" cannot be written`, {
+      cause: error,
+      hint: 'Choose a directory that this user may write.',
+    });
+  }
+  return new FlowError('STATE_UNAVAILABLE', `state file "${path}" cannot be used`, {
+    cause: error,
+    detail: error instanceof Error ? error.message : String(error),
+    ...(code === 'ENOSPC' ? { hint: 'Make room on the disk.' } : {}),
+  });
+}
+
+/** A copy that does not pay for a call where there are only a few bytes. */
+function copyShort(
+  source: Buffer,
+  start: number,
+  length: number,
+  target: Buffer,
+  targetStart: number,
+): void {
+  if (length > 64) {
+    source.copy(target, targetStart, start, start + length);
+    return;
+  }
+  for (let index = 0; index < length; index++) {
+    target[targetStart + index] = source[start + index] ?? 0;
+  }
+}

@@ -1,0 +1,479 @@
+import { mkdirSync, readdirSync } from 'node:fs';
+import { setImmediate } from 'node:timers/promises';
+import { assert } from '../../base/assert.ts';
+import { FlowError } from '../../base/errors.ts';
+import type { StateKey, StateMark, StateWrite } from '../../ports/state-store.ts';
+import {
+  type BatchContents,
+  type BatchState,
+  batchLength,
+  entriesStart,
+  entryBytes,
+  headBytes,
+  isResetBatch,
+  openBatch,
+  putEntryLengths,
+  readEntries,
+  sealBatch,
+} from './batch-format.ts';
+import { deleted, EntryColumns, putKey } from './entry-columns.ts';
+import { KeyIndex } from './key-index.ts';
+import { fileError, SegmentFile, segmentNumbers, type TailCache } from './segment-file.ts';
+
+export type TaskLogOptions = {
+  readonly directory: string;
+  readonly cache: TailCache;
+  /** A segment is closed when it is larger than this, or than a quarter of the live entries. */
+  readonly segmentBytesMin: number;
+  readonly segmentBytesMax: number;
+};
+
+/** Bytes of the oldest segment that are looked at for each byte that is written, while there is too much garbage. */
+const cleaningFactor = 2;
+const cleaningBytesMin = 1 << 16;
+/** Entries that are parsed and indexed at a time when a log is opened. */
+const loadedEntries = 4_096;
+const scratchBytesKept = 1 << 22;
+const slabBytes = 1 << 16;
+const loadedBytes = 1 << 22;
+/** The state of a log without any batch. */
+const nothing: BatchState = { number: 0, epoch: -1, mark: undefined, firstSegment: 1 };
+const plain = { entries: 0, isReset: false };
+
+/**
+ * One task's state as a log of batches in segment files, with an index in memory. The log is a ring: what is
+ * live in the oldest segment is written again at the end, then the segment is removed.
+ *
+ * Invariant: what opening the log gives is the state after one of its batches, exactly.
+ * - A batch is written by one call, carries a checksum and a number without gaps, and counts only when it is
+ *   whole. It says epoch, mark and first needed segment as they are after it, so they change with its entries
+ *   or not at all. A process that is killed leaves at most its last batch cut short.
+ * - A segment is removed only after a batch says that it is not needed. If the log breaks off before that
+ *   batch (a disk that lost what was not flushed; a damaged file), the oldest segment that is there is not the
+ *   first needed one, and the whole log counts as empty: no mark, so the state is rebuilt.
+ * So nothing has to be flushed to the disk.
+ */
+export class TaskLog {
+  readonly #options: TaskLogOptions;
+  readonly #segments = new Map<number, SegmentFile>();
+  readonly #columns = new EntryColumns();
+  readonly #moved = new EntryColumns();
+  #index = new KeyIndex();
+  #scratch: Buffer = Buffer.allocUnsafeSlow(1 << 16);
+  #state = nothing;
+  #active: SegmentFile;
+  #bytes = 0;
+  #liveBytes = 0;
+  /** How far the oldest segment was looked through. */
+  #cleaned = { segment: 0, position: 0, batchEnd: 0 };
+
+  private constructor(options: TaskLogOptions, active: SegmentFile) {
+    this.#options = options;
+    this.#active = active;
+  }
+
+  /** Opens a task's log, or begins one. */
+  static async open(options: TaskLogOptions): Promise<TaskLog> {
+    const { directory, cache } = options;
+    let numbers: number[];
+    try {
+      mkdirSync(directory, { recursive: true });
+      numbers = segmentNumbers(readdirSync(directory));
+    } catch (error) {
+      throw fileError(error, directory);
+    }
+    const segments = (numbers.length === 0 ? [1] : numbers).map(
+      (number) => new SegmentFile(directory, number, cache),
+    );
+    const log = new TaskLog(options, segments.at(-1) as SegmentFile);
+    try {
+      await log.#load(segments);
+    } catch (error) {
+      for (const segment of segments) segment.close();
+      throw error;
+    }
+    return log;
+  }
+
+  /** -1: nobody has opened the task yet. */
+  get epoch(): number {
+    return this.#state.epoch;
+  }
+
+  get mark(): StateMark | undefined {
+    return this.#state.mark;
+  }
+
+  get size(): number {
+    return this.#index.size;
+  }
+
+  /** Bytes on disk, and in memory for the index. */
+  get usage(): { readonly fileBytes: number; readonly indexBytes: number } {
+    return { fileBytes: this.#bytes, indexBytes: this.#index.byteLength };
+  }
+
+  takeOver(epoch: number): void {
+    this.#append(this.#emptyBatch(this.mark), { epoch }, plain);
+  }
+
+  write(write: StateWrite): void {
+    const { keys, entries, mark } = write;
+    const start = headBytes(mark);
+    let size = start;
+    for (const [index, key] of keys.entries()) {
+      size += entryBytes(key.length, entries[index]?.length ?? deleted);
+    }
+    const batch = this.#takeScratch(size);
+    const columns = this.#columns;
+    columns.reset(batch, keys.length);
+    let position = start;
+    for (const [index, key] of keys.entries()) {
+      const entry = entries[index];
+      const valueLength = entry?.length ?? deleted;
+      const keyStart = putEntryLengths(batch, position, key.length, valueLength);
+      putKey(batch, keyStart, key);
+      const valueStart = keyStart + key.length;
+      if (entry !== undefined) batch.set(entry, valueStart);
+      columns.add(keyStart, key.length, valueStart, valueLength);
+      position = valueStart + (entry?.length ?? 0);
+    }
+    assert(position === size, 'a batch has another size than its entries');
+    this.#appendEntries(batch, { mark }, columns);
+    this.#clean(size);
+  }
+
+  clear(): void {
+    const oldest = [...this.#segments.values()];
+    // The batch that drops everything comes first in a segment, so that all before it can go.
+    const next = this.#createSegment();
+    const change = { mark: undefined, firstSegment: next.number };
+    this.#append(this.#emptyBatch(undefined), change, { entries: 0, isReset: true });
+    this.#index = new KeyIndex();
+    this.#liveBytes = 0;
+    for (const segment of oldest) this.#remove(segment);
+  }
+
+  /** By position; the buffers are copies. */
+  read(keys: readonly StateKey[]): (Buffer | undefined)[] {
+    const columns = this.#keyColumns(keys);
+    const values: (Buffer | undefined)[] = new Array(keys.length).fill(undefined);
+    let slab: Buffer = Buffer.alloc(0);
+    let used = 0;
+    this.#index.probe(columns, (index) => {
+      const entry = this.#index.find(columns, index);
+      if (entry < 0) return;
+      const length = this.#index.lengthOf(entry);
+      if (used + length > slab.length) {
+        slab = Buffer.allocUnsafeSlow(Math.max(length, Math.min(slabBytes, 64 * keys.length)));
+        used = 0;
+      }
+      this.#readValue(entry, length, slab, used);
+      values[index] = slab.subarray(used, used + length);
+      used += length;
+    });
+    return values;
+  }
+
+  /** Some entries from a number on, and the number to go on from; undefined at the end. */
+  scan(
+    from: number,
+    countMax: number,
+    bytesMax: number,
+  ): { readonly entries: (readonly [StateKey, Buffer])[]; readonly next: number | undefined } {
+    const index = this.#index;
+    const entries: (readonly [StateKey, Buffer])[] = [];
+    let bytes = 0;
+    let entry = from;
+    for (; entry < index.entryLimit && entries.length < countMax && bytes < bytesMax; entry++) {
+      if (!index.isUsed(entry)) continue;
+      const value = Buffer.allocUnsafe(index.lengthOf(entry));
+      this.#readValue(entry, value.length, value, 0);
+      entries.push([index.keyOf(entry), value]);
+      bytes += value.length;
+    }
+    return { entries, next: entry < index.entryLimit ? entry : undefined };
+  }
+
+  close(): void {
+    for (const segment of this.#segments.values()) segment.close();
+    this.#segments.clear();
+  }
+
+  #readValue(entry: number, length: number, target: Buffer, targetStart: number): void {
+    const segment = this.#segments.get(this.#index.segmentOf(entry));
+    assert(segment !== undefined, 'the index leads to a segment that is gone');
+    segment.read(this.#index.positionOf(entry), length, target, targetStart);
+  }
+
+  #keyColumns(keys: readonly StateKey[]): EntryColumns {
+    let size = 0;
+    for (const key of keys) size += key.length;
+    const columns = this.#columns;
+    const bytes = this.#takeScratch(size);
+    columns.reset(bytes, keys.length);
+    let position = 0;
+    for (const key of keys) {
+      putKey(bytes, position, key);
+      columns.add(position, key.length, 0, 0);
+      position += key.length;
+    }
+    return columns;
+  }
+
+  #takeScratch(size: number): Buffer {
+    if (size > scratchBytesKept) {
+      return Buffer.allocUnsafeSlow(size);
+    }
+    if (size > this.#scratch.length) {
+      this.#scratch = Buffer.allocUnsafeSlow(Math.min(2 * size, scratchBytesKept));
+    }
+    return this.#scratch.subarray(0, size);
+  }
+
+  #emptyBatch(mark: StateMark | undefined): Buffer {
+    return this.#takeScratch(headBytes(mark));
+  }
+
+  #appendEntries(batch: Buffer, change: Partial<BatchState>, columns: EntryColumns): void {
+    const start = this.#append(batch, change, { entries: columns.count, isReset: false });
+    this.#apply(columns, this.#active, start);
+  }
+
+  /** Writes a batch, which makes its state the log's; returns the position of the batch. */
+  #append(batch: Buffer, change: Partial<BatchState>, contents: BatchContents): number {
+    const state = { ...this.#state, ...change, number: this.#state.number + 1 };
+    const { segmentBytesMin, segmentBytesMax } = this.#options;
+    const limit = Math.min(Math.max(segmentBytesMin, this.#liveBytes / 4), segmentBytesMax);
+    if (this.#active.size > 0 && this.#active.size + batch.length > limit) {
+      this.#createSegment();
+    }
+    sealBatch(batch, state, contents);
+    const start = this.#active.append(batch);
+    this.#bytes += batch.length;
+    this.#state = state;
+    return start;
+  }
+
+  /** Leads the index to the entries of a batch that was appended at a position. */
+  #apply(columns: EntryColumns, segment: SegmentFile, start: number): void {
+    const index = this.#index;
+    index.probe(columns, (position) => {
+      const keyLength = columns.keyLengths[position] ?? 0;
+      const length = columns.valueLengths[position] ?? 0;
+      let entry = index.find(columns, position);
+      if (entry >= 0) {
+        const bytes = entryBytes(keyLength, index.lengthOf(entry));
+        const owner = this.#segments.get(index.segmentOf(entry));
+        if (owner !== undefined) owner.liveBytes -= bytes;
+        this.#liveBytes -= bytes;
+      }
+      if (length === deleted) {
+        if (entry >= 0) index.remove(columns, position, entry);
+        return;
+      }
+      if (entry < 0) entry = index.insert(columns, position);
+      index.place(entry, segment.number, start + (columns.valueStarts[position] ?? 0), length);
+      const bytes = entryBytes(keyLength, length);
+      segment.liveBytes += bytes;
+      this.#liveBytes += bytes;
+    });
+  }
+
+  #createSegment(): SegmentFile {
+    const { directory, cache } = this.#options;
+    this.#active = new SegmentFile(directory, this.#active.number + 1, cache);
+    this.#active.truncate(0);
+    this.#segments.set(this.#active.number, this.#active);
+    return this.#active;
+  }
+
+  #remove(segment: SegmentFile): void {
+    this.#bytes -= segment.size;
+    this.#segments.delete(segment.number);
+    segment.remove();
+  }
+
+  /**
+   * Goes on with the oldest segment, in proportion to what was written: at most half of the log is garbage in
+   * the long run, and no single write waits long. Deletions in it need not be kept: nothing older is left
+   * that they would have to hide.
+   */
+  #clean(writtenBytes: number): void {
+    const [oldest] = this.#segments.values();
+    const slack = 2 * this.#options.segmentBytesMin;
+    if (oldest === undefined || oldest === this.#active) return;
+    if (this.#bytes <= 2 * this.#liveBytes + slack) return;
+    if (this.#cleaned.segment !== oldest.number) {
+      this.#cleaned = { segment: oldest.number, position: 0, batchEnd: 0 };
+    }
+    try {
+      if (oldest.liveBytes > 0) {
+        this.#moveLive(oldest, Math.max(cleaningFactor * writtenBytes, cleaningBytesMin));
+      }
+      if (oldest.liveBytes === 0) {
+        const change = { firstSegment: oldest.number + 1 };
+        this.#append(this.#emptyBatch(this.mark), change, plain);
+        this.#remove(oldest);
+      }
+    } catch (error) {
+      // The write itself succeeded; a disk that is full now may have room for the cleaning later.
+      if (!(error instanceof FlowError) || error.code !== 'STATE_UNAVAILABLE') throw error;
+    }
+  }
+
+  /** Writes the live entries of the next part of a segment again, at the end of the log. */
+  #moveLive(segment: SegmentFile, bytesMax: number): void {
+    const cleaned = this.#cleaned;
+    const rest = segment.size - cleaned.position;
+    const columns = this.#columns;
+    let length = 0;
+    let next = { end: 0, batchEnd: 0 };
+    do {
+      // At first, and then when an entry is larger than the part: take more.
+      length = Math.min(Math.max(2 * length, bytesMax), rest);
+      columns.reset(Buffer.allocUnsafe(length), 0);
+      segment.read(cleaned.position, length, columns.bytes, 0);
+      next = readPart(columns, cleaned.batchEnd - cleaned.position);
+    } while (next.end === 0 && length < rest);
+    assert(next.end > 0, 'a segment has live entries behind its end');
+    this.#moveEntries(columns, segment, cleaned.position);
+    cleaned.batchEnd = cleaned.position + next.batchEnd;
+    cleaned.position += next.end;
+  }
+
+  #moveEntries(columns: EntryColumns, segment: SegmentFile, partStart: number): void {
+    const index = this.#index;
+    const moved = this.#moved;
+    const start = headBytes(this.#state.mark);
+    const batch = Buffer.allocUnsafe(start + columns.bytes.length);
+    moved.reset(batch, columns.count);
+    let position = start;
+    index.probe(columns, (at) => {
+      const valueStart = columns.valueStarts[at] ?? 0;
+      const valueLength = columns.valueLengths[at] ?? 0;
+      const entry = valueLength === deleted ? -1 : index.find(columns, at);
+      if (
+        entry < 0 ||
+        index.segmentOf(entry) !== segment.number ||
+        index.positionOf(entry) !== partStart + valueStart
+      ) {
+        return;
+      }
+      const keyLength = columns.keyLengths[at] ?? 0;
+      const keyStart = putEntryLengths(batch, position, keyLength, valueLength);
+      columns.bytes.copy(batch, keyStart, columns.keyStarts[at], valueStart + valueLength);
+      moved.add(keyStart, keyLength, keyStart + keyLength, valueLength);
+      position = keyStart + keyLength + valueLength;
+    });
+    if (moved.count > 0) {
+      this.#appendEntries(batch.subarray(0, position), {}, moved);
+    }
+  }
+
+  /** Reads all segments, and keeps what is proved to be whole. */
+  async #load(segments: readonly SegmentFile[]): Promise<void> {
+    const run = contiguousEnd(segments);
+    const [first] = run;
+    for (const segment of run) {
+      this.#segments.set(segment.number, segment);
+      const size = await this.#loadSegment(segment, segment === first);
+      if (size < segment.size) {
+        segment.truncate(size);
+        break;
+      }
+    }
+    const isComplete = first !== undefined && first.number <= this.#state.firstSegment;
+    for (const segment of segments) {
+      const isKept =
+        this.#segments.has(segment.number) && segment.number >= this.#state.firstSegment;
+      if (!isKept || !isComplete) {
+        this.#segments.delete(segment.number);
+        segment.remove();
+      }
+    }
+    if (isComplete) {
+      this.#active = [...this.#segments.values()].at(-1) ?? this.#active;
+    } else {
+      this.#forgetAll();
+    }
+    this.#bytes = [...this.#segments.values()].reduce((sum, segment) => sum + segment.size, 0);
+  }
+
+  #forgetAll(): void {
+    this.#index = new KeyIndex();
+    this.#liveBytes = 0;
+    this.#state = { ...nothing, firstSegment: this.#createSegment().number };
+  }
+
+  /** Takes the batches of one segment in; returns the position behind the last whole one. */
+  async #loadSegment(segment: SegmentFile, isFirst: boolean): Promise<number> {
+    const head = headBytes(undefined);
+    let chunk: Buffer = Buffer.alloc(0);
+    let chunkStart = 0;
+    let position = 0;
+    for (;;) {
+      const bytes = chunk.subarray(position - chunkStart);
+      const length = batchLength(bytes);
+      if (bytes.length < Math.max(head, length)) {
+        const rest = segment.size - position;
+        if (rest < Math.max(head, length)) return position;
+        chunk = Buffer.allocUnsafeSlow(Math.min(Math.max(length, loadedBytes), rest));
+        segment.read(position, chunk.length, chunk, 0);
+        chunkStart = position;
+        await setImmediate();
+        continue;
+      }
+      const batch = bytes.subarray(0, length);
+      const state = length === 0 ? undefined : openBatch(batch);
+      const isNext = state?.number === this.#state.number + 1 || (isFirst && position === 0);
+      if (state === undefined || !isNext) return position;
+      this.#loadBatch(segment, batch, position);
+      this.#state = state;
+      position += length;
+    }
+  }
+
+  #loadBatch(segment: SegmentFile, batch: Buffer, start: number): void {
+    if (isResetBatch(batch)) {
+      this.#index = new KeyIndex();
+      this.#liveBytes = 0;
+      for (const each of this.#segments.values()) each.liveBytes = 0;
+    }
+    const columns = this.#columns;
+    for (let position = entriesStart(batch); position < batch.length; ) {
+      columns.reset(batch, loadedEntries);
+      position = readEntries(columns, position, batch.length, loadedEntries);
+      assert(columns.count > 0, 'a whole batch ends within an entry');
+      this.#apply(columns, segment, start);
+    }
+  }
+}
+
+/**
+ * Adds the entries of a part of a segment to the columns; the part begins within a batch that ends at `batchEnd`.
+ * Returns where the last whole entry ends, and the batch in which that is.
+ */
+function readPart(columns: EntryColumns, batchEnd: number): { end: number; batchEnd: number } {
+  const { bytes } = columns;
+  let position = 0;
+  let end = batchEnd;
+  for (;;) {
+    if (position === end) {
+      const head = bytes.subarray(position);
+      if (head.length < headBytes(undefined) || entriesStart(head) > head.length) break;
+      end = position + batchLength(head);
+      position += entriesStart(head);
+    }
+    position = readEntries(columns, position, Math.min(end, bytes.length), bytes.length);
+    if (position < end) break;
+  }
+  return { end: position, batchEnd: end };
+}
+
+/** The segments at the end that follow on one another: what comes before a gap was to be removed. */
+function contiguousEnd(segments: readonly SegmentFile[]): readonly SegmentFile[] {
+  let start = segments.length - 1;
+  while (start > 0 && segments[start - 1]?.number === (segments[start]?.number ?? 0) - 1) start--;
+  return segments.slice(start);
+}
