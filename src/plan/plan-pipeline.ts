@@ -24,6 +24,11 @@ import { planTable } from './table-plan.ts';
 
 export type PipelineFile = { readonly file: string; readonly text: string };
 
+export type PlanOptions = {
+  /** Columns of topics that the files do not declare; each is then a source by the topic's name. */
+  readonly schemas?: Schemas;
+};
+
 export type PlannedPipeline = {
   /** Only when no fault is an error. */
   readonly plan: PipelinePlan | undefined;
@@ -38,7 +43,7 @@ export type PlannedPipeline = {
  */
 export function planPipeline(
   files: readonly PipelineFile[],
-  schemas: Schemas = new Map(),
+  options: PlanOptions = {},
 ): PlannedPipeline {
   const faults = new FaultList();
   const statements: Statement[] = [];
@@ -47,7 +52,7 @@ export function planPipeline(
     faults.addAll(parsed.faults);
     statements.push(...parsed.statements);
   }
-  const catalog = buildCatalog(statements, schemas, faults);
+  const catalog = buildCatalog(statements, options.schemas ?? new Map(), faults);
   checkCycles(catalog, faults);
   const texts = new Map(files.map(({ file, text }) => [file, text]));
   const draft = bindFlows(catalog, texts, faults);

@@ -1,0 +1,73 @@
+import type {
+  ExplainedBranch,
+  ExplainedFlow,
+  ExplainedPipeline,
+  ExplainedStage,
+  ExplainedStep,
+} from './explained.ts';
+
+/** An explained pipeline as text for people: one block a flow, from its sources to its state. */
+export function explainText(pipeline: ExplainedPipeline): string {
+  const lines = [`pipeline "${pipeline.pipeline}", time zone ${pipeline.timeZone}`];
+  for (const flow of pipeline.flows) lines.push('', ...flowLines(flow));
+  for (const table of pipeline.idleTables) {
+    lines.push('', `streaming table "${table}": no flow writes it`);
+  }
+  lines.push('', `catalog: topic ${pipeline.catalogTopic}, 1 partition, compacted`);
+  return `${lines.join('\n')}\n`;
+}
+
+function flowLines(flow: ExplainedFlow): readonly string[] {
+  const keys = flow.keys.map(({ name, type }) => `${name} ${type}`).join(', ');
+  const lines = [`flow "${flow.flow}" → streaming table "${flow.target}" (${flow.kind})`];
+  for (const [i, branch] of flow.branches.entries()) {
+    lines.push(...branchLines(branch, flow.branches.length > 1 ? `${i + 1}. ` : ''));
+  }
+  if (flow.distinct) lines.push('  distinct: equal rows of a row-set are kept once');
+  for (const { name, action, condition } of flow.expectations) {
+    lines.push(`  expectation ${name} (${action}): ${condition}`);
+  }
+  lines.push(`  key: ${keys}`, `  sequence: ${flow.sequence.value} ${flow.sequence.type}`);
+  if (flow.emptyWhen !== undefined) lines.push(`  empty when: ${flow.emptyWhen}`);
+  lines.push('  tasks:', ...flow.stages.map(stageLine));
+  lines.push(`  repartitioned: ${flow.repartition.reason}`, '  topics:');
+  for (const { topic, role, partitions } of flow.topics) {
+    lines.push(`    ${topic}: ${role}, ${counted(partitions, 'partition')}`);
+  }
+  lines.push(`  output: ${outputText(flow.output)}`, `  state: ${flow.state}`);
+  lines.push(`  checkpoint: consumer group ${flow.group}`);
+  if (flow.nondeterministic.length > 0) {
+    lines.push(`  depends on when it runs: ${flow.nondeterministic.join(', ')}`);
+  }
+  return lines;
+}
+
+function branchLines(branch: ExplainedBranch, number: string): readonly string[] {
+  const lines = [`  ${number}source ${branch.source}: topic ${branch.topic}, ${branch.format}`];
+  for (const step of branch.steps) lines.push(...stepLines(step));
+  return lines;
+}
+
+function stepLines(step: ExplainedStep): readonly string[] {
+  if (step.step !== 'project') {
+    const types = step.types.length === 0 ? '' : `: ${step.types.join(', ')}`;
+    return [`    ${step.step} ${step.text.join(', ')}${types}`];
+  }
+  return ['    project', ...step.text.map((text, i) => `      ${text}: ${step.types[i] ?? ''}`)];
+}
+
+function stageLine({ stage, does, over, tasks }: ExplainedStage): string {
+  const number = tasks === undefined ? 'one' : `${tasks}`;
+  return `    ${stage} stage: ${number} for the partitions of ${over.join(', ')}; ${does}`;
+}
+
+function counted(count: number | undefined, noun: string): string {
+  if (count === undefined) return `as many ${noun}s as the source with the most`;
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+function outputText(output: string): string {
+  return output === 'rows'
+    ? 'one record for each row of a key'
+    : 'one record for each key, its value the whole row-set';
+}

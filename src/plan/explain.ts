@@ -1,0 +1,248 @@
+import { formatType } from '../data/type-text.ts';
+import type { Column } from '../data/types.ts';
+import { chanceIn, operationName } from './chance.ts';
+import { explainText } from './explain-text.ts';
+import type {
+  ExplainedBranch,
+  ExplainedColumn,
+  ExplainedFlow,
+  ExplainedPipeline,
+  ExplainedStage,
+  ExplainedStep,
+} from './explained.ts';
+import type {
+  BranchPlan,
+  FlowPlan,
+  PipelinePlan,
+  RowStep,
+  SourcePlan,
+  TablePlan,
+} from './pipeline-plan.ts';
+import { sketch } from './sketch.ts';
+import {
+  catalogTopicOf,
+  groupOf,
+  levelsTopicOf,
+  partitionsOf,
+  repartitionTopicOf,
+  sourcesOf,
+  tableOf,
+} from './topology.ts';
+
+export type ExplainOptions = {
+  /** Name of the pipeline; topics and groups begin with it. */
+  readonly pipeline?: string;
+  /** Only this flow. */
+  readonly flow?: string;
+  /** Partitions of source topics, as far as they are known. */
+  readonly partitionCounts?: ReadonlyMap<string, number>;
+};
+
+export type Explained = { readonly json: ExplainedPipeline; readonly text: string };
+
+/** Says how a plan runs: its logical steps with types, its tasks, topics and state, and why. */
+export function explainPipeline(plan: PipelinePlan, options: ExplainOptions = {}): Explained {
+  const pipeline = options.pipeline ?? '<pipeline>';
+  const counts = options.partitionCounts ?? new Map<string, number>();
+  const wanted = options.flow?.toLowerCase();
+  const flows = plan.flows.filter(
+    ({ name }) => wanted === undefined || name.toLowerCase() === wanted,
+  );
+  const targets = new Set(plan.flows.map(({ target }) => target));
+  const json: ExplainedPipeline = {
+    pipeline,
+    timeZone: plan.timeZone,
+    catalogTopic: catalogTopicOf(pipeline),
+    flows: flows.map((flow) => explainFlow(plan, flow, { pipeline, counts })),
+    idleTables: plan.tables.filter(({ name }) => !targets.has(name)).map(({ name }) => name),
+  };
+  return { json, text: explainText(json) };
+}
+
+type Deployment = {
+  readonly pipeline: string;
+  readonly counts: ReadonlyMap<string, number>;
+};
+
+function explainFlow(plan: PipelinePlan, flow: FlowPlan, deployment: Deployment): ExplainedFlow {
+  const table = tableOf(plan, flow);
+  const names = table.columns.map(({ name }) => name);
+  const keys = flow.keys.flatMap((position) => table.columns[position] ?? []);
+  const { pipeline, counts } = deployment;
+  return {
+    flow: flow.name,
+    kind: 'REPLACE USING',
+    target: table.name,
+    branches: flow.branches.map((branch) => explainBranch(plan, branch)),
+    distinct: flow.distinct,
+    expectations: table.expectations.map(({ name, action, sql }) => ({
+      name,
+      action,
+      condition: sql,
+    })),
+    columns: table.columns.map(explainColumn),
+    keys: keys.map(explainColumn),
+    sequence: { value: sketch(flow.sequence, names), type: formatType(flow.sequenceType) },
+    emptyWhen: flow.emptyWhen === undefined ? undefined : sketch(flow.emptyWhen, names),
+    output: table.output,
+    group: groupOf(pipeline, flow.name),
+    stages: stagesOf(plan, flow, deployment),
+    repartition: {
+      topic: repartitionTopicOf(pipeline, flow.name),
+      reason: repartitionReason(
+        plan,
+        flow,
+        keys.map(({ name }) => name),
+      ),
+    },
+    topics: topicsOf(table, flow, { pipeline, partitions: partitionsOf(plan, flow, counts) }),
+    state: stateText(flow, table),
+    nondeterministic: chancesOf(flow),
+  };
+}
+
+function explainColumn({ name, type }: Column): ExplainedColumn {
+  return { name, type: formatType(type) };
+}
+
+function explainBranch(plan: PipelinePlan, branch: BranchPlan): ExplainedBranch {
+  const source = plan.sources.find(({ name }) => name === branch.source);
+  let names = source?.columns.map(({ name }) => name) ?? [];
+  const steps: ExplainedStep[] = [];
+  for (const step of branch.steps) {
+    steps.push(explainStep(step, names));
+    if (step.step === 'project') names = step.columns.map(({ name }) => name);
+    else if (step.step === 'explode') names = [...names, ...step.columns.map(({ name }) => name)];
+  }
+  return {
+    source: branch.source,
+    topic: source?.topic ?? '',
+    format: source?.format ?? '',
+    steps,
+  };
+}
+
+function explainStep(step: RowStep, names: readonly string[]): ExplainedStep {
+  switch (step.step) {
+    case 'filter':
+      return { step: 'filter', text: [sketch(step.condition, names)], types: [] };
+    case 'explode': {
+      const form = step.outer ? `${step.form}_outer` : step.form;
+      const columns = step.columns.map(({ name }) => name).join(', ');
+      return {
+        step: 'explode',
+        text: [`${form}(${sketch(step.value, names)}) as (${columns})`],
+        types: step.columns.map(({ type }) => formatType(type)),
+      };
+    }
+    case 'project':
+      return {
+        step: 'project',
+        text: step.columns.map(({ name, value }) => `${name} = ${sketch(value, names)}`),
+        types: step.columns.map(({ value }) => formatType(value.type)),
+      };
+  }
+}
+
+function stagesOf(
+  plan: PipelinePlan,
+  flow: FlowPlan,
+  { pipeline, counts }: Deployment,
+): readonly ExplainedStage[] {
+  const topics = [...new Set(sourcesOf(plan, flow).map(({ topic }) => topic))];
+  const known = topics.map((topic) => counts.get(topic));
+  const tasks = known.reduce<number | undefined>(
+    (sum, count) => (sum === undefined || count === undefined ? undefined : sum + count),
+    0,
+  );
+  return [
+    {
+      stage: 'flow',
+      does: 'decodes records, computes rows, checks expectations, sends each row to the partition of its key',
+      over: topics,
+      tasks,
+    },
+    {
+      stage: 'table',
+      does: 'keeps the rows of the highest sequence of each key and writes the output topic',
+      over: [repartitionTopicOf(pipeline, flow.name)],
+      tasks: partitionsOf(plan, flow, counts),
+    },
+  ];
+}
+
+/** Why rows take the way over a topic of their own before they are merged. */
+function repartitionReason(plan: PipelinePlan, flow: FlowPlan, keys: readonly string[]): string {
+  const sources = sourcesOf(plan, flow);
+  const keyText = keys.join(', ');
+  if (sources.length > 1) {
+    return `rows of one key (${keyText}) come from ${sources.length} topics and have to meet in one task`;
+  }
+  if (!usesRecordKey(flow, sources)) {
+    return `the key (${keyText}) is read from the record's value, so rows of one key may stand in any partition`;
+  }
+  return `the key (${keyText}) is made of the record key, but nothing proves yet how its producers choose partitions`;
+}
+
+function usesRecordKey(flow: FlowPlan, sources: readonly SourcePlan[]): boolean {
+  const [source] = sources;
+  const keyIndex = source?.columns.findIndex(({ name }) => name === '_key') ?? -1;
+  return flow.branches.every(({ steps }) => {
+    const [only] = steps.filter(({ step }) => step === 'project');
+    if (only?.step !== 'project') return false;
+    return flow.keys.every((position) => {
+      const value = only.columns[position]?.value;
+      return value?.node === 'column' && value.index === keyIndex;
+    });
+  });
+}
+
+function topicsOf(
+  table: TablePlan,
+  flow: FlowPlan,
+  { pipeline, partitions }: { pipeline: string; partitions: number | undefined },
+): ExplainedFlow['topics'] {
+  const topics = [
+    { topic: repartitionTopicOf(pipeline, flow.name), role: 'repartition', partitions },
+    { topic: table.topic, role: 'output, compacted; also the changelog of the state', partitions },
+  ];
+  if (flow.emptyWhen !== undefined) {
+    topics.push({
+      topic: levelsTopicOf(pipeline, flow.name),
+      role: 'levels of empty keys',
+      partitions,
+    });
+  }
+  if (table.deadLetterTopic !== undefined) {
+    topics.push({ topic: table.deadLetterTopic, role: 'dead letters', partitions });
+  }
+  return topics;
+}
+
+function stateText(flow: FlowPlan, table: TablePlan): string {
+  const parts = ['per key: the highest sequence and the rows that carry it'];
+  if (flow.distinct) parts.push('DISTINCT needs nothing beyond these rows');
+  if (flow.emptyWhen !== undefined) {
+    const micros = table.tombstoneRetentionMicros;
+    const time = micros === undefined ? 'for ever' : `${micros / 1_000_000n} seconds`;
+    parts.push(`the level of an empty key is kept ${time}`);
+  }
+  return parts.join('; ');
+}
+
+function chancesOf(flow: FlowPlan): readonly string[] {
+  const found = new Set<string>();
+  for (const { steps } of flow.branches) {
+    for (const step of steps) {
+      const read =
+        step.step === 'project'
+          ? step.columns.map(({ value }) => value)
+          : [step.step === 'filter' ? step.condition : step.value];
+      for (const expression of read) {
+        const call = chanceIn(expression);
+        if (call !== undefined) found.add(operationName(call));
+      }
+    }
+  }
+  return [...found].sort();
+}

@@ -1,0 +1,65 @@
+import type { RowStep } from './pipeline-plan.ts';
+
+/** A pipeline as it will run, for `explain --json`. */
+export type ExplainedPipeline = {
+  readonly pipeline: string;
+  readonly timeZone: string;
+  readonly catalogTopic: string;
+  readonly flows: readonly ExplainedFlow[];
+  /** Tables that no flow writes. */
+  readonly idleTables: readonly string[];
+};
+
+export type ExplainedFlow = {
+  readonly flow: string;
+  readonly kind: string;
+  readonly target: string;
+  readonly branches: readonly ExplainedBranch[];
+  readonly distinct: boolean;
+  readonly expectations: readonly {
+    readonly name: string;
+    readonly action: string;
+    readonly condition: string;
+  }[];
+  readonly columns: readonly ExplainedColumn[];
+  readonly keys: readonly ExplainedColumn[];
+  readonly sequence: { readonly value: string; readonly type: string };
+  readonly emptyWhen: string | undefined;
+  readonly output: string;
+  readonly group: string;
+  readonly stages: readonly ExplainedStage[];
+  readonly repartition: { readonly topic: string; readonly reason: string };
+  readonly topics: readonly {
+    readonly topic: string;
+    readonly role: string;
+    readonly partitions: number | undefined;
+  }[];
+  readonly state: string;
+  /** Calls that make the result depend on the clock or on chance. */
+  readonly nondeterministic: readonly string[];
+};
+
+export type ExplainedColumn = { readonly name: string; readonly type: string };
+
+export type ExplainedBranch = {
+  readonly source: string;
+  readonly topic: string;
+  readonly format: string;
+  readonly steps: readonly ExplainedStep[];
+};
+
+export type ExplainedStep = {
+  readonly step: RowStep['step'];
+  /** Condition, generator, or `name = expression` for each column. */
+  readonly text: readonly string[];
+  /** Types of the columns that the step gives; empty for a filter. */
+  readonly types: readonly string[];
+};
+
+export type ExplainedStage = {
+  readonly stage: 'flow' | 'table';
+  readonly does: string;
+  /** What there is one task for each partition of. */
+  readonly over: readonly string[];
+  readonly tasks: number | undefined;
+};

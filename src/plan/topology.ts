@@ -1,0 +1,218 @@
+import { assert } from '../base/assert.ts';
+import { FlowError } from '../base/errors.ts';
+import { topicNameFault } from './names.ts';
+import type { FlowPlan, PipelinePlan, TablePlan } from './pipeline-plan.ts';
+
+/**
+ * The consumer groups and topics of a deployed pipeline. Invariant: a name depends on nothing but the
+ * names of the pipeline, the flow and the table, so that no change elsewhere ever leaves state behind.
+ */
+export type Topology = {
+  readonly pipeline: string;
+  readonly flows: readonly FlowTopology[];
+  /** Every topic that the pipeline owns; sources are not among them. */
+  readonly topics: readonly TopicPlan[];
+};
+
+export type FlowTopology = {
+  readonly flow: string;
+  readonly group: string;
+  readonly sources: readonly {
+    readonly source: string;
+    readonly topic: string;
+    readonly partitions: number;
+  }[];
+  readonly repartitionTopic: string;
+  readonly outputTopic: string;
+  readonly deadLetterTopic: string | undefined;
+  readonly levelsTopic: string | undefined;
+};
+
+export type TopicRole = 'output' | 'repartition' | 'levels' | 'dead_letter' | 'catalog';
+
+export type TopicPlan = {
+  readonly name: string;
+  readonly role: TopicRole;
+  /** undefined for the catalog, which belongs to all. */
+  readonly flow: string | undefined;
+  readonly partitions: number;
+  readonly configs: Readonly<Record<string, string>>;
+};
+
+const compacted = { 'cleanup.policy': 'compact', 'retention.ms': '-1' };
+const kept = { 'cleanup.policy': 'delete', 'retention.ms': '-1' };
+
+export function groupOf(pipeline: string, flow: string): string {
+  return `${pipeline}.${flow}`;
+}
+
+export function repartitionTopicOf(pipeline: string, flow: string): string {
+  return `${pipeline}.${flow}.repartition`;
+}
+
+/** The changelog of sequence levels that outlive their rows. */
+export function levelsTopicOf(pipeline: string, flow: string): string {
+  return `${pipeline}.${flow}.levels`;
+}
+
+export function catalogTopicOf(pipeline: string): string {
+  return `${pipeline}.catalog`;
+}
+
+/**
+ * Derives groups and topics from a plan. `partitionCounts` has the partitions of every source topic; a
+ * table without a count of its own gets as many as its source with the most.
+ */
+export function topology(
+  plan: PipelinePlan,
+  pipeline: string,
+  partitionCounts: ReadonlyMap<string, number>,
+): Topology {
+  const flows = plan.flows.map((flow) => flowTopology(plan, flow, pipeline, partitionCounts));
+  const topics: TopicPlan[] = [];
+  for (const [i, flow] of plan.flows.entries()) {
+    const facts = flows[i];
+    if (facts !== undefined) topics.push(...flowTopics(tableOf(plan, flow), facts));
+  }
+  for (const table of tablesWithoutFlow(plan)) {
+    const partitions = table.partitions ?? 1;
+    topics.push({
+      name: table.topic,
+      role: 'output',
+      flow: undefined,
+      partitions,
+      configs: compacted,
+    });
+  }
+  topics.push({
+    name: catalogTopicOf(pipeline),
+    role: 'catalog',
+    flow: undefined,
+    partitions: 1,
+    configs: compacted,
+  });
+  const unique = withoutSharedDeadLetters(topics);
+  checkNames(unique, plan);
+  return { pipeline, flows, topics: unique };
+}
+
+/** What a table gets where it does not say; undefined where a source topic is not known. */
+export function partitionsOf(
+  plan: PipelinePlan,
+  flow: FlowPlan,
+  partitionCounts: ReadonlyMap<string, number>,
+): number | undefined {
+  const table = tableOf(plan, flow);
+  if (table.partitions !== undefined) return table.partitions;
+  let most = 0;
+  for (const { topic } of sourcesOf(plan, flow)) {
+    const count = partitionCounts.get(topic);
+    if (count === undefined) return undefined;
+    most = Math.max(most, count);
+  }
+  return most;
+}
+
+export function tableOf(plan: PipelinePlan, flow: FlowPlan): TablePlan {
+  const table = plan.tables.find(({ name }) => name === flow.target);
+  assert(table !== undefined, `flow ${flow.name} has no table ${flow.target}`);
+  return table;
+}
+
+/** The sources of a flow, each once, in the order of its branches. */
+export function sourcesOf(plan: PipelinePlan, flow: FlowPlan) {
+  return [...new Set(flow.branches.map(({ source }) => source))].map((name) => {
+    const source = plan.sources.find((candidate) => candidate.name === name);
+    assert(source !== undefined, `flow ${flow.name} has no source ${name}`);
+    return source;
+  });
+}
+
+function flowTopology(
+  plan: PipelinePlan,
+  flow: FlowPlan,
+  pipeline: string,
+  partitionCounts: ReadonlyMap<string, number>,
+): FlowTopology {
+  const table = tableOf(plan, flow);
+  const sources = sourcesOf(plan, flow).map(({ name, topic }) => {
+    const partitions = partitionCounts.get(topic);
+    if (partitions !== undefined) return { source: name, topic, partitions };
+    throw new FlowError('TOPIC_MISSING', `source topic "${topic}" does not exist`, {
+      detail: `Source "${name}" of flow "${flow.name}" reads it.`,
+      hint: "Create the topic, or name another one with WITH (topic = '…') in CREATE SOURCE.",
+    });
+  });
+  return {
+    flow: flow.name,
+    group: groupOf(pipeline, flow.name),
+    sources,
+    repartitionTopic: repartitionTopicOf(pipeline, flow.name),
+    outputTopic: table.topic,
+    deadLetterTopic: table.deadLetterTopic,
+    levelsTopic: flow.emptyWhen === undefined ? undefined : levelsTopicOf(pipeline, flow.name),
+  };
+}
+
+/** All stages of a flow have one partition count: a key is in the same partition everywhere. */
+function flowTopics(table: TablePlan, facts: FlowTopology): readonly TopicPlan[] {
+  const partitions = table.partitions ?? Math.max(...facts.sources.map((s) => s.partitions));
+  const base = { flow: facts.flow, partitions };
+  const topics: TopicPlan[] = [
+    { ...base, name: facts.outputTopic, role: 'output', configs: compacted },
+    {
+      ...base,
+      name: facts.repartitionTopic,
+      role: 'repartition',
+      // Purged behind the checkpoint by the service itself, never by time or size.
+      configs: { ...kept, 'retention.bytes': '-1' },
+    },
+  ];
+  if (facts.levelsTopic !== undefined) {
+    topics.push({ ...base, name: facts.levelsTopic, role: 'levels', configs: compacted });
+  }
+  if (facts.deadLetterTopic !== undefined) {
+    topics.push({ ...base, name: facts.deadLetterTopic, role: 'dead_letter', configs: kept });
+  }
+  return topics;
+}
+
+function tablesWithoutFlow(plan: PipelinePlan): readonly TablePlan[] {
+  const targets = new Set(plan.flows.map(({ target }) => target));
+  return plan.tables.filter(({ name }) => !targets.has(name));
+}
+
+/** Flows may share a topic for their dead letters; it has the partitions of the widest of them. */
+function withoutSharedDeadLetters(topics: readonly TopicPlan[]): readonly TopicPlan[] {
+  const letters = new Map<string, TopicPlan>();
+  for (const topic of topics) {
+    if (topic.role !== 'dead_letter') continue;
+    const before = letters.get(topic.name);
+    if (before === undefined || before.partitions < topic.partitions)
+      letters.set(topic.name, topic);
+  }
+  return [...topics.filter(({ role }) => role !== 'dead_letter'), ...letters.values()];
+}
+
+function checkNames(topics: readonly TopicPlan[], plan: PipelinePlan): void {
+  const owners = new Map<string, string>();
+  for (const { name, topic } of plan.sources) owners.set(topic, `source "${name}"`);
+  for (const { name, role, flow } of topics) {
+    const owner = flow === undefined ? `the ${role} topic` : `the ${role} topic of flow "${flow}"`;
+    const reason = topicNameFault(name);
+    const before = owners.get(name);
+    if (reason !== undefined) {
+      throw new FlowError('PIPELINE_INVALID', `Kafka refuses the topic name "${name}": ${reason}`, {
+        detail: `It would be ${owner}.`,
+        hint: 'Shorten the name of the pipeline or of the flow.',
+      });
+    }
+    if (before !== undefined) {
+      throw new FlowError('PIPELINE_INVALID', `topic "${name}" is needed twice`, {
+        detail: `It is ${before} and ${owner}.`,
+        hint: "Give the table another topic: WITH (topic = '…').",
+      });
+    }
+    owners.set(name, owner);
+  }
+}
