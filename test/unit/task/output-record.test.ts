@@ -1,0 +1,235 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { ByteWriter } from '../../../src/data/byte-writer.ts';
+import {
+  provenanceTemplate,
+  readProvenance,
+  writeProvenance,
+} from '../../../src/data/provenance.ts';
+import { readHeaders } from '../../../src/data/record-headers.ts';
+import { decodeRowSet, encodeRowSet, type RowSet } from '../../../src/data/row-set.ts';
+import { sequenceCodec } from '../../../src/data/sequence.ts';
+import type { OutgoingRecord, RecordSink, Slice } from '../../../src/ports/log.ts';
+import { OutputWriter, parseSources } from '../../../src/task/output-record.ts';
+import { Restore } from '../../../src/task/restore-entries.ts';
+
+type Written = { key: string; value: string | undefined; headers: Buffer };
+
+class CollectingSink implements RecordSink {
+  readonly records: Written[] = [];
+
+  append(_topic: string, _partition: number, record: OutgoingRecord): void {
+    const text = (bytes: Uint8Array, start: number, end: number) =>
+      Buffer.from(bytes.subarray(start, end)).toString('utf8');
+    this.records.push({
+      key: text(record.key, record.keyStart, record.keyEnd),
+      value:
+        record.valueEnd < 0 ? undefined : text(record.value, record.valueStart, record.valueEnd),
+      headers: Buffer.from(record.headers.subarray(record.headersStart, record.headersEnd)),
+    });
+  }
+}
+
+const topics = ['0011223344556677889900aabbccddee', 'ffeeddccbbaa00998877665544332211'];
+
+type TestRow = {
+  topic: number;
+  partition: number;
+  offset: number;
+  branch: number;
+  index: number;
+  text: string;
+};
+
+function rowSetOf(sequence: bigint, rows: readonly TestRow[]): RowSet {
+  const codec = sequenceCodec({ kind: 'bigint' });
+  const out = new ByteWriter();
+  codec.encode(sequence, out);
+  const encoded = out.copy();
+  const made = rows.map((row) => {
+    const provenance = new ByteWriter();
+    const template = provenanceTemplate(topics[row.topic] ?? '', row.partition, row.branch);
+    writeProvenance(provenance, template, row.offset, row.index);
+    const bytes = Buffer.from(JSON.stringify({ v: row.text }));
+    return {
+      provenance: { bytes: provenance.copy(), start: 0, end: 36 },
+      row: { bytes, start: 0, end: bytes.length },
+    };
+  });
+  made.sort((a, b) => a.provenance.bytes.compare(b.provenance.bytes));
+  return { sequence: { bytes: encoded, start: 0, end: encoded.length }, rows: made };
+}
+
+const target = {
+  table: 't',
+  topic: 't',
+  partition: 0,
+  generation: 0,
+  sequenceText: sequenceCodec({ kind: 'bigint' }).text,
+  recordBytesMax: 1_000_000,
+};
+
+function sliceOf(records: readonly Written[]): Slice {
+  let at = -1;
+  const cursor = {
+    offset: 0,
+    timestampMs: 0,
+    bytes: Buffer.alloc(0),
+    keyStart: 0,
+    keyEnd: 0,
+    valueStart: 0,
+    valueEnd: 0,
+    headersStart: 0,
+    headersEnd: 0,
+    next(): boolean {
+      at += 1;
+      const record = records[at];
+      if (record === undefined) return false;
+      const key = Buffer.from(record.key);
+      const value = Buffer.from(record.value ?? '');
+      this.offset = at;
+      this.bytes = Buffer.concat([key, value, record.headers]);
+      this.keyEnd = key.length;
+      this.valueStart = key.length;
+      this.valueEnd = record.value === undefined ? -1 : key.length + value.length;
+      this.headersStart = key.length + value.length;
+      this.headersEnd = this.bytes.length;
+      return true;
+    },
+  };
+  return {
+    topic: 't',
+    partition: 0,
+    records: cursor,
+    recordCountMax: records.length,
+    byteLength: 0,
+    fromOffset: 0,
+    nextOffset: records.length,
+    logStart: 0,
+    stableOffset: records.length,
+    highWatermark: records.length,
+  };
+}
+
+const rows = fc.uniqueArray(
+  fc.record({
+    topic: fc.nat(1),
+    partition: fc.nat(5),
+    offset: fc.maxSafeNat(),
+    branch: fc.nat(3),
+    index: fc.nat(2 ** 30),
+    text: fc.constantFrom('a', 'b', '"quoted", [x]'),
+  }),
+  { minLength: 1, maxLength: 12, selector: (row) => JSON.stringify({ ...row, text: '' }) },
+);
+
+function restoreAll(output: 'row_set' | 'rows', records: readonly Written[]) {
+  const restore = new Restore({ output, parseSequence: sequenceCodec({ kind: 'bigint' }).parse });
+  const changes = restore.load(sliceOf(records));
+  const needed = restore.keysNeeded(changes);
+  return restore.apply(
+    changes,
+    needed,
+    needed.map(() => undefined),
+  );
+}
+
+test('RU-22 a row-set is restored from its output record alone, byte for byte', () => {
+  fc.assert(
+    fc.property(
+      rows,
+      fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+      fc.boolean(),
+      (some, sequence, distinct) => {
+        const rowSet = rowSetOf(sequence, some);
+        const sink = new CollectingSink();
+        new OutputWriter({ ...target, distinct }).rowSet(sink, Buffer.from('{"k":1}'), rowSet, 0);
+        const entry = restoreAll('row_set', sink.records).get('{"k":1}');
+        expect(entry).toEqual(encodeRowSet(rowSet));
+      },
+    ),
+  );
+});
+
+test('OP-04 equal rows of a DISTINCT query stand once in the output, with the provenance of each', () => {
+  const rowSet = rowSetOf(7n, [
+    { topic: 0, partition: 0, offset: 1, branch: 0, index: 0, text: 'same' },
+    { topic: 0, partition: 0, offset: 2, branch: 0, index: 0, text: 'other' },
+    { topic: 0, partition: 1, offset: 1, branch: 0, index: 0, text: 'same' },
+  ]);
+  const sink = new CollectingSink();
+  new OutputWriter({ ...target, distinct: true }).rowSet(sink, Buffer.from('{}'), rowSet, 0);
+  expect(sink.records[0]?.value).toBe('[{"v":"same"},{"v":"other"}]');
+  const headers = readHeaders(
+    sink.records[0]?.headers ?? Buffer.alloc(0),
+    0,
+    sink.records[0]?.headers.length ?? 0,
+  );
+  const source = headers.find(({ key }) => key === 'tm-src')?.value?.toString() ?? '';
+  expect(source).toBe(`${topics[0]}/0@1+${topics[0]}/1@1,${topics[0]}/0@2`);
+  expect(
+    parseSources(source)?.map((group) => group.map((one) => readProvenance(one, 0).offset)),
+  ).toEqual([[1, 1], [2]]);
+});
+
+test('RU-08 numbered records: a smaller set after a larger one leaves no row behind', () => {
+  const large = rowSetOf(
+    1n,
+    [0, 1, 2].map((offset) => ({
+      topic: 0,
+      partition: 0,
+      offset,
+      branch: 0,
+      index: 0,
+      text: `l${offset}`,
+    })),
+  );
+  const small = rowSetOf(2n, [
+    { topic: 0, partition: 0, offset: 9, branch: 0, index: 0, text: 's' },
+  ]);
+  const sink = new CollectingSink();
+  const writer = new OutputWriter({ ...target, distinct: false });
+  const key = Buffer.from('{"k":null}');
+  for (const position of [0, 1, 2]) writer.row(sink, key, large, position, 0);
+  writer.row(sink, key, small, 0, 0);
+  writer.tombstone(sink, key, 1, 0);
+  writer.tombstone(sink, key, 2, 0);
+  expect(sink.records.map((record) => record.key)).toContain('{"k":null,"_row":2}');
+  const whole = restoreAll('rows', sink.records).get('{"k":null}');
+  expect(decodeRowSet(whole ?? Buffer.alloc(0))?.rows.length).toBe(1);
+});
+
+test('numbered records that compaction left in another order are restored to their numbers', () => {
+  const rowSet = rowSetOf(
+    3n,
+    [0, 1].map((offset) => ({
+      topic: 0,
+      partition: 0,
+      offset,
+      branch: 0,
+      index: 0,
+      text: `r${offset}`,
+    })),
+  );
+  const sink = new CollectingSink();
+  const writer = new OutputWriter({ ...target, distinct: false });
+  writer.row(sink, Buffer.from('{"k":1}'), rowSet, 1, 0);
+  writer.row(sink, Buffer.from('{"k":1}'), rowSet, 0, 0);
+  const entry = decodeRowSet(restoreAll('rows', sink.records).get('{"k":1}') ?? Buffer.alloc(0));
+  expect(
+    entry?.rows.map(({ provenance }) => readProvenance(provenance.bytes, provenance.start).offset),
+  ).toEqual([0, 1]);
+});
+
+test('P095 a row-set that no record can hold is refused with the name of its key', () => {
+  const rowSet = rowSetOf(1n, [
+    { topic: 0, partition: 0, offset: 1, branch: 0, index: 0, text: 'x'.repeat(2000) },
+  ]);
+  const writer = new OutputWriter({ ...target, distinct: false, recordBytesMax: 1000 });
+  expect(() => writer.rowSet(new CollectingSink(), Buffer.from('{"k":"EU"}'), rowSet, 0)).toThrow(
+    expect.objectContaining({
+      code: 'RECORD_TOO_LARGE',
+      detail: expect.stringContaining('{"k":"EU"}'),
+    }),
+  );
+});
