@@ -1,5 +1,5 @@
 import type { Span } from '../data/bytes.ts';
-import { canonicalText } from '../data/canonical.ts';
+import { canonicalJson, canonicalValue } from '../data/canonical.ts';
 import { type JsonDecoder, jsonDecoder } from '../data/json-decode.ts';
 import type { JsonKind } from '../data/json-lex.ts';
 import { JsonObjectScanner, scanOk } from '../data/json-scan.ts';
@@ -31,9 +31,11 @@ export function rowDecoder(columns: readonly Column[]): RowDecoder {
   };
 }
 
-/** One text for one row: equal rows, equal texts. Maps have no order. */
+/** One text for one row, its canonical JSON: equal rows, equal texts. Maps have no order. */
 export function rowText(types: readonly DataType[], row: Row): string {
-  return `[${types.map((type, index) => canonicalText(type, sortMaps(type, row[index] ?? null))).join(', ')}]`;
+  return canonicalJson(
+    types.map((type, index) => canonicalValue(type, sortMaps(type, row[index] ?? null))),
+  );
 }
 
 function sortMaps(type: DataType, value: Value): Value {
@@ -43,7 +45,7 @@ function sortMaps(type: DataType, value: Value): Value {
       const entries = (value as MapValue).entries.map(
         ([key, entry]) => [sortMaps(type.key, key), sortMaps(type.value, entry)] as const,
       );
-      const text = ([key]: readonly [Value, Value]) => canonicalText(type.key, key);
+      const text = ([key]: readonly [Value, Value]) => canonicalJson(canonicalValue(type.key, key));
       return { entries: entries.sort((a, b) => (text(a) < text(b) ? -1 : 1)) };
     }
     case 'array':

@@ -148,14 +148,14 @@ async function play(
     produce(world, parts[1]);
     if (schedule.event === 'restart') {
       // Less than a commit takes: some of the second part is read, and none of it is committed.
-      await world.clock.sleep(50);
+      await world.clock.sleep(10);
       for (const process of processes) world.kill(process);
       processes = await startAll();
     }
     await world.untilCaughtUp(...processes);
     produce(world, parts[2]);
     if (schedule.event === 'state-lost') {
-      await world.clock.sleep(50);
+      await world.clock.sleep(10);
       world.state.flush();
     }
     await world.untilCaughtUp(...processes);

@@ -1,7 +1,7 @@
 import { FlowError } from '../base/errors.ts';
 import { defaultWorkerSettings, startWorker } from '../runtime/start-worker.ts';
-import type { Worker, WorkerSettings } from '../runtime/worker.ts';
 import { TriggeredUpdate } from '../runtime/triggered-update.ts';
+import type { Worker, WorkerSettings } from '../runtime/worker.ts';
 import type { PipelineUnderTest, StartPipeline } from './pipeline-runner.ts';
 
 /** How often a test looks whether its pipeline has caught up. */
