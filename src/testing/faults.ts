@@ -49,11 +49,16 @@ export function drawFaultRates(random: Random): FaultRates {
 /** Which misfortune strikes now. Invariant: the same seed and the same calls give the same answers. */
 export class Faults {
   readonly #random: Random;
-  readonly #rates: FaultRates;
+  #rates: FaultRates;
 
   constructor(random: Random, rates: FaultRates) {
     this.#random = random;
     this.#rates = rates;
+  }
+
+  /** From now on nothing happens any more: what is right must come about. */
+  calm(): void {
+    this.#rates = noFaults;
   }
 
   strikes(fault: keyof FaultRates): boolean {
