@@ -139,6 +139,10 @@ const table: ReadonlyMap<number, KafkaErrorCode> = new Map(
       [127, 'VOTER_NOT_FOUND'],
       [128, 'INVALID_REGULAR_EXPRESSION'],
       [129, 'REBOOTSTRAP_REQUIRED'],
+      [130, 'STREAMS_INVALID_TOPOLOGY'],
+      [131, 'STREAMS_INVALID_TOPOLOGY_EPOCH'],
+      [132, 'STREAMS_TOPOLOGY_FENCED'],
+      [133, 'SHARE_SESSION_LIMIT_REACHED', 'retriable'],
     ] as const
   ).map(([code, name, retriable]) => [code, { name, retriable: retriable !== undefined }]),
 );

@@ -250,7 +250,7 @@ export class RecordBatchCursor implements RecordCursor {
     if (this.bytes[this.#at] === 0) {
       this.#at += 1;
       this.headersStart = recordEnd;
-    } else if (this.#at < recordEnd) {
+    } else {
       this.#skipHeaders(recordEnd);
     }
     // Every length above moved the position on, so that this one check covers them all.
