@@ -1,9 +1,12 @@
 import type { Command } from './command.ts';
 import { config } from './config.ts';
+import { explain } from './explain.ts';
 import { run } from './run.ts';
+import { test } from './test.ts';
+import { tryCommand } from './try.ts';
 import { validate } from './validate.ts';
 
-export const commands: readonly Command[] = [validate, run, config];
+export const commands: readonly Command[] = [validate, explain, tryCommand, test, run, config];
 
 /** Verbs of the interface that are not built yet: they say so and exit non-zero. */
 export const plannedVerbs: readonly string[] = [

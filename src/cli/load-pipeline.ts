@@ -25,7 +25,7 @@ export function loadPipeline(
     );
   }
   const files = paths.map((file) => ({ file, text: readText(file) }));
-  const { plan, faults } = planPipeline(files, schemas);
+  const { plan, faults } = planPipeline(files, schemas === undefined ? {} : { schemas });
   const texts = new Map(files.map(({ file, text }) => [file, text]));
   const ordered = [...faults].sort((a, b) => Number(isWarning(a)) - Number(isWarning(b)));
   const faultText = ordered

@@ -42,6 +42,14 @@ export function updateSummary(progress: WorkerProgress, durationMs: number): Upd
   };
 }
 
+/** The account of a flow, both of its stages. */
+export function accountSummary(
+  flow: string,
+  account: { readonly source: FlowCounters; readonly table: TableCounters },
+): FlowSummary {
+  return flowSummary(flow, [account.source, account.table]);
+}
+
 /** Adds the accounts of partitions up. */
 export function flowSummary(
   flow: string,

@@ -1,0 +1,33 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { type PipelineCase, readPipelineCase } from '../testing/pipeline-case.ts';
+import { usageError } from './command.ts';
+import { readText } from './load-pipeline.ts';
+
+/**
+ * Cases as files of their own: `name.sql`, `name.TOPIC.input.jsonl` for each topic, and `name.expected.json` with
+ * the members of a case that say what must come out (`target`, `schema`, `expected`, `expectations`, `error`).
+ */
+export function readCaseFolder(sqlFiles: readonly string[]): PipelineCase[] {
+  return sqlFiles.flatMap((path) => {
+    const name = basename(path, '.sql');
+    const folder = dirname(path);
+    const expected = join(folder, `${name}.expected.json`);
+    if (!existsSync(expected)) return [];
+    const inputs: Record<string, string[]> = {};
+    for (const file of readdirSync(folder).sort()) {
+      if (!file.startsWith(`${name}.`) || !file.endsWith('.input.jsonl')) continue;
+      const topic = file.slice(name.length + 1, -'.input.jsonl'.length);
+      inputs[topic] = readText(join(folder, file))
+        .split('\n')
+        .filter((line) => line !== '');
+    }
+    try {
+      const rest = JSON.parse(readText(expected)) as Record<string, unknown>;
+      return [readPipelineCase(JSON.stringify({ name, sql: readText(path), inputs, ...rest }))];
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      throw usageError(`case "${name}" in "${folder}" cannot be read: ${reason}`);
+    }
+  });
+}

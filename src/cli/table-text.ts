@@ -1,0 +1,28 @@
+/** A table for people. Invariant: every cell is one line; a wide one is cut with an ellipsis. */
+export function tableText(
+  headers: readonly string[],
+  rows: readonly (readonly string[])[],
+): string {
+  const cells = [headers, ...rows].map((row) => row.map(oneLine));
+  const widths = headers.map((_, column) =>
+    Math.max(...cells.map((row) => [...(row[column] ?? '')].length)),
+  );
+  const lines = cells.map((row) =>
+    row
+      .map((cell, column) => cell + ' '.repeat((widths[column] ?? 0) - [...cell].length))
+      .join(' | ')
+      .trimEnd(),
+  );
+  const rule = widths.map((width) => '-'.repeat(width)).join('-+-');
+  return `${[lines[0], rule, ...lines.slice(1)].join('\n')}\n`;
+}
+
+const cellMax = 60;
+
+function oneLine(text: string): string {
+  const flat = text.replace(/\p{Cc}/gu, (control) =>
+    control === '\n' ? '\\n' : control === '\t' ? '\\t' : '\ufffd',
+  );
+  const characters = [...flat];
+  return characters.length <= cellMax ? flat : `${characters.slice(0, cellMax - 1).join('')}…`;
+}

@@ -1,0 +1,110 @@
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { planPipeline } from '../plan/plan-pipeline.ts';
+import { type PipelineCase, readPipelineCase } from '../testing/pipeline-case.ts';
+import { type CaseReport, runCase } from '../testing/run-case.ts';
+import { pipelineStarter } from '../testing/start-pipeline.ts';
+import { readCaseFolder } from './case-folder.ts';
+import { type Command, type Invocation, usageError } from './command.ts';
+import { readText } from './load-pipeline.ts';
+
+export const test: Command = {
+  name: 'test',
+  summary: 'run test cases, each under several schedules, and show the difference of rows',
+  arguments: 'PATH…',
+  example: 'tidemark test examples/tests',
+  flags: {
+    filter: { type: 'string', value: 'TEXT', doc: 'Only cases whose name contains it.' },
+    bail: { type: 'boolean', doc: 'Stop at the first case that fails.' },
+  },
+  usesConfig: false,
+  run: async (invocation) => {
+    const cases = invocation.positionals.flatMap(readCases);
+    if (cases.length === 0) throw usageError('no test case is found', 'Name files or folders.');
+    const filter = invocation.text('filter') ?? '';
+    const chosen = cases.filter(({ name }) => name.includes(filter));
+    const reports: CaseReport[] = [];
+    for (const [index, one] of chosen.entries()) {
+      const report = await runOne(one);
+      reports.push(report);
+      show(invocation, report, `${index + 1}/${chosen.length}`);
+      if (report.status === 'failed' && invocation.isSet('bail')) break;
+    }
+    const count = (status: CaseReport['status']): number =>
+      reports.filter((report) => report.status === status).length;
+    const totals = { passed: count('passed'), failed: count('failed'), skipped: count('skipped') };
+    if (invocation.json) invocation.printJson({ ...totals, cases: reports });
+    else {
+      const { passed, failed, skipped } = totals;
+      invocation.terminal.out(`${passed} passed, ${failed} failed, ${skipped} skipped\n`);
+    }
+    return totals.failed > 0 ? 5 : 0;
+  },
+};
+
+function runOne(one: PipelineCase): Promise<CaseReport> {
+  const planned = planPipeline([{ file: `${one.name}.sql`, text: one.sql }], {
+    schemas: one.schemas,
+  });
+  return runCase(one, planned, pipelineStarter());
+}
+
+function show({ terminal, json }: Invocation, report: CaseReport, progress: string): void {
+  if (terminal.isTerminal) terminal.err(`\r\u001b[K${progress} ${report.name}`);
+  if (json) return;
+  if (terminal.isTerminal) terminal.err('\r\u001b[K');
+  const { name, status, note, schedules } = report;
+  if (status === 'skipped') {
+    terminal.out(`skipped ${name}: ${note ?? ''}\n`);
+  } else if (status === 'failed') {
+    terminal.out(`failed  ${name}\n`);
+    for (const { schedule, status: one, differences } of schedules) {
+      if (one !== 'failed') continue;
+      terminal.out(`  schedule ${schedule}:\n`);
+      for (const line of differences) terminal.out(`    ${line}\n`);
+    }
+  } else if (note !== undefined) {
+    terminal.out(`passed  ${name} (${note})\n`);
+  }
+}
+
+/** A JSON or JSON-lines file of cases, or a folder: of such files, and of `name.sql` cases. */
+function readCases(path: string): PipelineCase[] {
+  let isFolder: boolean;
+  try {
+    isFolder = statSync(path).isDirectory();
+  } catch {
+    throw usageError(`"${path}" does not exist`);
+  }
+  if (!isFolder) return path.endsWith('.sql') ? readCaseFolder([path]) : readCaseFile(path);
+  const names = readdirSync(path).sort();
+  const files = names.filter((name) => name.endsWith('.jsonl') || name.endsWith('.case.json'));
+  const sql = names.filter((name) => name.endsWith('.sql')).map((name) => join(path, name));
+  const folders = names.filter((name) => statSync(join(path, name)).isDirectory());
+  return [
+    ...files.flatMap((name) =>
+      isCaseFile(join(path, name)) ? readCaseFile(join(path, name)) : [],
+    ),
+    ...readCaseFolder(sql),
+    ...folders.flatMap((name) => readCases(join(path, name))),
+  ];
+}
+
+/** Inputs of `name.sql` cases are JSON lines, too: a case has its SQL in it. */
+function isCaseFile(path: string): boolean {
+  const first = readText(path).trimStart().split('\n', 1)[0] ?? '';
+  return first.startsWith('{') && first.includes('"sql"');
+}
+
+function readCaseFile(path: string): PipelineCase[] {
+  const text = readText(path);
+  const texts = path.endsWith('.jsonl') ? text.split('\n').filter((line) => line !== '') : [text];
+  return texts.map((one, index) => {
+    try {
+      return readPipelineCase(one);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      throw usageError(`"${path}", case ${index + 1} cannot be read: ${reason}`);
+    }
+  });
+}
