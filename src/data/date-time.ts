@@ -141,7 +141,7 @@ function microsOfDay(hour = '0', minute = '0', second = '0', fraction = '.'): nu
 }
 
 /** Spark trims white space and control characters of ASCII only. */
-function trimControls(text: string): string {
+export function trimControls(text: string): string {
   let start = 0;
   let end = text.length;
   while (start < end && isBlank(text.charCodeAt(start))) start += 1;
