@@ -1,0 +1,136 @@
+import type { IToken } from 'chevrotain';
+import { type Fault, FaultError, type Place } from '../base/place.ts';
+import type { ColumnDefinition, Expression, Query, Statement, TypeNode } from './ast.ts';
+import { lex } from './lexer.ts';
+import { StatementGrammar } from './statement-grammar.ts';
+import { withHint } from './syntax-hints.ts';
+import { K, Semicolon } from './tokens.ts';
+import { checkDepth } from './tree-depth.ts';
+
+/** Made at the first parse: to analyse the grammar takes a moment that not every command needs. */
+let shared: StatementGrammar | undefined;
+
+/**
+ * Reads the statements of a pipeline file. Invariant: it never throws for what stands in the text, and
+ * goes on behind each faulty statement, so that all faults are told at once; `statements` holds those
+ * that have none, in order.
+ */
+export function parsePipeline(
+  text: string,
+  file: string,
+): { statements: Statement[]; faults: Fault[] } {
+  const { tokens, faults } = lex(text, file);
+  const statements: Statement[] = [];
+  for (const part of split(tokens)) {
+    const { statement, found } = parseStatement(part, text, file);
+    if (statement !== undefined) statements.push(statement);
+    if (!faults.some((fault) => isBetween(fault.place, part))) faults.push(...found);
+  }
+  faults.sort((one, other) => one.place.start - other.place.start);
+  return { statements, faults };
+}
+
+/** Reads one query; throws a FaultError. */
+export function parseQuery(text: string, file: string): Query {
+  return parseWhole(text, file, (grammar) => grammar.query());
+}
+
+/** Reads one expression; throws a FaultError. */
+export function parseExpression(text: string, file: string): Expression {
+  return parseWhole(text, file, (grammar) => grammar.expression());
+}
+
+/** Reads one data type, such as `ARRAY<STRUCT<x: INT>>`; throws a FaultError. */
+export function parseType(text: string): TypeNode {
+  return parseWhole(text, 'type', (grammar) => grammar.type());
+}
+
+/** Reads a list of columns, such as `id BIGINT NOT NULL, tags ARRAY<STRING>`; throws a FaultError. */
+export function parseColumns(text: string): ColumnDefinition[] {
+  return parseWhole(text, 'columns', (grammar) => grammar.columns());
+}
+
+function parseWhole<T>(text: string, file: string, rule: (grammar: StatementGrammar) => T): T {
+  const { tokens, faults } = lex(text, file);
+  const [first] = faults;
+  if (first !== undefined) throw new FaultError(first);
+  // A query may end with a semicolon as a statement does.
+  while (tokens.at(-1)?.tokenType === Semicolon) tokens.pop();
+  const { value, fault } = run(tokens, text, file, rule);
+  if (fault !== undefined) throw new FaultError(fault);
+  return value as T;
+}
+
+/** The tokens of each statement, without its semicolon. */
+function* split(tokens: readonly IToken[]): Generator<IToken[]> {
+  let part: IToken[] = [];
+  for (const token of tokens) {
+    if (token.tokenType !== Semicolon) part.push(token);
+    else if (part.length > 0) {
+      yield part;
+      part = [];
+    }
+  }
+  if (part.length > 0) yield part;
+}
+
+/** Where a semicolon is missing before CREATE, both statements are read and the gap is the only fault. */
+function parseStatement(
+  tokens: readonly IToken[],
+  text: string,
+  file: string,
+): { statement?: Statement; found: Fault[] } {
+  const { value, fault } = run([...tokens], text, file, (grammar) => grammar.statement());
+  if (fault === undefined)
+    return { ...(value === undefined ? {} : { statement: value }), found: [] };
+  const found = [fault];
+  const next = tokens.findIndex(
+    (token, index) =>
+      index > 0 && token.tokenType === K.CREATE && token.startOffset >= fault.place.start,
+  );
+  if (next > 0) found.push(...parseStatement(tokens.slice(next), text, file).found);
+  return { found };
+}
+
+function run<T>(
+  tokens: IToken[],
+  source: string,
+  file: string,
+  rule: (grammar: StatementGrammar) => T,
+): { value?: T; fault?: Fault } {
+  shared ??= new StatementGrammar();
+  const end = endOf(tokens, source, file);
+  try {
+    shared.load(tokens, source, file);
+    const value = rule(shared);
+    const [error] = shared.errors;
+    if (error !== undefined) return { fault: withHint(error, end, file) };
+    checkDepth(value);
+    return { value };
+  } catch (error) {
+    if (error instanceof FaultError) return { fault: error.fault };
+    if (error instanceof RangeError) return { fault: tooDeep(end) };
+    throw error;
+  }
+}
+
+function endOf(tokens: readonly IToken[], source: string, file: string): Place {
+  const last = tokens.at(-1);
+  if (last === undefined) return { file, start: 0, end: 0, line: 1, column: 1 };
+  const end = (last.endOffset ?? last.startOffset) + 1;
+  const lines = last.image.split(/\r\n|\r|\n/);
+  const line = (last.startLine ?? 1) + lines.length - 1;
+  const column = (lines.at(-1)?.length ?? 0) + (lines.length > 1 ? 1 : (last.startColumn ?? 1));
+  return { file, start: end, end: Math.min(end + 1, source.length), line, column };
+}
+
+function tooDeep(place: Place): Fault {
+  const hint = 'Take the inner parts out into views or common table expressions.';
+  return { severity: 'error', code: 'NESTING_TOO_DEEP', message: 'nested too deeply', hint, place };
+}
+
+function isBetween(place: Place, tokens: readonly IToken[]): boolean {
+  const first = tokens[0]?.startOffset ?? 0;
+  const last = tokens.at(-1);
+  return place.start >= first && place.start <= (last?.endOffset ?? last?.startOffset ?? 0) + 1;
+}

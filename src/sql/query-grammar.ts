@@ -1,0 +1,546 @@
+import { EOF, type IToken, type TokenType } from 'chevrotain';
+import type {
+  Expression,
+  ForeignClause,
+  GroupBy,
+  Identifier,
+  LateralView,
+  OrderItem,
+  Query,
+  QueryBody,
+  Relation,
+  SelectItem,
+  SelectQuery,
+  WindowSpec,
+} from './ast.ts';
+import { applyPipe, type PipeStep } from './pipe-steps.ts';
+import { RelationGrammar } from './relation-grammar.ts';
+import { CloseParen, Comma, K, OpenParen, PipeArrow, Star } from './tokens.ts';
+
+type SetOperator = 'union' | 'intersect' | 'except';
+
+/**
+ * Queries. Invariant: what Spark reads as a query and the tree cannot hold is refused by name, never
+ * dropped; hints are the one exception, since they change no result.
+ */
+export abstract class QueryGrammar extends RelationGrammar {
+  override readonly query = this.RULE('query', (): Query => {
+    this.ACTION(() => this.descend());
+    const first = this.LA(1);
+    const ctes: { name: Identifier; columns: readonly Identifier[]; query: Query }[] = [];
+    this.OPTION(() => {
+      this.CONSUME(K.WITH);
+      this.OPTION2({ GATE: () => this.isWord(2), DEF: () => this.SUBRULE(this.refusedRecursion) });
+      this.AT_LEAST_ONE_SEP({
+        SEP: Comma,
+        DEF: () => ctes.push(this.SUBRULE(this.commonTable)),
+      });
+    });
+    const body = this.SUBRULE(this.setOperation, { ARGS: [0] });
+    const organized = this.SUBRULE(this.organization, { ARGS: [body, first] });
+    let query: Query = { ...organized, ctes };
+    this.MANY(() => {
+      this.CONSUME(PipeArrow);
+      const step = this.SUBRULE(this.pipeStep);
+      this.ACTION(() => {
+        query = applyPipe(query, step, this.placeFrom(first));
+      });
+    });
+    this.ACTION(() => this.ascend());
+    return { ...query, place: this.placeFrom(first) };
+  });
+
+  readonly refusedRecursion = this.RULE('refusedRecursion', (): void => {
+    const token = this.CONSUME(K.RECURSIVE);
+    this.ACTION(() => this.refuseByName(token, 'WITH RECURSIVE'));
+  });
+
+  protected refuseByName(token: IToken, what: string, hint?: string): never {
+    return this.refuse(this.placeOf(token), `${what} is not supported`, hint, 'NOT_SUPPORTED');
+  }
+
+  readonly commonTable = this.RULE('commonTable', () => {
+    const name = this.SUBRULE(this.identifier);
+    let columns: Identifier[] = [];
+    this.OPTION({
+      GATE: () => !this.startsQuery(2),
+      DEF: () => {
+        columns = this.SUBRULE(this.identifiers);
+      },
+    });
+    this.OPTION2(() => this.CONSUME(K.AS));
+    this.CONSUME(OpenParen);
+    const query = this.SUBRULE(this.query);
+    this.CONSUME(CloseParen);
+    return { name, columns, query };
+  });
+
+  /** INTERSECT binds tighter than UNION and EXCEPT. */
+  readonly setOperation = this.RULE('setOperation', (least: number): QueryBody => {
+    const first = this.LA(1);
+    let left = this.SUBRULE(this.queryPrimary);
+    this.MANY({
+      GATE: () => (setBinding.get(this.LA(1).tokenType) ?? -1) >= least,
+      DEF: () => {
+        const { operator, all, binding } = this.SUBRULE(this.setOperator);
+        const right = this.SUBRULE(this.setOperation, { ARGS: [binding + 1] });
+        const place = this.placeFrom(first);
+        left = { node: 'set', operator, all, byName: false, left, right, place };
+      },
+    });
+    return left;
+  });
+
+  readonly setOperator = this.RULE('setOperator', () => {
+    const word = this.OR([
+      { ALT: () => this.CONSUME(K.UNION) },
+      { ALT: () => this.CONSUME(K.INTERSECT) },
+      { ALT: () => this.CONSUME(K.EXCEPT) },
+      { ALT: () => this.CONSUME(K.MINUS) },
+    ]);
+    let all = false;
+    this.OPTION(() => {
+      all = this.OR2([
+        { ALT: () => this.meaning(this.CONSUME(K.ALL), true) },
+        { ALT: () => this.meaning(this.CONSUME(K.DISTINCT), false) },
+      ]);
+    });
+    const operator: SetOperator =
+      word.tokenType === K.UNION
+        ? 'union'
+        : word.tokenType === K.INTERSECT
+          ? 'intersect'
+          : 'except';
+    return { operator, all, binding: setBinding.get(word.tokenType) ?? 0 };
+  });
+
+  readonly queryPrimary = this.RULE(
+    'queryPrimary',
+    (): QueryBody =>
+      this.OR<QueryBody>([
+        { ALT: () => this.SUBRULE(this.select) },
+        { ALT: () => this.SUBRULE(this.fromSelect) },
+        { ALT: () => this.SUBRULE(this.inlineValues) },
+        {
+          ALT: () => {
+            const first = this.CONSUME(K.TABLE);
+            const name = this.SUBRULE(this.name);
+            return { node: 'table', name, place: this.placeFrom(first) };
+          },
+        },
+        {
+          ALT: () => {
+            const first = this.CONSUME(OpenParen);
+            const query = this.SUBRULE(this.query);
+            this.CONSUME(CloseParen);
+            return { node: 'parenthesized', query, place: this.placeFrom(first) };
+          },
+        },
+      ]),
+  );
+
+  // -------------------------------------------------------------- SELECT
+
+  readonly select = this.RULE('select', (): SelectQuery => {
+    const first = this.LA(1);
+    const { distinct, items } = this.SUBRULE(this.selectClause);
+    let from: Relation[] = [];
+    this.OPTION(() => {
+      from = this.SUBRULE(this.fromClause);
+    });
+    return this.SUBRULE(this.selectTail, { ARGS: [first, distinct, items, from] });
+  });
+
+  /** `FROM t SELECT a`, or `FROM t` before `|>`. */
+  readonly fromSelect = this.RULE('fromSelect', (): SelectQuery => {
+    const first = this.LA(1);
+    const from = this.SUBRULE(this.fromClause);
+    let distinct = false;
+    let items: SelectItem[] = [];
+    this.OR([
+      {
+        ALT: () => {
+          const clause = this.SUBRULE(this.selectClause);
+          distinct = clause.distinct;
+          items = clause.items;
+        },
+      },
+      {
+        GATE: () => this.is(1, PipeArrow),
+        ALT: () => {
+          const value = { node: 'star', qualifier: undefined, except: [] } as const;
+          const place = this.placeFrom(first);
+          items = [{ value: { ...value, place }, aliases: [], place }];
+        },
+      },
+    ]);
+    return this.SUBRULE(this.selectTail, { ARGS: [first, distinct, items, from] });
+  });
+
+  readonly selectClause = this.RULE('selectClause', () => {
+    const first = this.CONSUME(K.SELECT);
+    const items: SelectItem[] = [];
+    let distinct = false;
+    this.OPTION({
+      GATE: () => !this.endsName(2),
+      DEF: () => {
+        distinct = this.SUBRULE(this.setQuantifier);
+      },
+    });
+    this.ACTION(() => this.checkSelectWord(first));
+    this.AT_LEAST_ONE_SEP({ SEP: Comma, DEF: () => items.push(this.SUBRULE(this.selectItem)) });
+    return { distinct, items };
+  });
+
+  /** `SELECT STREAM *` of other systems would be read as a multiplication, as Spark does. */
+  private checkSelectWord(select: IToken): void {
+    if (!this.sees(K.STREAM, Star, K.FROM)) return;
+    this.refuse(
+      this.span(select, this.LA(1)),
+      'STREAM stands behind SELECT',
+      'Say where rows are read that they are a stream: SELECT * FROM STREAM(name).',
+      'STREAM_MISPLACED',
+    );
+  }
+
+  readonly selectItem = this.RULE('selectItem', (): SelectItem => {
+    this.ACTION(() => this.checkTrailingComma());
+    const first = this.LA(1);
+    return this.OR<SelectItem>([
+      {
+        GATE: () => this.startsStar(),
+        ALT: () => {
+          const value = this.SUBRULE(this.star);
+          return { value, aliases: [], place: value.place };
+        },
+      },
+      {
+        ALT: () => {
+          const value = this.SUBRULE(this.expression);
+          const aliases = this.SUBRULE(this.itemAliases);
+          return { value, aliases, place: this.placeFrom(first) };
+        },
+      },
+    ]);
+  });
+
+  private checkTrailingComma(): void {
+    if (!this.is(0, Comma) || !this.is(1, K.FROM) || this.endsName(2)) return;
+    this.refuse(
+      this.placeOf(this.LA(0)),
+      'the select list ends with a comma',
+      'Remove the comma before FROM.',
+      'TRAILING_COMMA_IN_SELECT',
+    );
+  }
+
+  /** `AS a`, `a`, `AS (a, b)`, `(a, b)`. */
+  readonly itemAliases = this.RULE('itemAliases', (): Identifier[] => {
+    let aliases: Identifier[] = [];
+    this.OPTION({
+      GATE: () => this.is(1, OpenParen, K.AS) || this.startsAlias(),
+      DEF: () => {
+        this.OPTION2(() => this.CONSUME(K.AS));
+        aliases = this.OR([
+          { ALT: () => this.SUBRULE(this.identifiers) },
+          { ALT: () => [this.SUBRULE(this.identifier)] },
+        ]);
+      },
+    });
+    return aliases;
+  });
+
+  readonly selectTail = this.RULE(
+    'selectTail',
+    (first: IToken, distinct: boolean, items: SelectItem[], from: Relation[]): SelectQuery => {
+      const lateralViews: LateralView[] = [];
+      const windows: { name: Identifier; spec: WindowSpec }[] = [];
+      let where: Expression | undefined;
+      let groupBy: GroupBy | undefined;
+      let having: Expression | undefined;
+      let qualify: Expression | undefined;
+      this.MANY(() => lateralViews.push(this.SUBRULE(this.lateralView)));
+      this.OPTION(() => {
+        this.CONSUME(K.WHERE);
+        where = this.SUBRULE(this.expression);
+      });
+      this.OPTION2(() => {
+        groupBy = this.SUBRULE(this.groupBy);
+      });
+      this.OPTION3(() => {
+        this.CONSUME(K.HAVING);
+        having = this.SUBRULE2(this.expression);
+      });
+      this.OPTION4(() => {
+        this.CONSUME(K.QUALIFY);
+        qualify = this.SUBRULE3(this.expression);
+      });
+      this.OPTION5(() => {
+        this.CONSUME(K.WINDOW);
+        this.AT_LEAST_ONE_SEP({
+          SEP: Comma,
+          DEF: () => windows.push(this.SUBRULE(this.namedWindow)),
+        });
+      });
+      return {
+        ...{ node: 'select', distinct, items, from, lateralViews, where, groupBy },
+        ...{ having, qualify, windows, place: this.placeFrom(first) },
+      };
+    },
+  );
+
+  readonly namedWindow = this.RULE('namedWindow', () => {
+    const name = this.SUBRULE(this.identifier);
+    this.CONSUME(K.AS);
+    return { name, spec: this.SUBRULE(this.windowSpec) };
+  });
+
+  // -------------------------------------------------------------- GROUP BY
+
+  /** ROLLUP, CUBE and GROUPING SETS become calls of `rollup`, `cube` and `grouping sets`. */
+  readonly groupBy = this.RULE('groupBy', (): GroupBy => {
+    const first = this.CONSUME(K.GROUP);
+    this.CONSUME(K.BY);
+    return this.OR<GroupBy>([
+      {
+        GATE: () => this.isOneOf(2, behindGroupByAll),
+        ALT: () => {
+          this.CONSUME(K.ALL);
+          return { all: true, items: [], place: this.placeFrom(first) };
+        },
+      },
+      {
+        ALT: () => {
+          let items: Expression[] = [];
+          this.AT_LEAST_ONE_SEP({
+            SEP: Comma,
+            DEF: () => items.push(this.SUBRULE(this.groupItem)),
+          });
+          this.OPTION({
+            GATE: () => this.is(2, K.ROLLUP, K.CUBE),
+            DEF: () => {
+              this.CONSUME(K.WITH);
+              const word = this.SUBRULE(this.identifier);
+              const place = this.placeFrom(first);
+              items = [analytics(word, items, place)];
+            },
+          });
+          return { all: false, items, place: this.placeFrom(first) };
+        },
+      },
+    ]);
+  });
+
+  readonly groupItem = this.RULE(
+    'groupItem',
+    (): Expression =>
+      this.OR<Expression>([
+        {
+          GATE: () => this.is(1, K.ROLLUP, K.CUBE) && this.is(2, OpenParen),
+          ALT: () => {
+            const first = this.LA(1);
+            const word = this.SUBRULE(this.identifier);
+            const sets = this.SUBRULE(this.groupingSets);
+            return analytics(word, sets, this.placeFrom(first));
+          },
+        },
+        {
+          GATE: () => this.is(2, K.SETS),
+          ALT: () => {
+            const first = this.CONSUME(K.GROUPING);
+            this.CONSUME(K.SETS);
+            const place = this.placeFrom(first);
+            const word = { text: 'grouping sets', quoted: false, place };
+            const sets = this.SUBRULE2(this.groupingSets);
+            return analytics(word, sets, this.placeFrom(first));
+          },
+        },
+        { ALT: () => this.SUBRULE(this.expression) },
+      ]),
+  );
+
+  readonly groupingSets = this.RULE('groupingSets', (): Expression[] => {
+    const sets: Expression[] = [];
+    this.CONSUME(OpenParen);
+    this.AT_LEAST_ONE_SEP({ SEP: Comma, DEF: () => sets.push(this.SUBRULE(this.groupingSet)) });
+    this.CONSUME(CloseParen);
+    return sets;
+  });
+
+  /** `(a, b)`, `(a)`, `()`, or what stands in GROUP BY. */
+  readonly groupingSet = this.RULE('groupingSet', (): Expression => {
+    const first = this.LA(1);
+    return this.OR<Expression>([
+      {
+        GATE: () => this.is(this.behindParens(1), Comma, CloseParen),
+        ALT: () => {
+          const items: Expression[] = [];
+          this.CONSUME(OpenParen);
+          this.MANY_SEP({ SEP: Comma, DEF: () => items.push(this.SUBRULE(this.expression)) });
+          this.CONSUME(CloseParen);
+          return { node: 'tuple', items, place: this.placeFrom(first) };
+        },
+      },
+      { ALT: () => this.SUBRULE(this.groupItem) },
+    ]);
+  });
+
+  // -------------------------------------------------------------- ORDER BY and what follows
+
+  readonly organization = this.RULE('organization', (body: QueryBody, first: IToken): Query => {
+    let orderBy: OrderItem[] = [];
+    let orderPlace: Query['orderPlace'];
+    let otherOrder: ForeignClause | undefined;
+    let limit: Expression | undefined;
+    let offset: Expression | undefined;
+    this.OPTION(() => {
+      const order = this.CONSUME(K.ORDER);
+      this.CONSUME(K.BY);
+      orderBy = this.SUBRULE(this.orderItems);
+      orderPlace = this.placeFrom(order);
+    });
+    this.OPTION2({
+      GATE: () => this.is(2, K.BY),
+      DEF: () => {
+        otherOrder = this.SUBRULE(this.otherOrder);
+      },
+    });
+    this.OPTION3(() => {
+      this.CONSUME(K.LIMIT);
+      this.OR([
+        { GATE: () => !this.is(2, OpenParen), ALT: () => this.CONSUME(K.ALL) },
+        {
+          ALT: () => {
+            limit = this.SUBRULE(this.expression);
+          },
+        },
+      ]);
+    });
+    this.OPTION4(() => {
+      this.CONSUME(K.OFFSET);
+      offset = this.SUBRULE2(this.expression);
+    });
+    const place = this.placeFrom(first);
+    return { ctes: [], body, orderBy, otherOrder, orderPlace, limit, offset, place };
+  });
+
+  readonly otherOrder = this.RULE('otherOrder', (): ForeignClause => {
+    const first = this.LA(1);
+    this.AT_LEAST_ONE(() => {
+      this.OR([
+        { ALT: () => this.CONSUME(K.CLUSTER) },
+        { ALT: () => this.CONSUME(K.DISTRIBUTE) },
+        { ALT: () => this.CONSUME(K.SORT) },
+      ]);
+      this.CONSUME(K.BY);
+      this.SUBRULE(this.orderItems);
+    });
+    return this.foreignClause(`${this.upper(first)} BY`, first);
+  });
+
+  // -------------------------------------------------------------- the pipe syntax
+
+  readonly pipeStep = this.RULE('pipeStep', (): PipeStep => {
+    const first = this.LA(1);
+    return this.OR<PipeStep>([
+      { ALT: () => ({ step: 'select', ...this.SUBRULE(this.selectClause) }) },
+      {
+        ALT: () => {
+          this.CONSUME(K.EXTEND);
+          const items: SelectItem[] = [];
+          this.AT_LEAST_ONE_SEP({
+            SEP: Comma,
+            DEF: () => items.push(this.SUBRULE(this.selectItem)),
+          });
+          return { step: 'extend', items };
+        },
+      },
+      {
+        ALT: () => {
+          this.CONSUME(K.DROP);
+          const columns: Identifier[] = [];
+          this.AT_LEAST_ONE_SEP2({
+            SEP: Comma,
+            DEF: () => columns.push(this.SUBRULE(this.identifier)),
+          });
+          return { step: 'drop', columns };
+        },
+      },
+      {
+        ALT: () => {
+          this.CONSUME(K.AS);
+          return { step: 'alias', name: this.SUBRULE2(this.identifier) };
+        },
+      },
+      {
+        ALT: () => {
+          this.CONSUME(K.WHERE);
+          return { step: 'where', condition: this.SUBRULE(this.expression) };
+        },
+      },
+      {
+        ALT: () => {
+          const operator = this.SUBRULE(this.setOperator);
+          return { step: 'set', ...operator, right: this.SUBRULE(this.queryPrimary) };
+        },
+      },
+      { ALT: () => ({ step: 'group', ...this.SUBRULE(this.pipeAggregate) }) },
+      {
+        GATE: () => this.startsJoin(),
+        ALT: () => ({ step: 'join', join: this.SUBRULE(this.joinClause) }),
+      },
+      {
+        GATE: () => this.is(1, K.ORDER, K.CLUSTER, K.DISTRIBUTE, K.SORT, K.LIMIT, K.OFFSET),
+        ALT: () => {
+          const nothing = { node: 'values', rows: [], alias: undefined } as const;
+          const place = this.placeOf(first);
+          const body: QueryBody = { ...nothing, place };
+          return {
+            step: 'organize',
+            order: this.SUBRULE(this.organization, { ARGS: [body, first] }),
+          };
+        },
+      },
+    ]);
+  });
+
+  readonly pipeAggregate = this.RULE('pipeAggregate', () => {
+    this.CONSUME(K.AGGREGATE);
+    const items: SelectItem[] = [];
+    let groupBy: GroupBy | undefined;
+    this.MANY_SEP({ SEP: Comma, DEF: () => items.push(this.SUBRULE(this.selectItem)) });
+    this.OPTION(() => {
+      groupBy = this.SUBRULE(this.groupBy);
+    });
+    return { items, groupBy };
+  });
+}
+
+function analytics(
+  word: Identifier,
+  sets: readonly Expression[],
+  place: Query['place'],
+): Expression {
+  return {
+    ...{ node: 'call', name: { parts: [word], place: word.place }, distinct: false },
+    ...{
+      arguments: sets,
+      named: [],
+      filter: undefined,
+      ignoreNulls: false,
+      window: undefined,
+      place,
+    },
+  };
+}
+
+const setBinding: ReadonlyMap<TokenType, number> = new Map([
+  [K.UNION, 0],
+  [K.EXCEPT, 0],
+  [K.MINUS, 0],
+  [K.INTERSECT, 1],
+]);
+const behindGroupByAll: ReadonlySet<TokenType> = new Set([
+  ...[K.HAVING, K.QUALIFY, K.WINDOW, K.ORDER, K.LIMIT, K.OFFSET, K.CLUSTER, K.DISTRIBUTE, K.SORT],
+  ...[K.UNION, K.EXCEPT, K.MINUS, K.INTERSECT, EOF, CloseParen, PipeArrow],
+]);
