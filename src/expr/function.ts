@@ -38,8 +38,12 @@ export type FunctionDefinition = {
   readonly names: readonly string[];
   /** Fewest and most arguments, lambdas included. */
   readonly arity: readonly [least: number, most: number];
+  /** Most lambdas among them; none unless it is said. */
+  readonly lambdas?: number;
   /** Where arguments may be given by name. */
   readonly parameterNames?: readonly string[];
+  /** With three arguments the first one is the word for a unit, as in `dateadd(DAY, 1, d)`. */
+  readonly unitFirst?: true;
   readonly bind: (call: FunctionCall) => Expression;
 };
 
@@ -48,6 +52,8 @@ export type FunctionCall = {
   /** As the first name of the definition. */
   readonly name: string;
   readonly arguments: readonly Expression[];
+  /** Of each argument its alias, or the name of the column or field that it is. */
+  readonly names: readonly (string | undefined)[];
   readonly lambdas: readonly LambdaArgument[];
   readonly timeZone: string;
   readonly place: Place;

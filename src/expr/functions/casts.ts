@@ -1,0 +1,31 @@
+import type { DataType } from '../../data/types.ts';
+import { castTo } from '../coerce.ts';
+import type { FunctionDefinition } from '../function.ts';
+import { decimal, types } from '../types.ts';
+
+/** Types used as functions: `int('7')` is `CAST('7' AS INT)`. */
+export const castFunctions: readonly FunctionDefinition[] = [
+  cast('boolean', types.boolean),
+  cast('tinyint', types.tinyint),
+  cast('smallint', types.smallint),
+  cast('int', types.int),
+  cast('bigint', types.bigint),
+  cast('float', types.float),
+  cast('double', types.double),
+  cast('decimal', decimal(10, 0)),
+  cast('string', types.string),
+  cast('binary', types.binary),
+  cast('date', types.date),
+  cast('timestamp', types.timestamp),
+];
+
+function cast(name: string, type: DataType): FunctionDefinition {
+  return {
+    names: [name],
+    arity: [1, 1],
+    bind: ({ arguments: [value], place }) => {
+      if (value === undefined) throw new RangeError('an argument is missing');
+      return castTo(value, type, 'ansi', place);
+    },
+  };
+}

@@ -1,0 +1,2 @@
+import type { FunctionDefinition } from '../function.ts';
+export const jsonFunctions: readonly FunctionDefinition[] = [];
