@@ -11,6 +11,9 @@ import type { ExpectationPlan } from './pipeline-plan.ts';
 import { checkRowExpression } from './row-rules.ts';
 import type { RowScope } from './scope.ts';
 
+/** A column of the table; `broken` where its fault was told, so that nothing more is said of it. */
+export type JudgedColumn = Column & { readonly broken?: boolean };
+
 type Around = {
   readonly catalog: Catalog;
   readonly texts: ReadonlyMap<string, string>;
@@ -20,7 +23,7 @@ type Around = {
 /** Binds the expectations of a table over its columns; where those are not known, only their form is checked. */
 export function checkExpectations(
   table: TableDataset,
-  columns: readonly Column[] | undefined,
+  columns: readonly JudgedColumn[] | undefined,
   around: Around,
 ): readonly ExpectationPlan[] {
   const expectations: ExpectationPlan[] = [];
@@ -48,16 +51,16 @@ export function checkExpectations(
   return expectations;
 }
 
-function scopeOf(table: TableDataset, columns: readonly Column[]): RowScope {
+function scopeOf(table: TableDataset, columns: readonly JudgedColumn[]): RowScope {
   return {
     aliases: [],
-    columns: columns.map(({ name, type }, index) => ({
+    columns: columns.map(({ name, type, broken }, index) => ({
       name,
       type,
       index,
       qualifier: [nameKey(table.name)],
       hidden: false,
-      broken: false,
+      broken: broken === true,
       place: table.place,
     })),
   };

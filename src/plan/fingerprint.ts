@@ -1,5 +1,6 @@
 import { formatType } from '../data/type-text.ts';
 import type { Column, DataType } from '../data/types.ts';
+import type { Expression } from '../expr/expression.ts';
 import { expressionText } from '../expr/print.ts';
 import { dissolveProjections } from './dissolve.ts';
 import { moveColumns } from './move-columns.ts';
@@ -35,8 +36,12 @@ export type BranchDefinition = {
   readonly steps: readonly string[];
 };
 
-export function flowDefinition(flow: BoundReplaceFlow, timeZone: string): FlowDefinition {
-  const { columns, keys, sequence, emptyWhen, relation } = flow;
+export function flowDefinition(
+  flow: BoundReplaceFlow,
+  sequence: Expression,
+  timeZone: string,
+): FlowDefinition {
+  const { columns, keys, emptyWhen, relation } = flow;
   return {
     kind: 'replace_using',
     timeZone,

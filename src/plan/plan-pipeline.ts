@@ -68,29 +68,33 @@ function bindFlows(
   faults: FaultList,
 ): Pick<PipelinePlan, 'sources' | 'tables' | 'flows'> {
   const bound = new Map<TableDataset, BoundReplaceFlow>();
-  const columns = new Map<TableDataset, readonly Column[] | undefined>();
   const flows: FlowPlan[] = [];
   for (const { flow, table } of checkTargets(catalog, faults)) {
     const found = bindFlow(flow, table, catalog, faults);
-    if (found === undefined) {
-      if (!columns.has(table)) columns.set(table, undefined);
-      continue;
-    }
+    if (found === undefined) continue;
     bound.set(table, found);
-    columns.set(table, found.columns.some((column) => column.broken) ? undefined : found.columns);
-    flows.push(flowPlan(found, catalog.timeZone));
+    const plan = flowPlan(found, catalog.timeZone);
+    if (plan !== undefined) flows.push(plan);
   }
   const tables = [...catalog.datasets].filter((dataset) => dataset.kind === 'table');
   return {
     sources: sourcesOf(catalog, bound.values()),
     tables: tables.map((table) => {
-      const known =
-        columns.get(table) ?? (Array.isArray(table.columns) ? table.columns : undefined);
-      const expectations = checkExpectations(table, known, { catalog, texts, faults });
-      return planTable(table, known ?? [], expectations, bound.get(table)?.sequence, faults);
+      const flow = bound.get(table);
+      const columns = flow?.columns ?? declaredColumns(table);
+      const expectations = checkExpectations(table, columns, { catalog, texts, faults });
+      return planTable(
+        table,
+        { columns: columns ?? [], expectations, sequence: flow?.sequence },
+        faults,
+      );
     }),
     flows,
   };
+}
+
+function declaredColumns(table: TableDataset): readonly Column[] | undefined {
+  return table.columns === 'broken' ? undefined : table.columns;
 }
 
 /** The declared sources, then those that queries brought along. */
@@ -149,8 +153,9 @@ function checkLaterFlow(body: FlowBody, context: BindContext): void {
   }
 }
 
-function flowPlan(flow: BoundReplaceFlow, timeZone: string): FlowPlan {
+function flowPlan(flow: BoundReplaceFlow, timeZone: string): FlowPlan | undefined {
   const { declaration, table, relation, keys, sequence, emptyWhen } = flow;
+  if (sequence === undefined) return undefined;
   return {
     kind: 'replace_using',
     name: declaration.name,
@@ -161,7 +166,7 @@ function flowPlan(flow: BoundReplaceFlow, timeZone: string): FlowPlan {
     sequence,
     sequenceType: sequence.type,
     emptyWhen,
-    fingerprint: fingerprintText(flowDefinition(flow, timeZone)),
+    fingerprint: fingerprintText(flowDefinition(flow, sequence, timeZone)),
     place: declaration.place,
   };
 }

@@ -26,7 +26,8 @@ export type BoundReplaceFlow = {
   /** Its branches end in rows of the target. */
   readonly relation: BoundRelation;
   readonly keys: readonly number[];
-  readonly sequence: BoundExpression;
+  /** undefined when it has a fault. */
+  readonly sequence: BoundExpression | undefined;
   readonly emptyWhen: BoundExpression | undefined;
 };
 
@@ -50,7 +51,6 @@ export function bindReplaceFlow(
   const sequence = bindSequence(replaceUsing, flow, context);
   const emptyWhen = bindEmptyWhen(replaceUsing.emptyWhen, flow, context);
   warnOfRows(relation, context.faults);
-  if (sequence === undefined) return undefined;
   return { declaration, table, columns: target.columns, relation, keys, sequence, emptyWhen };
 }
 

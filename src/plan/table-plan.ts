@@ -8,12 +8,17 @@ import type { ExpectationPlan, TablePlan } from './pipeline-plan.ts';
 /** A row-set beyond this many rows stops the flow, unless the table says otherwise. */
 const rowSetRowsMaxDefault = 100_000;
 
+/** What the flow of a table says about it. */
+export type TableFacts = {
+  readonly columns: readonly Column[];
+  readonly expectations: readonly ExpectationPlan[];
+  readonly sequence: Expression | undefined;
+};
+
 /** The plan of a table, from its options and from what its flow gives. */
 export function planTable(
   table: TableDataset,
-  columns: readonly Column[],
-  expectations: readonly ExpectationPlan[],
-  sequence: Expression | undefined,
+  { columns, expectations, sequence }: TableFacts,
   faults: FaultList,
 ): TablePlan {
   const { options } = table;

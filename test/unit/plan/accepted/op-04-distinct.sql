@@ -1,0 +1,11 @@
+-- OP-04: DISTINCT outside, and inside where it still holds
+CREATE STREAMING TABLE t FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME
+SELECT DISTINCT region, seq, item FROM STREAM(orders);
+CREATE STREAMING TABLE u FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME
+WITH d AS (SELECT DISTINCT region, seq, item FROM STREAM(orders))
+SELECT item, seq, upper(region) AS upped, region FROM d WHERE item <> '';
+CREATE STREAMING TABLE v FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME
+SELECT DISTINCT * FROM (SELECT region, seq FROM STREAM(orders) UNION ALL SELECT region, seq FROM STREAM(refunds));
+CREATE STREAMING TABLE w (region STRING, qty BIGINT, seq BIGINT)
+FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME
+SELECT DISTINCT region, qty, seq FROM STREAM(orders);

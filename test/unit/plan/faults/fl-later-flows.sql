@@ -1,0 +1,15 @@
+-- Flows of other kinds are parsed and named, so that nothing runs half
+CREATE STREAMING TABLE bronze AS SELECT region, seq FROM STREAM(orders);
+--                            ^ NOT_SUPPORTED_YET
+CREATE STREAMING TABLE t FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME
+SELECT region, seq FROM STREAM(bronze);
+--                      ^ NOT_SUPPORTED_YET
+CREATE MATERIALIZED VIEW m AS SELECT region, count(*) AS n FROM t GROUP BY region;
+--                       ^ NOT_SUPPORTED_YET
+CREATE STREAMING TABLE u;
+CREATE FLOW f AS INSERT INTO ONCE u BY NAME SELECT region, count(*) AS n FROM refunds GROUP BY region;
+-- @1 NOT_SUPPORTED_YET
+CREATE STREAMING TABLE w;
+CREATE FLOW g AS INSERT INTO w BY NAME SELECT region, max(seq) AS seq FROM STREAM(orders);
+-- @1 NOT_SUPPORTED_YET
+--                                                    ^ AGGREGATE_REFUSED

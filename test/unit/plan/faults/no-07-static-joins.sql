@@ -1,0 +1,13 @@
+-- NO-07, NO-08: right and full joins with static data, and a stream on the right
+CREATE STREAMING TABLE t FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME
+SELECT o.region, o.seq FROM STREAM(orders) o RIGHT JOIN refunds r ON o.item = r.item;
+--                          ^ JOIN_STATIC_OUTER
+CREATE STREAMING TABLE u FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME
+SELECT o.region, o.seq FROM STREAM(orders) o FULL JOIN refunds r ON o.item = r.item;
+--                          ^ JOIN_STATIC_OUTER
+CREATE STREAMING TABLE v FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME
+SELECT o.region, o.seq FROM refunds r JOIN STREAM(orders) o ON o.item = r.item;
+--                          ^ JOIN_STREAM_RIGHT
+CREATE STREAMING TABLE w FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME
+SELECT o.region, o.seq FROM STREAM(orders) o LEFT JOIN refunds r ON o.item = r.item;
+--                          ^ NOT_SUPPORTED_YET

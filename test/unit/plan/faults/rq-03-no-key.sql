@@ -1,0 +1,5 @@
+-- RQ-03: at least one key column
+CREATE STREAMING TABLE t
+FLOW REPLACE USING () SEQUENCE BY seq BY NAME
+--   ^ REPLACE_USING_KEY_MISSING
+SELECT region, seq FROM STREAM(orders);

@@ -1,0 +1,9 @@
+-- SX-04: BY NAME is required in SQL
+CREATE STREAMING TABLE t;
+CREATE FLOW f AS INSERT INTO t REPLACE USING (region) SEQUENCE BY seq
+--                             ^ BY_NAME_MISSING
+SELECT region, seq FROM STREAM(orders);
+CREATE STREAMING TABLE u
+FLOW REPLACE USING (region) SEQUENCE BY seq
+--   ^ BY_NAME_MISSING
+SELECT region, seq FROM STREAM(orders);
