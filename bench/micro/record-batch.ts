@@ -73,14 +73,13 @@ const rounds = Math.ceil(recordCount / RECORDS_PER_SET);
 const builder = new RecordBatchBuilder(1_000_000, 256 * 1024);
 let bytesSeen = 0;
 for (const compression of compressions) {
-  let set = Buffer.concat(build(builder, records, compression));
+  const set = Buffer.concat(build(builder, records, compression));
   report(`build ${compression}`, rounds * RECORDS_PER_SET, () => {
     for (let round = 0; round < rounds; round += 1) {
       const batches = build(builder, records, compression);
       for (const batch of batches) builder.release(batch);
     }
   });
-  set = Buffer.from(set);
   report(`walk ${compression}`, rounds * RECORDS_PER_SET, () => {
     for (let round = 0; round < rounds; round += 1) {
       const cursor = new RecordBatchCursor({

@@ -52,6 +52,8 @@ const BLOCK_CHECKSUM = 0x10;
 const CONTENT_SIZE = 0x08;
 const PLAIN_BLOCK = 0x8000_0000;
 const SIZE_BYTES = 4;
+const EXTENDED = 15;
+const MATCH_LENGTH_MIN = 4;
 const endMark = Buffer.alloc(SIZE_BYTES);
 
 /** Independent blocks without checksums (the batch has its own); the last byte is the header's checksum. */
@@ -86,28 +88,40 @@ function blocksOf(frame: Buffer, flags: number): Block[] {
 /** What a block decompresses to, summed up from its literals and matches. */
 function sizeOf(frame: Buffer, { start, end, compressed }: Block): number {
   if (!compressed) return end - start;
-  let at = start;
   let size = 0;
-  while (at < end) {
+  for (let at = start; at < end; ) {
     const token = frame[at] as number;
     at += 1;
     let literals = token >>> 4;
-    for (let byte = literals === 15 ? 255 : 0; byte === 255 && at < end; at += 1) {
-      byte = frame[at] as number;
-      literals += byte;
+    if (literals === EXTENDED) {
+      const bytes = extensionBytes(frame, at, end);
+      literals += extension(frame, at, bytes);
+      at += bytes;
     }
     size += literals;
     at += literals;
     // The last sequence of a block has no match.
     if (at >= end) break;
     at += 2;
-    size += (token & 15) + 4;
-    for (let byte = (token & 15) === 15 ? 255 : 0; byte === 255 && at < end; at += 1) {
-      byte = frame[at] as number;
-      size += byte;
+    size += (token & 15) + MATCH_LENGTH_MIN;
+    if ((token & 15) === EXTENDED) {
+      const bytes = extensionBytes(frame, at, end);
+      size += extension(frame, at, bytes);
+      at += bytes;
     }
   }
   return size;
+}
+
+/** A length of 15 goes on in the bytes that follow, up to the first that is not 255. */
+function extensionBytes(frame: Buffer, start: number, end: number): number {
+  let at = start;
+  while (at < end && frame[at] === 255) at += 1;
+  return Math.min(at + 1, end) - start;
+}
+
+function extension(frame: Buffer, start: number, bytes: number): number {
+  return bytes === 0 ? 0 : (bytes - 1) * 255 + (frame[start + bytes - 1] as number);
 }
 
 /** A block as the module wants it: the size of the result before it. */

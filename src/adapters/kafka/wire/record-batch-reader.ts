@@ -50,6 +50,7 @@ export class RecordBatchCursor implements RecordCursor {
   headersEnd = 0;
 
   readonly #set: RecordSet;
+  readonly #position: number;
   /** Where the batches begin whose records are to be shown. */
   readonly #batches: number[] = [];
   #nextBatch = 0;
@@ -66,6 +67,7 @@ export class RecordBatchCursor implements RecordCursor {
 
   constructor(set: RecordSet) {
     this.#set = set;
+    this.#position = set.position;
     this.bytes = set.bytes;
     const { nextOffset, recordCount } = this.#scan();
     this.nextOffset = nextOffset;
@@ -79,7 +81,7 @@ export class RecordBatchCursor implements RecordCursor {
         this.#openBatch();
       }
       this.#readRecord();
-      if (this.offset >= this.#set.position) return true;
+      if (this.offset >= this.#position) return true;
     }
   }
 
