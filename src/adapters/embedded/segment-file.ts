@@ -1,11 +1,12 @@
 import {
+  close,
   closeSync,
   constants,
   fstatSync,
   ftruncateSync,
   openSync,
   readSync,
-  unlinkSync,
+  unlink,
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -125,18 +126,17 @@ export class SegmentFile {
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#cache.forget(this);
-    this.#windows.length = 0;
+    this.#forget();
     closeSync(this.#file);
   }
 
+  /** Closes the segment and deletes its file, in the background: giving up a big file takes milliseconds. */
   remove(): void {
-    this.close();
-    try {
-      unlinkSync(this.#path);
-    } catch {
-      // A segment that is left behind is only space: it is removed when the log is opened the next time.
-    }
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#forget();
+    // A file that is left behind is only space: it is removed when the log is opened the next time.
+    unlink(this.#path, () => close(this.#file, () => undefined));
   }
 
   #readFile(position: number, length: number, target: Buffer, targetStart: number): void {
@@ -173,6 +173,11 @@ export class SegmentFile {
       window?.set(bytes.subarray(position - start, stop - start), position - index * windowBytes);
       position = stop;
     }
+  }
+
+  #forget(): void {
+    this.#cache.forget(this);
+    this.#windows.length = 0;
   }
 
   #cutFile(size: number): void {

@@ -61,10 +61,19 @@ export function redisError(error: unknown, server: ServerName): FlowError {
       hint: known.hint,
     });
   }
+  if (isReply(error)) {
+    return new FlowError('STATE_UNAVAILABLE', `redis at ${server.address} answers with an error`, {
+      detail: text,
+    });
+  }
   return new FlowError('STATE_UNAVAILABLE', `redis at ${server.address} is not reachable`, {
     detail: text,
     hint: 'Check that the server runs and that the address is right.',
   });
+}
+
+function isReply(error: unknown): boolean {
+  return error instanceof Error && error.name === 'ReplyError';
 }
 
 export function isMissingScript(error: unknown): boolean {
