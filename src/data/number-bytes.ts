@@ -99,7 +99,8 @@ function writePadded(buffer: Uint8Array, at: number, value: number, size: number
   let rest = value;
   for (let position = at + size - 1; position >= at; position -= 1) {
     const quotient = Math.floor(rest / 10);
-    buffer[position] = 0x30 + rest - quotient * 10;
+    // The digit first: 0x30 + rest would pass 2^53 and lose it.
+    buffer[position] = 0x30 + (rest - quotient * 10);
     rest = quotient;
   }
 }

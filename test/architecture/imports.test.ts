@@ -35,8 +35,13 @@ const packagesOfPure: Readonly<Record<string, readonly string[]>> = { sql: ['che
 
 function* importsOf(file: string): Generator<string> {
   const text = readFileSync(file, 'utf8');
-  for (const match of text.matchAll(/\b(?:from|import)\s*\(?\s*'([^']+)'/g)) {
-    if (match[1] !== undefined) yield match[1];
+  const patterns = [
+    /^(?:import|export)\b[^;'"]*?\bfrom '([^']+)'/gm,
+    /^import '([^']+)'/gm,
+    /\bimport\('([^']+)'\)/g,
+  ];
+  for (const pattern of patterns) {
+    for (const match of text.matchAll(pattern)) if (match[1] !== undefined) yield match[1];
   }
 }
 
