@@ -78,7 +78,9 @@ export class FlowRunner {
   readonly #programs = new Map<string, RowProgram[]>();
   #assignment: Assignment | undefined;
   #effects: readonly (readonly [TableSlot, TableEffects])[] = [];
-  #polling: Promise<readonly Slice[]> | undefined;
+  #polling: Promise<void> | undefined;
+  readonly #ready: Slice[] = [];
+  #pollError: { readonly error: unknown } | undefined;
 
   constructor(options: FlowRunnerOptions) {
     this.#options = options;
@@ -103,12 +105,34 @@ export class FlowRunner {
     this.#reader.wake();
   }
 
-  /** The next slices; the same promise until it is settled, so that several flows can be waited for at once. */
-  poll(maxWaitMs: number): Promise<readonly Slice[]> {
-    this.#polling ??= this.#reader.poll(maxWaitMs).finally(() => {
-      this.#polling = undefined;
-    });
+  /**
+   * Resolves when slices (or an error) are there to `take`, or after the wait. The same promise until it is
+   * settled, so that several flows can be waited for at once and no slice is lost to the slower ones.
+   */
+  poll(maxWaitMs: number): Promise<void> {
+    if (this.#ready.length > 0 || this.#pollError !== undefined) return Promise.resolve();
+    this.#polling ??= this.#reader
+      .poll(maxWaitMs)
+      .then(
+        (slices) => {
+          this.#ready.push(...slices);
+        },
+        (error: unknown) => {
+          this.#pollError = { error };
+        },
+      )
+      .finally(() => {
+        this.#polling = undefined;
+      });
     return this.#polling;
+  }
+
+  /** What the polls have brought since the last call. */
+  take(): readonly Slice[] {
+    const failed = this.#pollError;
+    this.#pollError = undefined;
+    if (failed !== undefined) throw failed.error;
+    return this.#ready.splice(0);
   }
 
   /** (Re)joins the group and takes over what is new. Partitions that stay keep their tasks when `isContinuous`. */
@@ -352,6 +376,8 @@ export class FlowRunner {
   async drop(): Promise<void> {
     for (const key of [...this.#partitions.keys()]) await this.#release(key);
     this.#effects = [];
+    this.#ready.length = 0;
+    this.#pollError = undefined;
   }
 
   async close(isLeaving: boolean): Promise<void> {

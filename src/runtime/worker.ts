@@ -240,18 +240,17 @@ export class Worker {
     }
   }
 
-  #poll(): Promise<(readonly [FlowRunner, Slice])[]> {
+  async #poll(): Promise<(readonly [FlowRunner, Slice])[]> {
     const maxWaitMs = this.#waitMs();
     const runners = this.#activeRunners();
-    const polls = runners.map(async (runner) => {
+    await Promise.race(runners.map((runner) => runner.poll(maxWaitMs)));
+    return runners.flatMap((runner) => {
       try {
-        const slices = await runner.poll(maxWaitMs);
-        return slices.map((slice) => [runner, slice] as const);
+        return runner.take().map((slice) => [runner, slice] as const);
       } catch (error) {
         throw new RunnerError(runner, error);
       }
     });
-    return Promise.race(polls);
   }
 
   #waitMs(): number {
