@@ -81,6 +81,8 @@ export class FlowRunner {
   #polling: Promise<void> | undefined;
   readonly #ready: Slice[] = [];
   #pollError: { readonly error: unknown } | undefined;
+  /** Grows with each `drop`: what was polled before it is nobody's any more. */
+  #drops = 0;
 
   constructor(options: FlowRunnerOptions) {
     this.#options = options;
@@ -111,14 +113,15 @@ export class FlowRunner {
    */
   poll(maxWaitMs: number): Promise<void> {
     if (this.#ready.length > 0 || this.#pollError !== undefined) return Promise.resolve();
+    const drops = this.#drops;
     this.#polling ??= this.#reader
       .poll(maxWaitMs)
       .then(
         (slices) => {
-          this.#ready.push(...slices);
+          if (drops === this.#drops) this.#ready.push(...slices);
         },
         (error: unknown) => {
-          this.#pollError = { error };
+          if (drops === this.#drops) this.#pollError = { error };
         },
       )
       .finally(() => {
@@ -376,6 +379,7 @@ export class FlowRunner {
   async drop(): Promise<void> {
     for (const key of [...this.#partitions.keys()]) await this.#release(key);
     this.#effects = [];
+    this.#drops += 1;
     this.#ready.length = 0;
     this.#pollError = undefined;
   }
