@@ -36,7 +36,7 @@ export function drawFaultRates(random: Random): FaultRates {
   const up = (most: number) => (random.chance(500) ? 0 : random.below(most + 1));
   return {
     crash: up(30),
-    stall: up(8),
+    stall: up(15),
     delay: up(300),
     refuse: up(20),
     loseAnswer: up(20),

@@ -4,8 +4,9 @@ import type { Row } from '../data/value.ts';
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import { rowDecoder } from './decode-rows.ts';
 import type { StartPipeline } from './pipeline-runner.ts';
-import { type AccountOfFlow, PipelineWorld } from './pipeline-world.ts';
+import { PipelineWorld } from './pipeline-world.ts';
 import { Random } from './random.ts';
+import type { AccountOfFlow } from './read-account.ts';
 import { TryInputReader } from './try-input.ts';
 
 export type TryInput = {

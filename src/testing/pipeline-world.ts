@@ -4,18 +4,10 @@ import { MemoryStateStore } from '../adapters/memory/memory-state-store.ts';
 import { FlowError } from '../base/errors.ts';
 import { partitionOf } from '../data/murmur2.ts';
 import type { FlowPlan, PipelinePlan, TablePlan } from '../plan/pipeline-plan.ts';
-import {
-  addFlowCounters,
-  emptyFlowCounters,
-  emptyTableCounters,
-  type FlowCounters,
-  parseFlowMetadata,
-  parseTableMetadata,
-  type TableCounters,
-} from '../task/row-account.ts';
 import { foldOutput, type OutputRow } from './fold-output.ts';
 import { LeapingClock } from './leaping-clock.ts';
 import type { PipelineUnderTest, StartPipeline } from './pipeline-runner.ts';
+import { type AccountOfFlow, readAccount } from './read-account.ts';
 
 export type PipelineWorldOptions = {
   readonly plan: PipelinePlan;
@@ -30,8 +22,6 @@ export type WorldProcess = {
   readonly pipeline: PipelineUnderTest;
   readonly client: MemoryClient;
 };
-
-export type AccountOfFlow = { readonly source: FlowCounters; readonly table: TableCounters };
 
 /** Within the first minutes of virtual time everything is done, or it hangs. */
 const patienceMs = 3_600_000;
@@ -131,34 +121,9 @@ export class PipelineWorld {
     );
   }
 
-  /** What was counted, as it stands in the checkpoints: exact whatever was replayed. */
-  async account(flow: FlowPlan): Promise<AccountOfFlow> {
-    const names = this.table(flow.target)?.expectations.map(({ name }) => name) ?? [];
-    const source = emptyFlowCounters(names);
-    const sources = new Set(flow.branches.map((branch) => branch.source));
-    const topics = this.#plan.sources.filter(({ name }) => sources.has(name));
-    for (const topic of new Set(topics.map((one) => one.topic))) {
-      for (const metadata of await this.#metadata(flow, topic)) {
-        addFlowCounters(source, parseFlowMetadata(metadata, names) ?? emptyFlowCounters(names));
-      }
-    }
-    const table = emptyTableCounters();
-    for (const metadata of await this.#metadata(flow, `${pipelineName}.${flow.name}.repartition`)) {
-      const counters = parseTableMetadata(metadata) ?? emptyTableCounters();
-      for (const name of Object.keys(table) as (keyof TableCounters)[]) {
-        table[name] += counters[name];
-      }
-    }
-    return { source, table };
-  }
-
-  async #metadata(flow: FlowPlan, topic: string): Promise<readonly string[]> {
-    const description = (await this.log.describeTopics([topic])).get(topic);
-    const count = description?.partitions ?? 0;
-    const partitions = Array.from({ length: count }, (_, partition) => partition);
-    const group = `${pipelineName}.${flow.name}`;
-    const offsets = await this.log.committedOffsets(group, topic, partitions);
-    return [...offsets.values()].map(({ metadata }) => metadata);
+  /** What was counted, as it stands in the checkpoints. */
+  account(flow: FlowPlan): Promise<AccountOfFlow> {
+    return readAccount(this.log, this.#plan, pipelineName, flow);
   }
 
   async #inTime<T>(what: string, work: Promise<T>): Promise<T> {

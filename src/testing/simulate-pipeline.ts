@@ -4,12 +4,13 @@ import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import type { WorkerSettings } from '../runtime/worker.ts';
 import { checkMonotone } from './check-monotone.ts';
 import { checkResult } from './check-result.ts';
-import { drawFaultRates, Faults } from './faults.ts';
+import { drawFaultRates, type FaultRates, Faults } from './faults.ts';
 import { sourceText } from './fold-output.ts';
 import { FragileState } from './fragile-state.ts';
 import { LeapingClock } from './leaping-clock.ts';
 import type { PipelineUnderTest } from './pipeline-runner.ts';
 import { Random } from './random.ts';
+import { readAccount } from './read-account.ts';
 import { type ReferenceRow, reference } from './reference.ts';
 import { SimulatedLog } from './simulated-log.ts';
 import { SimulatedProcess } from './simulated-process.ts';
@@ -60,6 +61,7 @@ class Simulation {
   readonly #log: MemoryLog;
   readonly #state: FragileState;
   readonly #settings: Partial<WorkerSettings>;
+  readonly #delivery: 'exactly_once' | 'at_least_once';
   readonly #partitions: number;
   readonly #sliceRecordsMax: number;
   readonly #rows: ReferenceRow<bigint>[] = [];
@@ -74,12 +76,14 @@ class Simulation {
     this.#plan = plan;
     this.#seed = seed;
     this.#random = random;
-    this.#faults = new Faults(random, drawFaultRates(random));
+    this.#delivery = random.chance(250) ? 'at_least_once' : 'exactly_once';
+    this.#faults = new Faults(random, ratesOf(this.#delivery, random));
     this.#log = new MemoryLog({ clock: this.#clock, transactionTimeoutMs: 15_000 });
     this.#state = new FragileState(this.#faults);
     this.#partitions = 1 + random.below(4);
     this.#sliceRecordsMax = 1 + random.below(8);
     this.#settings = {
+      delivery: this.#delivery,
       commitIntervalMs: 1 + random.below(200),
       commitRecordsMax: 1 + random.below(20),
       cacheBytesMax: random.below(4) * 300,
@@ -234,9 +238,33 @@ class Simulation {
     const records = this.#log.readCommitted(table.topic);
     const expected = reference(this.#rows, compare);
     this.#complaints.push(...checkResult(records, table.output, expected));
-    this.#complaints.push(...checkMonotone(records, table.output, BigInt, compare));
-    await Promise.resolve();
+    const isExact = this.#delivery === 'exactly_once';
+    // Without transactions the rows of a key become visible one by one.
+    if (isExact || table.output === 'row_set') {
+      this.#complaints.push(...checkMonotone(records, table.output, BigInt, compare));
+    }
+    if (isExact) await this.#checkAccount();
   }
+
+  /** However often a record was read, it is counted once. */
+  async #checkAccount(): Promise<void> {
+    for (const flow of this.#plan.flows) {
+      const { source, table } = await readAccount(this.#log, this.#plan, pipelineName, flow);
+      const counts = [source.records, source.decoded, source.handedOn, table.rows];
+      if (counts.some((count) => count !== this.#rows.length)) {
+        this.#complaints.push(`of ${this.#rows.length} records it counted ${counts.join(', ')}`);
+      }
+      const { rows, ...outcomes } = table;
+      const sum = Object.values(outcomes).reduce((total, count) => total + count, 0);
+      if (sum !== rows) this.#complaints.push(`of ${rows} rows it knows what became of ${sum}`);
+    }
+  }
+}
+
+/** Without transactions nothing fences what a process that stalled still sends: it is not simulated. */
+function ratesOf(delivery: WorkerSettings['delivery'], random: Random): FaultRates {
+  const rates = drawFaultRates(random);
+  return delivery === 'exactly_once' ? rates : { ...rates, stall: 0 };
 }
 
 function textOf(error: unknown): string {
