@@ -10,6 +10,32 @@ export type CommonTable = {
   readonly ctes: ReadonlyMap<string, CommonTable>;
 };
 
+/** By whether the query is read as it is or as a stream, since that changes what it means. */
+export type QueryMemo = { readonly plain: QueryFacts; readonly streamed: QueryFacts };
+
+type QueryFacts = {
+  readonly bound: Map<Query, BoundRelation | undefined>;
+  readonly streaming: Map<Query, boolean>;
+};
+
+export function emptyMemo(): QueryMemo {
+  const facts = (): QueryFacts => ({ bound: new Map(), streaming: new Map() });
+  return { plain: facts(), streamed: facts() };
+}
+
+export function factsIn(context: BindContext): QueryFacts {
+  return context.isStreamed ? context.memo.streamed : context.memo.plain;
+}
+
+/** Binds the query behind a name. */
+export function bindNamedQuery(query: Query, context: BindContext): BoundRelation | undefined {
+  const { bound } = factsIn(context);
+  if (bound.has(query)) return bound.get(query);
+  const relation = context.bindQuery(query, context);
+  bound.set(query, relation);
+  return relation;
+}
+
 /** What the parts of a query are bound in. */
 export type BindContext = {
   readonly catalog: Catalog;
@@ -21,6 +47,8 @@ export type BindContext = {
   readonly views: readonly string[];
   /** What the flow does to its target. */
   readonly flow: 'replace_using' | 'append' | 'auto_cdc';
+  /** What was found out about queries that have names, so that each is looked at once however often it is read. */
+  readonly memo: QueryMemo;
   /** Passed in, so that queries and relations, which contain each other, need no import cycle. */
   readonly bindQuery: (query: Query, context: BindContext) => BoundRelation | undefined;
 };

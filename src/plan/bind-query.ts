@@ -94,6 +94,9 @@ function bindBody(body: QueryBody, context: BindContext): BoundRelation | undefi
 
 // ---------------------------------------------------------------- set operations
 
+/** The number of the branch is one byte of the provenance of a row. */
+const branchesMax = 256;
+
 type SetBody = Extract<QueryBody, { node: 'set' }>;
 
 function bindSet(body: SetBody, context: BindContext): BoundRelation | undefined {
@@ -195,6 +198,12 @@ function unite(
         { hint: 'Give both sides the same columns in the same order.' },
       ),
     );
+    return undefined;
+  }
+  if (left.branches.length + ordered.branches.length > branchesMax) {
+    const message = `a flow can unite ${branchesMax} streams at most`;
+    const hint = 'Let the producers share a topic, or split the table.';
+    faults.add(planFault('UNION_SIDES', message, body.place, { hint }));
     return undefined;
   }
   const columns = left.columns.map((column, i) => unitedColumn(column, ordered.columns[i], faults));

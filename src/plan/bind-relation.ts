@@ -1,7 +1,7 @@
 import type { Place } from '../base/place.ts';
 import { nearestNames } from '../expr/nearest-name.ts';
 import type { Identifier, Name, Relation, TableAlias, Watermark } from '../sql/ast.ts';
-import type { BindContext, CommonTable } from './bind-context.ts';
+import { type BindContext, bindNamedQuery, type CommonTable } from './bind-context.ts';
 import {
   type Dataset,
   nounOf,
@@ -63,7 +63,7 @@ function bindCommonTable(
 ): BoundRelation | undefined {
   const isStreamed = context.isStreamed || relation.stream;
   const inner = { ...context, ctes: common.ctes, isStreamed };
-  const bound = context.bindQuery(common.query, inner);
+  const bound = bindNamedQuery(common.query, inner);
   if (bound === undefined || common.columns.length === 0) return bound;
   return named(bound, common.columns, context.faults);
 }
@@ -110,7 +110,7 @@ function bindView(
   const key = nameKey(view.name);
   // A circle of views has its own fault; here it only must not go on for ever.
   if (context.views.includes(key)) return undefined;
-  return context.bindQuery(view.query, {
+  return bindNamedQuery(view.query, {
     ...context,
     ctes: new Map(),
     isStreamed: context.isStreamed || relation.stream,

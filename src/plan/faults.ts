@@ -91,6 +91,8 @@ export const planFaults = {
   UNION_MIX: 'A UNION ALL has a side that is not a stream.',
   UNION_COLUMNS: 'The sides of a UNION ALL have different columns.',
   UNION_TYPE: 'The sides of a UNION ALL have columns whose types have nothing in common.',
+  UNION_SIDES: 'A flow unites more streams than the provenance of a row can tell apart.',
+  GENERATORS_NESTED: 'A query explodes more than two levels deep.',
   SUBQUERY_REFUSED: 'A streaming query has a subquery inside an expression.',
   JOIN_STATIC_OUTER: 'A stream is joined with static data by a right or full join.',
   JOIN_STREAM_RIGHT: 'The stream stands on the right side of a join with static data.',

@@ -39,20 +39,22 @@ export const flowNouns: Readonly<Record<FlowKind, string>> = {
   auto_cdc_once: 'an AUTO CDC flow that runs once',
 };
 
-export type TargetedFlow = { readonly flow: FlowDeclaration; readonly table: TableDataset };
+export type TargetedFlow = {
+  readonly flow: FlowDeclaration;
+  /** undefined: the target is something else, or nothing, and its fault is told. */
+  readonly table: TableDataset | undefined;
+};
 
-/**
- * Finds the target of every flow and checks which flows may share one. Gives the flows that have a
- * streaming table as their target.
- */
+/** Finds the target of every flow and checks which flows may share one. */
 export function checkTargets(catalog: Catalog, faults: FaultList): readonly TargetedFlow[] {
   const targeted: TargetedFlow[] = [];
   const written = new Set<string>();
   for (const flow of catalog.flows) {
     const target = catalog.find(flow.target);
     if (target !== undefined) written.add(target.name);
-    if (target?.kind === 'table') targeted.push({ flow, table: target });
-    else if (target === undefined) faults.add(unknownTarget(flow, catalog));
+    targeted.push({ flow, table: target?.kind === 'table' ? target : undefined });
+    if (target?.kind === 'table') continue;
+    if (target === undefined) faults.add(unknownTarget(flow, catalog));
     else if (target.kind !== 'sink' || kindOf(flow) !== 'append') {
       faults.add(wrongTarget(flow, nounOf(target)));
     }
@@ -98,6 +100,7 @@ function groupByTable(
 ): ReadonlyMap<TableDataset, readonly FlowDeclaration[]> {
   const groups = new Map<TableDataset, FlowDeclaration[]>();
   for (const { flow, table } of targeted) {
+    if (table === undefined) continue;
     groups.set(table, [...(groups.get(table) ?? []), flow]);
   }
   return groups;

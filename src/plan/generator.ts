@@ -24,6 +24,15 @@ export type BoundGenerator = {
   readonly columns: readonly BoundColumn[];
 };
 
+/** The positions of a row in two nested arrays fill the bits that its provenance has for them. */
+const generatorsMax = 2;
+
+function isNestedFine(relation: BoundRelation): boolean {
+  return relation.branches.every(
+    ({ steps }) => steps.filter(({ step }) => step === 'explode').length < generatorsMax,
+  );
+}
+
 /** Adds the step of EXPLODE, POSEXPLODE or INLINE to a relation; undefined when it has a fault. */
 export function bindGenerator(generator: GeneratorCall): BoundGenerator | undefined {
   const { call, relation, context } = generator;
@@ -45,6 +54,13 @@ export function bindGenerator(generator: GeneratorCall): BoundGenerator | undefi
       message,
       place: call.place,
     });
+    return undefined;
+  }
+  if (!isNestedFine(relation)) {
+    const message = `a query can have ${generatorsMax} generators at most`;
+    const hint =
+      'Explode the first array into a table of its own, or transform the inner arrays with transform or flatten.';
+    faults.add(planFault('GENERATORS_NESTED', message, call.place, { hint }));
     return undefined;
   }
   if (!checkRowExpression(argument, clause, faults)) return undefined;

@@ -53,6 +53,13 @@ export type OptionValues = {
   readonly durationMicros: (key: string) => Given<bigint> | undefined;
 };
 
+/** No option is given. */
+export const noOptions: OptionValues = {
+  text: () => undefined,
+  integer: () => undefined,
+  durationMicros: () => undefined,
+};
+
 export type OptionOwner = { readonly noun: 'source' | 'streaming table'; readonly name: string };
 
 /**

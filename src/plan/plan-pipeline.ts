@@ -2,7 +2,7 @@ import type { Fault } from '../base/place.ts';
 import type { Column } from '../data/types.ts';
 import type { FlowBody, ReplaceUsing, Statement } from '../sql/ast.ts';
 import { parsePipeline } from '../sql/parse.ts';
-import type { BindContext } from './bind-context.ts';
+import { type BindContext, emptyMemo } from './bind-context.ts';
 import { bindQuery } from './bind-query.ts';
 import { bindRelation } from './bind-relation.ts';
 import {
@@ -16,10 +16,13 @@ import { checkExpectations } from './expectations.ts';
 import { FaultList, notSupportedYet } from './faults.ts';
 import { fingerprintText, flowDefinition } from './fingerprint.ts';
 import { checkAutoCdc, checkByName, checkTargets, flowNouns, kindOf } from './flow-rules.ts';
+import { nameText } from './names.ts';
 import { optimizeBranch } from './optimize.ts';
+import { noOptions } from './options.ts';
 import type { FlowPlan, PipelinePlan, SourcePlan } from './pipeline-plan.ts';
 import { type BoundReplaceFlow, bindReplaceFlow } from './replace-flow.ts';
-import { checkCycles } from './table-cycles.ts';
+import { isStreamingQuery } from './stream-kind.ts';
+import { checkCycles, type DatasetReads, readsOf } from './table-cycles.ts';
 import { planTable } from './table-plan.ts';
 
 export type PipelineFile = { readonly file: string; readonly text: string };
@@ -53,9 +56,11 @@ export function planPipeline(
     statements.push(...parsed.statements);
   }
   const catalog = buildCatalog(statements, options.schemas ?? new Map(), faults);
-  checkCycles(catalog, faults);
+  const reads = readsOf(catalog);
+  checkCycles(reads, faults);
   const texts = new Map(files.map(({ file, text }) => [file, text]));
   const draft = bindFlows(catalog, texts, faults);
+  checkUnreadViews(catalog, reads, faults);
   const sorted = faults.sorted(files.map(({ file }) => file));
   if (faults.hasErrors) return { plan: undefined, faults: sorted };
   const warnings = sorted.filter((fault) => fault.severity === 'warning');
@@ -70,8 +75,8 @@ function bindFlows(
   const bound = new Map<TableDataset, BoundReplaceFlow>();
   const flows: FlowPlan[] = [];
   for (const { flow, table } of checkTargets(catalog, faults)) {
-    const found = bindFlow(flow, table, catalog, faults);
-    if (found === undefined) continue;
+    const found = bindFlow(flow, table ?? nowhere(flow), catalog, faults);
+    if (found === undefined || table === undefined) continue;
     bound.set(table, found);
     const plan = flowPlan(found, catalog.timeZone);
     if (plan !== undefined) flows.push(plan);
@@ -90,6 +95,20 @@ function bindFlows(
       );
     }),
     flows,
+  };
+}
+
+/** A flow without a target is bound as if its table were there, for the faults of its own. */
+function nowhere(flow: FlowDeclaration): TableDataset {
+  const name = nameText(flow.target);
+  return {
+    kind: 'table',
+    name,
+    place: flow.target.place,
+    topic: name,
+    columns: undefined,
+    constraints: [],
+    options: noOptions,
   };
 }
 
@@ -119,15 +138,9 @@ function bindFlow(
 ): BoundReplaceFlow | undefined {
   const { body } = flow;
   const kind = kindOf(flow);
-  const context: BindContext = {
-    catalog,
-    faults,
-    ctes: new Map(),
-    isStreamed: false,
-    views: [],
-    flow: body.node === 'auto_cdc' ? 'auto_cdc' : kind === 'append' ? 'append' : 'replace_using',
-    bindQuery,
-  };
+  const role =
+    body.node === 'auto_cdc' ? 'auto_cdc' : kind === 'append' ? 'append' : 'replace_using';
+  const context = newContext(catalog, role, faults);
   if (isReplaceUsing(body) && kind === 'replace_using') {
     return bindReplaceFlow(flow, body, table, context);
   }
@@ -135,6 +148,29 @@ function bindFlow(
   checkByName(flow, faults);
   faults.add(notSupportedYet(flowNouns[kind], flow.place));
   return undefined;
+}
+
+function newContext(catalog: Catalog, flow: BindContext['flow'], faults: FaultList): BindContext {
+  return {
+    catalog,
+    faults,
+    ctes: new Map(),
+    isStreamed: false,
+    views: [],
+    memo: emptyMemo(),
+    flow,
+    bindQuery,
+  };
+}
+
+/** A view over streams that nobody reads has its faults too. */
+function checkUnreadViews(catalog: Catalog, reads: DatasetReads, faults: FaultList): void {
+  const read = new Set([...reads.values()].flatMap((datasets) => [...datasets]));
+  for (const dataset of [...catalog.datasets]) {
+    if (dataset.kind !== 'view' || read.has(dataset)) continue;
+    const context = newContext(catalog, 'replace_using', faults);
+    if (isStreamingQuery(dataset.query, context)) bindQuery(dataset.query, context);
+  }
 }
 
 function isReplaceUsing(

@@ -1,5 +1,5 @@
 import type { Name, Query, QueryBody, Relation } from '../sql/ast.ts';
-import type { BindContext } from './bind-context.ts';
+import { type BindContext, factsIn } from './bind-context.ts';
 import { nameKey } from './names.ts';
 
 /**
@@ -24,7 +24,12 @@ export function isStreaming(relation: Relation, context: BindContext): boolean {
 }
 
 export function isStreamingQuery(query: Query, context: BindContext): boolean {
-  return isStreamingBody(query.body, withCommonTables(query, context));
+  const { streaming } = factsIn(context);
+  const known = streaming.get(query);
+  if (known !== undefined) return known;
+  const isStream = isStreamingBody(query.body, withCommonTables(query, context));
+  streaming.set(query, isStream);
+  return isStream;
 }
 
 export function isStreamingBody(body: QueryBody, context: BindContext): boolean {

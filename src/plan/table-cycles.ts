@@ -3,9 +3,11 @@ import type { Catalog, Dataset } from './catalog.ts';
 import { type FaultList, planFault } from './faults.ts';
 import { nameKey } from './names.ts';
 
+/** Which datasets of a pipeline each of them reads; sources are not among them. */
+export type DatasetReads = ReadonlyMap<Dataset, ReadonlySet<Dataset>>;
+
 /** Tables and views that read each other in a circle can never be computed: each circle is one fault. */
-export function checkCycles(catalog: Catalog, faults: FaultList): void {
-  const reads = readsOf(catalog);
+export function checkCycles(reads: DatasetReads, faults: FaultList): void {
   const done = new Set<Dataset>();
   const told = new Set<Dataset>();
   const path: Dataset[] = [];
@@ -33,7 +35,7 @@ function tell(circle: readonly Dataset[], told: Set<Dataset>, faults: FaultList)
   );
 }
 
-function readsOf(catalog: Catalog): ReadonlyMap<Dataset, ReadonlySet<Dataset>> {
+export function readsOf(catalog: Catalog): DatasetReads {
   const reads = new Map<Dataset, Set<Dataset>>();
   const add = (reader: Dataset, names: Iterable<Name>): void => {
     const found = reads.get(reader) ?? new Set<Dataset>();

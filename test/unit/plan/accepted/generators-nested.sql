@@ -1,0 +1,4 @@
+-- OP-06: two generators follow each other
+CREATE SOURCE deep (k INT, s INT, a ARRAY<ARRAY<INT>>);
+CREATE STREAMING TABLE t FLOW REPLACE USING (k) SEQUENCE BY s BY NAME
+SELECT k, s, y FROM STREAM(deep) LATERAL VIEW OUTER explode(a) AS x LATERAL VIEW OUTER explode(x) AS y;
