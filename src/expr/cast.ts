@@ -369,8 +369,9 @@ function scaledInteger(unscaled: bigint, scale: number, to: DecimalType): bigint
   return result;
 }
 
-/** By the shortest digits that name the double, as Java reads one. */
-function doubleToDecimal(value: number, to: DecimalType): bigint {
+/** By the shortest digits that name the double, as Java reads one; what is no number has none. */
+function doubleToDecimal(value: number, to: DecimalType): bigint | null {
+  if (!Number.isFinite(value)) return null;
   const decimal = parseDecimal(formatDouble(value));
   const unscaled = decimal && toDecimalType(decimal, to.precision, to.scale);
   if (unscaled === undefined) throw outOfRange(formatDouble(value), to);
@@ -401,6 +402,7 @@ function toTimestamp(from: DataType, to: DataType, zone: Zone): Converter {
     case 'float':
     case 'double':
       return (value) => {
+        if (!Number.isFinite(value)) throw invalidInput(formatDouble(value as number), to);
         const micros = (value as number) * 1_000_000;
         if (!(micros <= 2 ** 63 && micros >= -(2 ** 63))) throw castOverflow(value, from, to);
         const big = BigInt(Math.trunc(micros));

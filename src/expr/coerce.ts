@@ -2,6 +2,7 @@ import type { Place } from '../base/place.ts';
 import { decimalPrecisionMax } from '../data/decimal.ts';
 import { formatType, sameType } from '../data/type-text.ts';
 import type { DataType } from '../data/types.ts';
+import type { Value } from '../data/value.ts';
 import { call, literal } from './call.ts';
 import { type CastMode, castOperation } from './cast.ts';
 import { canCast, canStoreAssign, castRefusal } from './cast-rules.ts';
@@ -61,7 +62,16 @@ export function castTo(
   if (expression.node === 'literal' && expression.value === null) {
     return literal(null, type, expression.place);
   }
+  const epoch = epochOf(expression, type);
+  if (epoch !== undefined) return literal(epoch, type, expression.place);
   return call(castOperation(from, type, mode), type, [expression], place);
+}
+
+/** The word `epoch` as a constant is a date and a timestamp; in data it is not. */
+function epochOf(expression: Expression, type: DataType): Value | undefined {
+  if (expression.node !== 'literal' || typeof expression.value !== 'string') return undefined;
+  if (expression.value.trim().toLowerCase() !== 'epoch' || !isDatetime(type)) return undefined;
+  return type.kind === 'date' ? 0 : 0n;
 }
 
 const numericOrder = ['tinyint', 'smallint', 'int', 'bigint', 'float', 'double'];

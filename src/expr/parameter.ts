@@ -138,6 +138,17 @@ export const parameter = {
   ),
 } as const;
 
+/** The rule without its conversions: only NULL fits beside what it accepts. */
+export function exactly<V extends Value>(rule: Parameter<V>): Parameter<V> {
+  return {
+    ...rule,
+    coerce: (argument) =>
+      rule.accepts(argument.type) || argument.type.kind === 'void'
+        ? rule.coerce(argument)
+        : undefined,
+  };
+}
+
 /** A parameter of exactly this type, such as `array<string>` or `decimal(20,0)`. */
 export function parameterOf<V extends Value>(type: DataType): Parameter<V> {
   return concrete<V>(type, `of type ${formatType(type)}`);

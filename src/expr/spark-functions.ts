@@ -24,7 +24,7 @@ const names: ReadonlySet<string> = new Set(
   equal_null event_log every exists exp explode explode_outer expm1 extract factorial filter
   find_in_set first first_value flatten float floor forall format_number format_string from_avro
   from_csv from_json from_protobuf from_unixtime from_utc_timestamp from_xml get get_json_object
-  getbit greatest grouping grouping_id hash hex histogram_numeric hll_sketch_agg
+  getbit greatest grouping grouping_id hash hex histogram_numeric hmac jaro_winkler_similarity try_to_binary hll_sketch_agg
   hll_sketch_estimate hll_union hll_union_agg hour hypot if ifnull ilike in initcap inline
   inline_outer input_file_block_length input_file_block_start input_file_name instr int
   is_valid_utf8 is_variant_null isnan isnotnull isnull java_method json_array_length

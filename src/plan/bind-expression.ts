@@ -259,7 +259,7 @@ class Binder {
       const when = this.bind(branch.when);
       return {
         when: operand === undefined ? when : comparison('=', operand, when, branch.when.place),
-        then: this.bind(branch.then),
+        result: this.bind(branch.then),
       };
     });
     const otherwise = node.otherwise === undefined ? undefined : this.bind(node.otherwise);
@@ -274,9 +274,9 @@ class Binder {
       const found = combineLikes(parts, node.quantifier ?? 'any', place);
       return node.negated ? not(found, place) : found;
     }
-    const escape = escapeOf(node.escape && this.bind(node.escape), this.#scope.timeZone);
+    const escapeCharacter = escapeOf(node.escape && this.bind(node.escape), this.#scope.timeZone);
     const single = (pattern: ast.Expression): Expression => {
-      const found = like(operator, value, this.bind(pattern), { escape, place });
+      const found = like(operator, value, this.bind(pattern), { escapeCharacter, place });
       return node.negated ? not(found, place) : found;
     };
     return combineLikes(node.patterns.map(single), node.quantifier ?? 'any', place);

@@ -35,7 +35,7 @@ export function bindNumber(node: NumberNode, negative: boolean, place: Place): E
     case 'L':
       return suffixedInteger(text, node.suffix, place);
     case 'F':
-      return literal(finite(Math.fround(Number(text)), text, 'float', place), types.float, place);
+      return floatLiteral(text, place);
     case 'D':
       return literal(finite(Number(text), text, 'double', place), types.double, place);
     case 'BD':
@@ -60,6 +60,15 @@ function suffixedInteger(text: string, suffix: 'Y' | 'S' | 'L', place: Place): E
   }
   return literal(suffix === 'L' ? value : Number(value), type, place);
 }
+
+/** The number itself must be in range, not only the float nearest to it. */
+function floatLiteral(text: string, place: Place): Expression {
+  const value = Number(text);
+  if (Math.abs(value) > floatMax) throw outOfRange(`${text}F`, 'float', place);
+  return literal(Math.fround(value), types.float, place);
+}
+
+const floatMax = 3.4028234663852886e38;
 
 function finite(value: number, text: string, kind: string, place: Place): number {
   if (!Number.isFinite(value)) throw outOfRange(text, kind, place);

@@ -10,7 +10,7 @@ import {
   negate,
   unaryOperand,
 } from '../operators/arithmetic.ts';
-import { overflow } from '../operators/arithmetic-kernels.ts';
+import { negateDecimal, overflow } from '../operators/arithmetic-kernels.ts';
 import { shift } from '../operators/bitwise.ts';
 
 /** Operators as functions, and their `try_` forms. */
@@ -68,7 +68,7 @@ function absolute(value: Expression, place: Expression['place']): Expression {
             return v < 0n ? -v : v;
           };
         case 'decimal':
-          return (v: bigint) => (v < 0n ? -v : v);
+          return (v: bigint) => (v < 0n ? negateDecimal(v, type) : v);
         case 'float':
         case 'double':
           return (v: number) => Math.abs(v);

@@ -4,7 +4,7 @@ import type { DataType } from '../../data/types.ts';
 import type { MapValue, Value } from '../../data/value.ts';
 import { argumentAt } from '../arguments.ts';
 import { call, literal, type StrictFunction, strictCall } from '../call.ts';
-import { castTo, tightestType, unify } from '../coerce.ts';
+import { castTo, commonTypeWithoutStrings, tightestType, unify } from '../coerce.ts';
 import type { Expression, Operation } from '../expression.ts';
 import { ExpressionError } from '../expression-error.ts';
 import { mismatch } from '../faults.ts';
@@ -199,7 +199,7 @@ export function arrayAndElement(c: FunctionCall): {
 } {
   const array = coerceArgument(c.name, argumentAt(c, 0), 0, parameter.array);
   const element = argumentAt(c, 1);
-  const type = tightestType(elementType(array), element.type);
+  const type = commonTypeWithoutStrings(elementType(array), element.type);
   if (type === undefined) {
     throw mismatch(
       'ARRAY_FUNCTION_DIFF_TYPES',
@@ -211,10 +211,10 @@ export function arrayAndElement(c: FunctionCall): {
 }
 
 function searched(c: FunctionCall): ReturnType<typeof arrayAndElement> {
-  const found = arrayAndElement(c);
-  if (argumentAt(c, 1).type.kind === 'void') {
+  if (c.arguments.some((argument) => argument.type.kind === 'void')) {
     throw mismatch('NULL_TYPE', `${c.name} can't look for NULL`, c.place);
   }
+  const found = arrayAndElement(c);
   requireOrderable(c.name, found.type, c.place);
   return found;
 }

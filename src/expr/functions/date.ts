@@ -23,7 +23,7 @@ import {
   strictFunction,
 } from '../function.ts';
 import { dateAdd } from '../operators/interval-arithmetic.ts';
-import { parameter } from '../parameter.ts';
+import { exactly, parameter } from '../parameter.ts';
 import { types } from '../types.ts';
 
 /** Functions of days. */
@@ -86,7 +86,7 @@ export const dateFunctions: readonly FunctionDefinition[] = [
   }),
   strictFunction({
     names: ['unix_date'],
-    parameters: [parameter.date],
+    parameters: [exactly(parameter.date)],
     returns: types.int,
     evaluate: (days) => days,
   }),

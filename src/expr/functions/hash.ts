@@ -40,12 +40,12 @@ export const hashFunctions: readonly FunctionDefinition[] = [
   }),
   {
     names: ['hash'],
-    arity: [0, Infinity],
+    arity: [1, Infinity],
     bind: (c) => hashCall(c, types.int, murmurFamily, 42),
   },
   {
     names: ['xxhash64'],
-    arity: [0, Infinity],
+    arity: [1, Infinity],
     bind: (c) => hashCall(c, types.bigint, xxFamily, 42n),
   },
 ];

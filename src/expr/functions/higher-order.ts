@@ -8,7 +8,7 @@ import type { Evaluator, Expression, Frame, LambdaNode, Operation } from '../exp
 import { fault, mismatch } from '../faults.ts';
 import { coerceArgument, type FunctionCall, type FunctionDefinition } from '../function.ts';
 import { mapBuilder } from '../map-builder.ts';
-import { parameter } from '../parameter.ts';
+import { type Parameter, parameter } from '../parameter.ts';
 import { arrayOf, mapOf, types } from '../types.ts';
 import { elementType } from './array.ts';
 
@@ -27,6 +27,17 @@ export const higherOrderFunctions: readonly FunctionDefinition[] = [
   { names: ['transform_keys'], arity: [2, 2], lambdas: 1, bind: transformKeys },
   { names: ['transform_values'], arity: [2, 2], lambdas: 1, bind: transformValues },
 ];
+
+/** Not even NULL stands for an array here, for the lambda would have no types. */
+const onlyArray: Parameter<readonly Value[]> = {
+  ...parameter.array,
+  coerce: (argument) => (argument.type.kind === 'array' ? argument : undefined),
+};
+
+const onlyMap: Parameter<MapValue> = {
+  ...parameter.map,
+  coerce: (argument) => (argument.type.kind === 'map' ? argument : undefined),
+};
 
 /** The lambda of a call, bound; it takes as many of the types as it has parameters. */
 function boundLambda(
@@ -103,7 +114,7 @@ function arrayCall(
   step: ArrayStep,
   refine: (lambda: LambdaNode) => LambdaNode = (lambda) => lambda,
 ): Expression {
-  const array = coerceArgument(c.name, argumentAt(c, 0), 0, parameter.array);
+  const array = coerceArgument(c.name, argumentAt(c, 0), 0, onlyArray);
   const lambda = refine(boundLambda(c, 0, [elementType(array), types.int], 1));
   const set = setterOf(lambda);
   const restoring = saved([lambda], c.place);
@@ -162,7 +173,7 @@ function quantified(c: FunctionCall, wanted: boolean): Expression {
 }
 
 function aggregate(c: FunctionCall): Expression {
-  const array = coerceArgument(c.name, argumentAt(c, 0), 0, parameter.array);
+  const array = coerceArgument(c.name, argumentAt(c, 0), 0, onlyArray);
   const start = argumentAt(c, 1);
   const merge = boundLambda(c, 0, [start.type, elementType(array)]);
   if (!sameType(merge.type, start.type)) {
@@ -203,8 +214,8 @@ function aggregate(c: FunctionCall): Expression {
 
 /** The shorter array is filled up with NULL. */
 function zipWith(c: FunctionCall): Expression {
-  const left = coerceArgument(c.name, argumentAt(c, 0), 0, parameter.array);
-  const right = coerceArgument(c.name, argumentAt(c, 1), 1, parameter.array);
+  const left = coerceArgument(c.name, argumentAt(c, 0), 0, onlyArray);
+  const right = coerceArgument(c.name, argumentAt(c, 1), 1, onlyArray);
   const lambda = boundLambda(c, 0, [elementType(left), elementType(right)]);
   const set = setterOf(lambda);
   const restoring = saved([lambda], c.place);
@@ -237,7 +248,7 @@ function mapCall(
   step: (lambda: LambdaNode) => MapStep,
   refine: (lambda: LambdaNode) => LambdaNode = (lambda) => lambda,
 ): Expression {
-  const map = coerceArgument(c.name, argumentAt(c, 0), 0, parameter.map);
+  const map = coerceArgument(c.name, argumentAt(c, 0), 0, onlyMap);
   const mapType = map.type.kind === 'map' ? map.type : mapOf(types.void, types.void);
   const lambda = refine(boundLambda(c, 0, [mapType.key, mapType.value]));
   const set = setterOf(lambda);

@@ -21,7 +21,7 @@ import {
   type FunctionDefinition,
   strictFunction,
 } from '../function.ts';
-import { outOfPrecision, overflow } from '../operators/arithmetic-kernels.ts';
+import { outOfDigits, overflow } from '../operators/arithmetic-kernels.ts';
 import { decimalParameter, oneOf, parameter } from '../parameter.ts';
 import { decimal, types } from '../types.ts';
 
@@ -53,7 +53,7 @@ export const mathFunctions: readonly FunctionDefinition[] = [
   real(['degrees'], (x) => x * (180 / Math.PI)),
   real(['radians'], (x) => x * (Math.PI / 180)),
   real(['rint'], (x) => roundHalfEven(x)),
-  real(['signum', 'sign'], (x) => Math.sign(x)),
+  { names: ['signum', 'sign'], arity: [1, 1], bind: sign },
   real(['ln'], (x) => (x <= 0 ? null : Math.log(x))),
   real(['log10'], (x) => (x <= 0 ? null : Math.log10(x))),
   real(['log2'], (x) => (x <= 0 ? null : Math.log2(x))),
@@ -87,6 +87,22 @@ function real(
   evaluate: (x: number) => number | null,
 ): FunctionDefinition {
   return strictFunction({ names, parameters: [parameter.double], returns: types.double, evaluate });
+}
+
+const signOfNumber = real(['signum'], Math.sign);
+
+function sign(call: FunctionCall): Expression {
+  const value = argumentAt(call, 0);
+  const { kind } = value.type;
+  if (kind !== 'interval_day_time' && kind !== 'interval_year_month')
+    return signOfNumber.bind(call);
+  return strictCall({
+    name: `signum(${formatType(value.type)})`,
+    type: types.double,
+    arguments: [value],
+    place: call.place,
+    prepare: () => (v: number | bigint) => Math.sign(Number(v)),
+  });
 }
 
 function constant(name: string, value: number): FunctionDefinition {
@@ -174,16 +190,13 @@ function roundedUp(call: FunctionCall, mode: 'ceiling' | 'floor'): Expression {
     type: types.bigint,
     arguments: [value],
     place: call.place,
-    prepare: () => (v: number) => saturatedBigint(round(v)),
+    prepare: () => (v: number) => exactBigint(round(v)),
   });
 }
 
-/** As Java's conversion: NaN is 0, what is beyond the range its end. */
-export function saturatedBigint(value: number): bigint {
-  if (Number.isNaN(value)) return 0n;
-  if (value >= 2 ** 63) return 2n ** 63n - 1n;
-  if (value <= -(2 ** 63)) return -(2n ** 63n);
-  return BigInt(Math.trunc(value));
+function exactBigint(value: number): bigint {
+  if (value >= -(2 ** 63) && value < 2 ** 63) return BigInt(value);
+  throw overflow(types.bigint);
 }
 
 function roundCall(
@@ -223,7 +236,7 @@ function rounder(
       return (v: bigint) => {
         if (target.kind !== 'decimal') return null;
         const unscaled = roundUnscaled(v, type.scale, places, mode);
-        if (!fitsPrecision(unscaled, target.precision)) throw outOfPrecision(target);
+        if (!fitsPrecision(unscaled, target.precision)) throw outOfDigits(target);
         return unscaled;
       };
     case 'float':
@@ -291,7 +304,8 @@ function divideRounded(value: bigint, unit: bigint, mode: RoundingMode): bigint 
 function roundDouble(value: number, places: number, mode: RoundingMode): number {
   if (!Number.isFinite(value)) return value;
   const parsed = parseDecimal(formatDouble(value));
-  if (parsed === undefined || places >= parsed.scale) return value;
+  // `+ 0` makes 0 of -0, which a decimal does not have.
+  if (parsed === undefined || places >= parsed.scale) return value + 0;
   const scale = Math.max(parsed.scale, 0);
   const unscaled = parsed.unscaled * powerOfTen(scale - parsed.scale);
   const result = roundUnscaled(unscaled, scale, places, mode);

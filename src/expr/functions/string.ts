@@ -157,9 +157,10 @@ export const stringFunctions: readonly FunctionDefinition[] = [
     parameters: [text],
     returns: types.string,
     evaluate: (s) =>
-      s
-        .toLowerCase()
-        .replace(/(^| )([^ ])/gu, (_, gap: string, c: string) => gap + c.toUpperCase()),
+      s.replace(
+        /([^ ])([^ ]*)/gu,
+        (_, first: string, rest: string) => titled(first) + rest.toLowerCase(),
+      ),
   }),
   strictFunction({
     names: ['substring_index'],
@@ -168,6 +169,12 @@ export const stringFunctions: readonly FunctionDefinition[] = [
     evaluate: substringIndex,
   }),
 ];
+
+/** Of a letter whose capital is two letters only the first one is a capital. */
+function titled(character: string): string {
+  const [first = '', ...rest] = character.toUpperCase();
+  return first + rest.join('').toLowerCase();
+}
 
 function codePointCount(s: string): number {
   let count = 0;
@@ -250,7 +257,7 @@ function likeFunction(name: 'like' | 'ilike'): FunctionDefinition {
     arity: [2, 3],
     bind: (c) =>
       like(name, argumentAt(c, 0), argumentAt(c, 1), {
-        escape: escapeOf(c.arguments[2], c.timeZone),
+        escapeCharacter: escapeOf(c.arguments[2], c.timeZone),
         place: c.place,
       }),
   };

@@ -28,7 +28,7 @@ import {
   strictFunction,
 } from '../function.ts';
 import { dateAdd } from '../operators/interval-arithmetic.ts';
-import { oneOf, parameter } from '../parameter.ts';
+import { exactly, oneOf, parameter } from '../parameter.ts';
 import { dayTimeFields, decimal, isIntegral, types, yearMonthFields } from '../types.ts';
 
 /** Functions of instants and of times of day. */
@@ -159,7 +159,7 @@ function timestampSeconds(c: FunctionCall): Expression {
 function toUnit(name: string, unit: bigint): FunctionDefinition {
   return strictFunction({
     names: [name],
-    parameters: [parameter.timestamp],
+    parameters: [exactly(parameter.anyTimestamp)],
     returns: types.bigint,
     evaluate: (micros) => floorDiv(micros, unit),
   });

@@ -52,6 +52,8 @@ export function subscript(value: Expression, index: Expression, place: Place): E
         return field(value, index.value, place);
       }
       throw fault('INVALID_EXTRACT_FIELD_TYPE', 'a field is named by a string literal', place);
+    case 'void':
+      return value;
     default:
       throw fault(
         'INVALID_EXTRACT_BASE_FIELD_TYPE',

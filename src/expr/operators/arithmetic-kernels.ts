@@ -80,6 +80,34 @@ export function outOfPrecision(type: DecimalType): ExpressionError {
   );
 }
 
+/** What is raised where a value cannot even be rounded into the type. */
+export function outOfDigits(type: DecimalType): ExpressionError {
+  return new ExpressionError(
+    'NUMERIC_VALUE_OUT_OF_RANGE.WITHOUT_SUGGESTION',
+    `the result does not fit ${formatType(type)}`,
+  );
+}
+
+/**
+ * The negative of a decimal. Spark keeps 34 digits of it, rounded half even, and so do we: who compares
+ * the two must find the same rows.
+ */
+export function negateDecimal(unscaled: bigint, type: DecimalType): bigint {
+  const digits = String(unscaled < 0n ? -unscaled : unscaled).length;
+  if (digits <= negatedDigitsMax) return -unscaled;
+  const unit = powerOfTen(digits - negatedDigitsMax);
+  const quotient = unscaled / unit;
+  const rest = unscaled - quotient * unit;
+  const twice = (rest < 0n ? -rest : rest) * 2n;
+  const isAway = twice > unit || (twice === unit && quotient % 2n !== 0n);
+  const rounded = isAway ? quotient + (unscaled < 0n ? -1n : 1n) : quotient;
+  const result = -rounded * unit;
+  if (!fitsPrecision(result, type.precision)) throw outOfDigits(type);
+  return result;
+}
+
+const negatedDigitsMax = 34;
+
 function intKernel(operator: Operator, type: DataType, least: number, most: number): Kernel {
   const checked = (value: number): number => {
     if (value < least || value > most) throw overflow(type);

@@ -8,7 +8,7 @@ import type { Evaluator, Expression, Operation } from '../expression.ts';
 import { ExpressionError } from '../expression-error.ts';
 import { mismatch } from '../faults.ts';
 import { type DecimalType, decimal, isIntegral, isNumeric, types } from '../types.ts';
-import { type Kernel, kernelOf } from './arithmetic-kernels.ts';
+import { type Kernel, kernelOf, negateDecimal } from './arithmetic-kernels.ts';
 import { datetimeArithmetic } from './interval-arithmetic.ts';
 import { arithmeticPair, promoteStrings, requireSame, wrongType } from './operand.ts';
 
@@ -66,7 +66,7 @@ function operands(
 ): readonly [Expression, Expression] {
   if (operator === '/') return divisionOperands(left, right);
   if (operator === 'div') {
-    const [a, b] = arithmeticPair(left, right, isNumeric);
+    const [a, b] = arithmeticPair(left, right, (type) => accepts('div', type));
     return [longer(a), longer(b)];
   }
   return arithmeticPair(left, right, isNumeric);
@@ -213,6 +213,18 @@ export function negate(value: Expression, place: Place): Expression {
         return (row, frame) => {
           const v = arg(row, frame);
           return v === null ? null : -(v as number);
+        };
+      }
+      if (operand.type.kind === 'decimal') {
+        const { type } = operand;
+        return (row, frame) => {
+          const v = arg(row, frame);
+          if (v === null) return null;
+          try {
+            return negateDecimal(v as bigint, type);
+          } catch (error) {
+            throw located(error, context.place);
+          }
         };
       }
       return (row, frame) => {

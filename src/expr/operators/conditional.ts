@@ -10,7 +10,7 @@ import { comparison, requireOrderable } from './comparison.ts';
 import { isNull } from './logic.ts';
 
 /** Choices between values. Invariant: only the branch that is chosen is evaluated, for its error's sake. */
-export type Branch = { readonly when: Expression; readonly then: Expression };
+export type Branch = { readonly when: Expression; readonly result: Expression };
 
 export function caseWhen(
   branches: readonly Branch[],
@@ -26,7 +26,7 @@ export function caseWhen(
       );
     }
   }
-  const results = branches.map((branch) => branch.then);
+  const results = branches.map((branch) => branch.result);
   if (otherwise !== undefined) results.push(otherwise);
   const { type, expressions } = unify(results, 'CASE', place);
   const args: Expression[] = [];

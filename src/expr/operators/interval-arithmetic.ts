@@ -86,6 +86,8 @@ function added(left: Expression, right: Expression, place: Place): Expression | 
   if (left.type.kind === 'date' && right.type.kind !== 'string') {
     return dateAdd(left, right, false, place);
   }
+  // Spark gives this one form a type of its own.
+  if (left.type.kind === 'void' && right.type.kind === 'date') return castTo(left, types.timestamp);
   if (right.type.kind === 'date' && left.type.kind !== 'string') {
     return dateAdd(right, left, false, place);
   }

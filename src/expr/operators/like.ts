@@ -14,14 +14,14 @@ export function like(
   operator: 'like' | 'ilike',
   value: Expression,
   pattern: Expression,
-  options: { readonly escape: string; readonly place: Place },
+  options: { readonly escapeCharacter: string; readonly place: Place },
 ): Expression {
-  const { escape, place } = options;
+  const { escapeCharacter, place } = options;
   const text = textOperand(operator, 1, value);
   const wanted = textOperand(operator, 2, pattern);
   const fold = operator === 'ilike' ? (s: string) => s.toLowerCase() : (s: string) => s;
   return strictCall({
-    name: `${operator}(${JSON.stringify(escape)})`,
+    name: `${operator}(${JSON.stringify(escapeCharacter)})`,
     type: types.boolean,
     arguments: [text, wanted],
     place,
@@ -30,7 +30,7 @@ export function like(
       let tokens: readonly Token[] = [];
       return (subject: string, source: string) => {
         if (source !== known) {
-          tokens = parsePattern(fold(source), escape);
+          tokens = parsePattern(fold(source), escapeCharacter);
           known = source;
         }
         return matches(fold(subject), tokens);
@@ -52,11 +52,11 @@ export function combineLikes(
 }
 
 /** The escape character of a LIKE: a literal of one character. */
-export function escapeOf(escape: Expression | undefined, timeZone: string): string {
-  if (escape === undefined) return '\\';
-  const value = isConstant(escape) ? constantValue(escape, timeZone) : null;
+export function escapeOf(written: Expression | undefined, timeZone: string): string {
+  if (written === undefined) return '\\';
+  const value = isConstant(written) ? constantValue(written, timeZone) : null;
   if (typeof value === 'string' && [...value].length === 1) return value;
-  throw fault('INVALID_ESCAPE_CHAR', 'ESCAPE needs a string of one character', escape.place);
+  throw fault('INVALID_ESCAPE_CHAR', 'ESCAPE needs a string of one character', written.place);
 }
 
 function textOperand(operator: string, index: number, value: Expression): Expression {
@@ -72,14 +72,14 @@ function textOperand(operator: string, index: number, value: Expression): Expres
 /** A code point to be met, one of any (`_`), or any number of any (`%`). */
 type Token = number | 'one' | 'many';
 
-function parsePattern(pattern: string, escape: string): readonly Token[] {
+function parsePattern(pattern: string, escapeCharacter: string): readonly Token[] {
   const tokens: Token[] = [];
   const characters = [...pattern];
   for (let i = 0; i < characters.length; i += 1) {
     const character = characters[i] ?? '';
-    if (character === escape) {
+    if (character === escapeCharacter) {
       i += 1;
-      tokens.push(escaped(characters[i], escape));
+      tokens.push(escaped(characters[i], escapeCharacter));
     } else if (character === '%') {
       if (tokens[tokens.length - 1] !== 'many') tokens.push('many');
     } else {
@@ -89,14 +89,14 @@ function parsePattern(pattern: string, escape: string): readonly Token[] {
   return tokens;
 }
 
-function escaped(character: string | undefined, escape: string): number {
+function escaped(character: string | undefined, escapeCharacter: string): number {
   if (character === undefined) {
     throw new ExpressionError(
       'INVALID_FORMAT.ESC_AT_THE_END',
       'the pattern of LIKE ends in its escape character',
     );
   }
-  if (character !== '_' && character !== '%' && character !== escape) {
+  if (character !== '_' && character !== '%' && character !== escapeCharacter) {
     throw new ExpressionError(
       'INVALID_FORMAT.ESC_IN_THE_MIDDLE',
       `the escape character stands before ${character}, which needs none`,
