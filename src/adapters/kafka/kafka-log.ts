@@ -70,6 +70,9 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<Log> {
   return new KafkaLog(cluster, options);
 }
 
+/** For transactions to be aborted, and groups to be left, when the log is closed. */
+const closeMsMax = 5_000;
+
 type Closable = { close(): Promise<void> };
 
 /**
@@ -281,7 +284,16 @@ class KafkaLog implements Log {
 
   async close(): Promise<void> {
     if (this.#cluster.isClosed) return;
-    await Promise.allSettled([...this.#opened].map((opened) => opened.close()));
+    let timer: NodeJS.Timeout | undefined;
+    // A broker that does not answer must not hold up the end of the process.
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, closeMsMax);
+    });
+    await Promise.race([
+      Promise.allSettled([...this.#opened].map((opened) => opened.close())),
+      late,
+    ]);
+    clearTimeout(timer);
     this.#cluster.close();
   }
 
