@@ -31,18 +31,18 @@ export class TriggeredUpdate {
     for (const facts of this.#flows) {
       const goals: Goal[] = [];
       for (const { topic, partitions } of facts.sources) {
-        goals.push(await this.#goal(topic, partitions));
+        goals.push(await this.#goal(topic, partitions, 'stable'));
       }
       this.#sourceGoals.set(facts.flow.name, goals);
     }
   }
 
-  async #goal(topic: string, count: number): Promise<Goal> {
+  async #goal(topic: string, count: number, bound: 'stable' | 'end'): Promise<Goal> {
     const partitions = Array.from({ length: count }, (_, partition) => partition);
     const ranges = await this.#log.offsetRanges(topic, partitions);
     return {
       topic,
-      offsets: new Map([...ranges].map(([partition, { stable }]) => [partition, stable])),
+      offsets: new Map([...ranges].map(([partition, range]) => [partition, range[bound]])),
     };
   }
 
@@ -92,7 +92,10 @@ export class TriggeredUpdate {
     }
     let repartition = this.#repartitionGoals.get(name);
     if (repartition === undefined) {
-      repartition = await this.#goal(facts.repartition.topic, facts.repartition.partitions);
+      // Up to the high watermark: the open transaction of an instance that stalled may hold the last stable
+      // offset below rows that are committed (simulation seed 2540).
+      const { topic, partitions } = facts.repartition;
+      repartition = await this.#goal(topic, partitions, 'end');
       this.#repartitionGoals.set(name, repartition);
     }
     return this.#isReached(facts.group, repartition);

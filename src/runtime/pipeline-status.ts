@@ -1,0 +1,145 @@
+import type { FlowPlan, PipelinePlan, TablePlan } from '../plan/pipeline-plan.ts';
+import type { Log, TopicDescription } from '../ports/log.ts';
+import {
+  type FlowCounters,
+  parseFlowMetadata,
+  parseTableMetadata,
+  type TableCounters,
+} from '../task/row-account.ts';
+import { Catalog } from './catalog.ts';
+import { partitionKey } from './partition-key.ts';
+
+export type FlowStatus = {
+  readonly flow: string;
+  readonly table: string;
+  readonly group: string;
+  /** The source topics in the order of the query, then the repartition topic. */
+  readonly topics: readonly TopicStatus[];
+};
+
+export type TopicStatus = {
+  readonly stage: 'source' | 'repartition';
+  readonly topic: string;
+  readonly exists: boolean;
+  readonly partitions: readonly PartitionStatus[];
+};
+
+export type PartitionStatus = {
+  readonly partition: number;
+  /** undefined: the flow has no checkpoint here yet. */
+  readonly committed: number | undefined;
+  readonly logStart: number;
+  /** The last stable offset: where a committed reader stops. */
+  readonly end: number;
+  /** Offsets between the checkpoint and the end; records of transactions count their control records, too. */
+  readonly lag: number;
+  /** undefined: there is no checkpoint, or its metadata is not ours. */
+  readonly counters: FlowCounters | TableCounters | undefined;
+  /** The instance that took the partition over last, whether or not it still runs. */
+  readonly instance: string | undefined;
+};
+
+/**
+ * Tells from the log alone how far each flow is: neither the service nor its state store has to run.
+ * Invariant: nothing is created, written or joined.
+ */
+export class StatusReader {
+  readonly #plan: PipelinePlan;
+  readonly #pipeline: string;
+  readonly #log: Log;
+  #catalog: Catalog | undefined;
+
+  constructor(plan: PipelinePlan, pipeline: string, log: Log) {
+    this.#plan = plan;
+    this.#pipeline = pipeline;
+    this.#log = log;
+  }
+
+  async read(): Promise<readonly FlowStatus[]> {
+    await this.#readCatalog();
+    const flows: FlowStatus[] = [];
+    for (const flow of this.#plan.flows) flows.push(await this.#flow(flow));
+    return flows;
+  }
+
+  /** A pipeline that never ran has no catalog. */
+  async #readCatalog(): Promise<void> {
+    const topic = `${this.#pipeline}.catalog`;
+    if (this.#catalog === undefined) {
+      if (!(await this.#log.describeTopics([topic])).has(topic)) return;
+      this.#catalog = new Catalog(this.#log, topic);
+    }
+    await this.#catalog.read();
+  }
+
+  async #flow(flow: FlowPlan): Promise<FlowStatus> {
+    const table = this.#plan.tables.find(({ name }) => name === flow.target);
+    const names = new Set(flow.branches.map(({ source }) => source));
+    const sources = this.#plan.sources.filter(({ name }) => names.has(name));
+    const sourceTopics = [...new Set(sources.map(({ topic }) => topic))];
+    const repartition = `${this.#pipeline}.${flow.name}.repartition`;
+    const described = await this.#log.describeTopics([...sourceTopics, repartition]);
+    const topics: TopicStatus[] = [];
+    for (const topic of sourceTopics) {
+      topics.push(await this.#topic({ stage: 'source', topic, flow, table, described }));
+    }
+    topics.push(
+      await this.#topic({ stage: 'repartition', topic: repartition, flow, table, described }),
+    );
+    return { flow: flow.name, table: flow.target, group: this.#group(flow), topics };
+  }
+
+  #group(flow: FlowPlan): string {
+    return `${this.#pipeline}.${flow.name}`;
+  }
+
+  async #topic({ stage, topic, flow, table, described }: TopicToRead): Promise<TopicStatus> {
+    const description = described.get(topic);
+    if (description === undefined) return { stage, topic, exists: false, partitions: [] };
+    const numbers = Array.from({ length: description.partitions }, (_, partition) => partition);
+    // Checkpoints first: an end that is read later is never behind them.
+    const committed = await this.#log.committedOffsets(this.#group(flow), topic, numbers);
+    const ranges = await this.#log.offsetRanges(topic, numbers);
+    const expectations = (table?.expectations ?? []).map(({ name }) => name);
+    const partitions = numbers.flatMap((partition): PartitionStatus[] => {
+      const range = ranges.get(partition);
+      if (range === undefined) return [];
+      const checkpoint = committed.get(partition);
+      const from = Math.max(checkpoint?.offset ?? range.start, range.start);
+      const takeover = this.#catalog?.get(
+        'takeover',
+        `${flow.name}/${partitionKey(topic, partition)}`,
+      );
+      const instance = takeover?.value['instance'];
+      return [
+        {
+          partition,
+          committed: checkpoint?.offset,
+          logStart: range.start,
+          end: range.stable,
+          lag: Math.max(0, range.stable - from),
+          counters:
+            checkpoint === undefined
+              ? undefined
+              : stage === 'source'
+                ? parseFlowMetadata(checkpoint.metadata, expectations)
+                : parseTableMetadata(checkpoint.metadata),
+          instance: typeof instance === 'string' ? instance : undefined,
+        },
+      ];
+    });
+    return { stage, topic, exists: true, partitions };
+  }
+
+  async close(): Promise<void> {
+    await this.#catalog?.close();
+  }
+}
+
+type TopicToRead = {
+  readonly stage: TopicStatus['stage'];
+  readonly topic: string;
+  readonly flow: FlowPlan;
+  readonly table: TablePlan | undefined;
+  readonly described: ReadonlyMap<string, TopicDescription>;
+};
