@@ -1,3 +1,4 @@
+import { assert } from '../base/assert.ts';
 import type { ByteWriter } from './byte-writer.ts';
 
 /**
@@ -58,7 +59,15 @@ export function readProvenance(bytes: Buffer, start: number): Provenance {
   };
 }
 
-/** Topic ids come as 32 hexadecimal digits or as a dashed UUID. */
+/**
+ * Topic ids come as 22 characters of base64url, which is how Kafka shows them, as 32 hexadecimal digits, or as
+ * a dashed UUID. Anything else would give two topics one provenance, so it is refused.
+ */
 export function topicIdHex(topicId: string): string {
-  return topicId.replaceAll('-', '').toLowerCase();
+  const hex =
+    topicId.length === 22
+      ? Buffer.from(topicId, 'base64url').toString('hex')
+      : topicId.replaceAll('-', '').toLowerCase();
+  assert(/^[0-9a-f]{32}$/.test(hex), `"${topicId}" is no topic id of 16 bytes`);
+  return hex;
 }
