@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { once } from 'node:events';
 import type { Terminal } from './cli/command.ts';
 import { runCommandLine } from './cli/main-command.ts';
 
@@ -6,6 +7,9 @@ import { runCommandLine } from './cli/main-command.ts';
 const terminal: Terminal = {
   out: (text) => process.stdout.write(text),
   err: (text) => process.stderr.write(text),
+  drained: async () => {
+    if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain');
+  },
   isTerminal: process.stderr.isTTY === true,
   environment: process.env,
   onStop: (listener) => {

@@ -30,6 +30,8 @@ export type Command = {
 export type Terminal = {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
+  /** Resolves when what was printed is on its way, so that a slow reader is never outrun; absent: nothing is held back. */
+  readonly drained?: () => Promise<void>;
   readonly isTerminal: boolean;
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Called once for SIGTERM or SIGINT. */

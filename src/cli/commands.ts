@@ -1,12 +1,25 @@
 import type { Command } from './command.ts';
 import { config } from './config.ts';
+import { dump } from './dump.ts';
 import { explain } from './explain.ts';
+import { get } from './get.ts';
 import { run } from './run.ts';
+import { status } from './status.ts';
 import { test } from './test.ts';
 import { tryCommand } from './try.ts';
 import { validate } from './validate.ts';
 
-export const commands: readonly Command[] = [validate, explain, tryCommand, test, run, config];
+export const commands: readonly Command[] = [
+  validate,
+  explain,
+  tryCommand,
+  test,
+  run,
+  status,
+  get,
+  dump,
+  config,
+];
 
 /** Verbs of the interface that are not built yet: they say so and exit non-zero. */
 export const plannedVerbs: readonly string[] = [

@@ -107,13 +107,16 @@ export function summaryText(summary: UpdateSummary): string {
   const lines = [
     `update done in ${summary.seconds} s: ${summary.records} records read, ${summary.outputRecords} records written, ${summary.commits} commits`,
   ];
-  for (const flow of summary.flows) {
-    lines.push(
-      `flow ${flow.flow}, since its first start: ${flow.records} records (${flow.tombstones} tombstones, ${flow.deadLettered} dead letters), ${flow.rows} rows: ${flow.filtered} filtered, ${flow.dropped} dropped, ${flow.new} new, ${flow.replacing} replacing, ${flow.tied} tied, ${flow.superseded} superseded, ${flow.duplicate} duplicate, ${flow.distinct} distinct`,
-    );
-    for (const [name, { passed, failed }] of Object.entries(flow.expectations)) {
-      lines.push(`  expectation ${name}: ${passed} passed, ${failed} failed`);
-    }
+  return `${lines.join('\n')}\n${summary.flows.map(flowLines).join('')}`;
+}
+
+/** The account of one flow, for people. */
+export function flowLines(flow: FlowSummary): string {
+  const lines = [
+    `flow ${flow.flow}, since its first start: ${flow.records} records (${flow.tombstones} tombstones, ${flow.deadLettered} dead letters), ${flow.rows} rows: ${flow.filtered} filtered, ${flow.dropped} dropped, ${flow.new} new, ${flow.replacing} replacing, ${flow.tied} tied, ${flow.superseded} superseded, ${flow.duplicate} duplicate, ${flow.distinct} distinct`,
+  ];
+  for (const [name, { passed, failed }] of Object.entries(flow.expectations)) {
+    lines.push(`  expectation ${name}: ${passed} passed, ${failed} failed`);
   }
   return `${lines.join('\n')}\n`;
 }

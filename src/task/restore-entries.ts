@@ -7,6 +7,7 @@ import { decodeRowSet, encodeRowSet, type SetRow } from '../data/row-set.ts';
 import type { OutputMode } from '../plan/pipeline-plan.ts';
 import type { RecordCursor, Slice } from '../ports/log.ts';
 import type { StateKey } from '../ports/state-store.ts';
+import { splitNumberedKey } from './numbered-key.ts';
 import { parseSources } from './output-record.ts';
 
 export type RestoreOptions = {
@@ -160,16 +161,6 @@ function isAbsent(row: SetRow | undefined): boolean {
   if (row === undefined) return false;
   const { bytes, start, end } = row.provenance;
   return absent.provenance.bytes.compare(bytes, start, end) === 0;
-}
-
-/** `{"k":1,"_row":0}` → `{"k":1}` and 0. */
-function splitNumberedKey(
-  key: string,
-): { readonly key: string; readonly position: number } | undefined {
-  const match = /,"_row":(\d+)\}$/.exec(key);
-  return match === null
-    ? undefined
-    : { key: `${key.slice(0, match.index)}}`, position: Number(match[1]) };
 }
 
 function whole(bytes: Buffer): Span {

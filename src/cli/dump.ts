@@ -1,0 +1,88 @@
+import { requireOptions } from '../config/load-config.ts';
+import { type ReadProgress, readTable } from '../runtime/read-table.ts';
+import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
+import { csvLine } from './csv-line.ts';
+import { namedPipeline, namedTable, pipelineFlag, withLog } from './pipeline-files.ts';
+import { cellReader } from './row-cells.ts';
+
+const progressIntervalMs = 500;
+
+export const dump: Command = {
+  name: 'dump',
+  summary: 'write every committed row of a table to standard output',
+  arguments: 'TABLE',
+  example:
+    'tidemark dump bookings_current --pipeline bookings.sql --kafka.brokers localhost:9092 --format csv',
+  flags: {
+    ...pipelineFlag,
+    format: {
+      type: 'string',
+      value: 'jsonl|csv',
+      doc: 'One JSON object a line (default), or CSV with a header line, NULL as an empty field.',
+    },
+  },
+  usesConfig: true,
+  run: async (invocation) => {
+    const [name, extra] = invocation.positionals;
+    if (name === undefined || extra !== undefined) throw usageError('one table is needed');
+    const format = formatOf(invocation);
+    const config = invocation.config();
+    const plan = namedPipeline(invocation, config);
+    if (plan === undefined) return 3;
+    const { table, flow } = namedTable(plan, name);
+    requireOptions(config, ['kafka.brokers']);
+    const columns = table.columns.map((column) => column.name);
+    const cellsOf = cellReader(columns);
+    const lineOf =
+      format === 'csv' ? (json: string) => csvLine(cellsOf(json)) : (json: string) => `${json}\n`;
+    const { terminal } = invocation;
+    return withLog<ExitCode>(invocation, config, async (log) => {
+      const progress = new DumpProgress(invocation);
+      if (format === 'csv') terminal.out(csvLine(columns));
+      const sets = readTable({ log, table, flow, onProgress: (one) => progress.show(one) });
+      for await (const { rows } of sets) {
+        terminal.out(rows.map(({ json }) => lineOf(json)).join(''));
+        progress.rows += rows.length;
+        await terminal.drained?.();
+      }
+      progress.end();
+      return 0;
+    });
+  },
+};
+
+function formatOf(invocation: Invocation): 'jsonl' | 'csv' {
+  const format = invocation.text('format') ?? 'jsonl';
+  if (format !== 'jsonl' && format !== 'csv') {
+    throw usageError(`--format takes jsonl or csv, not "${format}"`);
+  }
+  if (format === 'csv' && invocation.json) {
+    throw usageError('--json and --format csv exclude each other');
+  }
+  return format;
+}
+
+/** One line on a terminal that is written over; nothing elsewhere. */
+class DumpProgress {
+  rows = 0;
+  readonly #invocation: Invocation;
+  #nextMs = 0;
+
+  constructor(invocation: Invocation) {
+    this.#invocation = invocation;
+  }
+
+  show({ partition, partitions, position, end }: ReadProgress): void {
+    const { terminal } = this.#invocation;
+    if (!terminal.isTerminal || Date.now() < this.#nextMs) return;
+    this.#nextMs = Date.now() + progressIntervalMs;
+    terminal.err(
+      `\r\u001b[Kpartition ${partition + 1} of ${partitions}: offset ${position} of ${end}, ${this.rows} rows written`,
+    );
+  }
+
+  end(): void {
+    const { terminal } = this.#invocation;
+    if (terminal.isTerminal) terminal.err(`\r\u001b[K${this.rows} rows\n`);
+  }
+}

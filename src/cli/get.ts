@@ -1,0 +1,115 @@
+import { requireOptions } from '../config/load-config.ts';
+import { jsonText } from '../data/json-encode.ts';
+import type { Provenance } from '../data/provenance.ts';
+import { topicIdHex } from '../data/provenance.ts';
+import { sequenceCodec } from '../data/sequence.ts';
+import type { FlowPlan, PipelinePlan, TablePlan } from '../plan/pipeline-plan.ts';
+import type { Log } from '../ports/log.ts';
+import { type CommittedSet, readTableKeys } from '../runtime/read-table.ts';
+import { keyColumnsOf, parseTableKey } from '../runtime/table-key.ts';
+import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
+import { namedPipeline, namedTable, pipelineFlag, withLog } from './pipeline-files.ts';
+import { cellReader } from './row-cells.ts';
+import { tableText } from './table-text.ts';
+
+export const get: Command = {
+  name: 'get',
+  summary: 'show the committed rows of a key, and where each came from',
+  arguments: 'TABLE KEY…',
+  example: `tidemark get bookings_current '{"booking_id":501}' --pipeline bookings.sql --kafka.brokers localhost:9092`,
+  flags: pipelineFlag,
+  usesConfig: true,
+  run: async (invocation) => {
+    const [name, ...texts] = invocation.positionals;
+    if (name === undefined || texts.length === 0) {
+      throw usageError('a table and at least one key are needed', `Usage: tidemark get TABLE KEY…`);
+    }
+    const config = invocation.config();
+    const plan = namedPipeline(invocation, config);
+    if (plan === undefined) return 3;
+    const { table, flow } = namedTable(plan, name);
+    const keys = texts.map((text) => parseTableKey(keyColumnsOf(table, flow), text));
+    requireOptions(config, ['kafka.brokers']);
+    return withLog<ExitCode>(invocation, config, async (log) => {
+      const sets = await readTableKeys({ log, table, flow }, keys);
+      const topics = await topicsById(plan, log);
+      let exitCode: ExitCode = 0;
+      for (const [index, key] of keys.entries()) {
+        const set = sets[index];
+        const text = key.toString('utf8');
+        if (set === undefined) {
+          exitCode = 1;
+          invocation.terminal.err(`table "${table.name}" has no rows for key ${text}\n`);
+        }
+        if (invocation.json) printMachine(invocation, { text, set, flow, topics });
+        else if (set !== undefined) printPeople(invocation, table, set, topics);
+      }
+      return exitCode;
+    });
+  },
+};
+
+/** Provenance names topics by id: a topic that was created again is another one. */
+async function topicsById(plan: PipelinePlan, log: Log): Promise<ReadonlyMap<string, string>> {
+  const names = [...new Set(plan.sources.map(({ topic }) => topic))];
+  const described = await log.describeTopics(names);
+  return new Map([...described].map(([name, { topicId }]) => [topicIdHex(topicId), name]));
+}
+
+type Found = {
+  readonly text: string;
+  readonly set: CommittedSet | undefined;
+  readonly flow: FlowPlan;
+  readonly topics: ReadonlyMap<string, string>;
+};
+
+/** One line a key. Key, sequence and rows are put in as text, so that no digit is lost on the way. */
+function printMachine({ terminal }: Invocation, { text, set, flow, topics }: Found): void {
+  const rows = (set?.rows ?? []).map(({ json }) => json).join(',');
+  const sources = (set?.rows ?? []).flatMap((row, index) =>
+    row.sources.map((source) => ({ row: index, ...sourceJson(source, topics) })),
+  );
+  const sequence = set === undefined ? 'null' : sequenceJson(flow, set.sequence);
+  terminal.out(
+    `{"key":${text},"sequence":${sequence},"rows":[${rows}],"sources":${JSON.stringify(sources)}}\n`,
+  );
+}
+
+function sequenceJson({ sequenceType }: FlowPlan, text: string): string {
+  const { parse, decode } = sequenceCodec(sequenceType);
+  const bytes = parse(text);
+  return jsonText(sequenceType, decode(bytes, 0, bytes.length));
+}
+
+function sourceJson(
+  { topicId, partition, offset, branch, index }: Provenance,
+  topics: ReadonlyMap<string, string>,
+): Record<string, unknown> {
+  return { topic: topics.get(topicId) ?? null, topicId, partition, offset, branch, index };
+}
+
+function printPeople(
+  { terminal }: Invocation,
+  table: TablePlan,
+  set: CommittedSet,
+  topics: ReadonlyMap<string, string>,
+): void {
+  const { key, sequence, partition, rows } = set;
+  terminal.out(`key ${key}, sequence ${sequence}, partition ${partition}, rows: ${rows.length}\n`);
+  const columns = table.columns.map((column) => column.name);
+  const cellsOf = cellReader(columns);
+  const lines = rows.map(({ json, sources }) => [
+    ...cellsOf(json).map((cell) => cell ?? 'NULL'),
+    sources.map((source) => sourceText(source, topics)).join(' and '),
+  ]);
+  terminal.out(`${tableText([...columns, '(from)'], lines)}\n`);
+}
+
+function sourceText(
+  { topicId, partition, offset, branch, index }: Provenance,
+  topics: ReadonlyMap<string, string>,
+): string {
+  const topic = topics.get(topicId) ?? `topic ${topicId.slice(0, 8)}… (gone)`;
+  const place = `${topic}/${partition}@${offset}`;
+  return branch === 0 && index === 0 ? place : `${place}#${branch}.${index}`;
+}

@@ -1,0 +1,66 @@
+import { composeLog } from '../compose.ts';
+import type { Config } from '../config/options.ts';
+import { nearestNames } from '../expr/nearest-name.ts';
+import type { FlowPlan, PipelinePlan, TablePlan } from '../plan/pipeline-plan.ts';
+import type { Log } from '../ports/log.ts';
+import { type FlagSpec, type Invocation, usageError } from './command.ts';
+import { faultJson, loadPipeline } from './load-pipeline.ts';
+
+/** How verbs take the pipeline whose arguments are something else. */
+export const pipelineFlag: Readonly<Record<string, FlagSpec>> = {
+  pipeline: {
+    type: 'string',
+    multiple: true,
+    value: 'FILE',
+    doc: "A file of the pipeline (default: the configuration's pipeline.files). May be given several times.",
+  },
+};
+
+/** The plan of the pipeline that is meant; undefined: it is invalid, and its faults have been told. */
+export function namedPipeline(invocation: Invocation, config: Config): PipelinePlan | undefined {
+  const given = invocation.texts('pipeline');
+  const paths = given.length > 0 ? given : config['pipeline.files'];
+  if (paths.length === 0) {
+    throw usageError(
+      'no pipeline file is given',
+      'Name the SQL files with --pipeline FILE, or set pipeline.files in tidemark.yaml.',
+    );
+  }
+  const { plan, faults, faultText } = loadPipeline(paths);
+  if (plan !== undefined) return plan;
+  invocation.terminal.err(`${faultText}\n`);
+  if (invocation.json) invocation.printJson({ valid: false, faults: faults.map(faultJson) });
+  return undefined;
+}
+
+/** A table with the flow that keeps it. Names go without case, as in SQL. */
+export function namedTable(
+  plan: PipelinePlan,
+  name: string,
+): { readonly table: TablePlan; readonly flow: FlowPlan } {
+  const table = plan.tables.find((one) => one.name.toLowerCase() === name.toLowerCase());
+  const flow = plan.flows.find(({ target }) => target === table?.name);
+  if (table !== undefined && flow !== undefined) return { table, flow };
+  const names = plan.tables.map((one) => one.name);
+  const [nearest] = nearestNames(name, names);
+  throw usageError(
+    `the pipeline has no table "${name}"`,
+    nearest === undefined
+      ? `Its tables are: ${names.join(', ')}.`
+      : `Did you mean "${nearest}"? Its tables are: ${names.join(', ')}.`,
+  );
+}
+
+/** Opens the log for one verb and closes it again; what is waited for is told on standard error. */
+export async function withLog<Result>(
+  { terminal }: Invocation,
+  config: Config,
+  use: (log: Log) => Promise<Result>,
+): Promise<Result> {
+  const log = await composeLog(config, (text) => terminal.err(`${text}\n`));
+  try {
+    return await use(log);
+  } finally {
+    await log.close().catch(() => undefined);
+  }
+}

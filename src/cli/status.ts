@@ -1,0 +1,164 @@
+import { systemClock } from '../adapters/system/system-clock.ts';
+import { requireOptions } from '../config/load-config.ts';
+import { type FlowStatus, StatusReader, type TopicStatus } from '../runtime/pipeline-status.ts';
+import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
+import { namedPipeline, pipelineFlag, withLog } from './pipeline-files.ts';
+import { tableText } from './table-text.ts';
+import { type FlowSummary, flowLines, flowSummary } from './update-summary.ts';
+
+const watchIntervalMs = 2000;
+
+export const status: Command = {
+  name: 'status',
+  summary: 'show how far each flow is: checkpoints, lag, and the account of its rows',
+  arguments: '',
+  example:
+    'tidemark status --pipeline bookings.sql --pipeline.name bookings --kafka.brokers localhost:9092 --watch',
+  flags: {
+    ...pipelineFlag,
+    watch: { type: 'boolean', doc: 'Repeat every 2 s until it is interrupted.' },
+  },
+  usesConfig: true,
+  run: async (invocation) => {
+    if (invocation.positionals.length > 0) {
+      throw usageError('status takes no arguments', 'Name the pipeline with --pipeline FILE.');
+    }
+    const config = invocation.config();
+    const plan = namedPipeline(invocation, config);
+    if (plan === undefined) return 3;
+    requireOptions(config, ['pipeline.name', 'kafka.brokers']);
+    const pipeline = config['pipeline.name'] ?? '';
+    return withLog<ExitCode>(invocation, config, async (log) => {
+      const reader = new StatusReader(plan, pipeline, log);
+      try {
+        const isWatching = invocation.isSet('watch');
+        let stop: () => void = () => undefined;
+        const stopped = new Promise<'stopped'>((resolve) => {
+          stop = () => resolve('stopped');
+        });
+        if (isWatching) invocation.terminal.onStop(stop);
+        for (;;) {
+          const flows = (await reader.read()).map(flowReport);
+          show(invocation, { pipeline, lag: sum(flows.map(({ lag }) => lag)), flows }, isWatching);
+          if (!isWatching) return 0;
+          const next = await Promise.race([stopped, systemClock.sleep(watchIntervalMs)]);
+          if (next === 'stopped') return 0;
+        }
+      } finally {
+        await reader.close();
+      }
+    });
+  },
+};
+
+type PipelineReport = {
+  readonly pipeline: string;
+  /** Of all flows and both stages. */
+  readonly lag: number;
+  readonly flows: readonly FlowReport[];
+};
+
+type FlowReport = {
+  readonly flow: string;
+  readonly table: string;
+  readonly group: string;
+  readonly lag: number;
+  readonly missingTopics: readonly string[];
+  readonly partitions: readonly PartitionReport[];
+  /** Since the first start of the flow; undefined while nothing was committed. */
+  readonly account: FlowSummary | undefined;
+};
+
+type PartitionReport = {
+  readonly stage: TopicStatus['stage'];
+  readonly topic: string;
+  readonly partition: number;
+  readonly committed: number | null;
+  readonly logStart: number;
+  readonly end: number;
+  readonly lag: number;
+  /** Records of a source, rows of a repartition topic, that the checkpoint's account holds. */
+  readonly records: number | null;
+  readonly instance: string | null;
+};
+
+function flowReport({ flow, table, group, topics }: FlowStatus): FlowReport {
+  const partitions = topics.flatMap(({ stage, topic, partitions: all }) =>
+    all.map((one): PartitionReport => {
+      const { partition, committed, logStart, end, lag, counters, instance } = one;
+      const records =
+        counters === undefined ? null : 'records' in counters ? counters.records : counters.rows;
+      return {
+        stage,
+        topic,
+        partition,
+        committed: committed ?? null,
+        logStart,
+        end,
+        lag,
+        records,
+        instance: instance ?? null,
+      };
+    }),
+  );
+  const counters = topics.flatMap((topic) => topic.partitions.flatMap((one) => one.counters ?? []));
+  return {
+    flow,
+    table,
+    group,
+    lag: sum(partitions.map(({ lag }) => lag)),
+    missingTopics: topics.filter(({ exists }) => !exists).map(({ topic }) => topic),
+    partitions,
+    account: counters.length === 0 ? undefined : flowSummary(flow, counters),
+  };
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}
+
+function show(invocation: Invocation, report: PipelineReport, isWatching: boolean): void {
+  const { terminal } = invocation;
+  if (invocation.json) {
+    if (isWatching) terminal.out(`${JSON.stringify(report)}\n`);
+    else invocation.printJson(report);
+    return;
+  }
+  // On a terminal each round takes the place of the one before.
+  if (isWatching && terminal.isTerminal) terminal.out('\u001b[H\u001b[2J');
+  terminal.out(reportText(report));
+}
+
+const headers = [
+  'topic',
+  'partition',
+  'committed',
+  'log start',
+  'end',
+  'lag',
+  'records',
+  'last taken by',
+];
+
+function reportText({ pipeline, lag, flows }: PipelineReport): string {
+  const parts = flows.map((flow) => {
+    const rows = flow.partitions.map((one) => [
+      one.topic,
+      String(one.partition),
+      one.committed === null ? '-' : String(one.committed),
+      String(one.logStart),
+      String(one.end),
+      String(one.lag),
+      one.records === null ? '-' : String(one.records),
+      one.instance ?? '-',
+    ]);
+    return [
+      `flow ${flow.flow}, table ${flow.table}, group ${flow.group}\n`,
+      ...flow.missingTopics.map((topic) => `topic "${topic}" does not exist yet\n`),
+      rows.length === 0 ? '' : tableText(headers, rows),
+      flow.account === undefined ? 'nothing is committed yet\n' : flowLines(flow.account),
+      '\n',
+    ].join('');
+  });
+  return `${parts.join('')}pipeline ${pipeline}: total lag ${lag}\n`;
+}
