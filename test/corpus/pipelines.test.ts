@@ -1,0 +1,53 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { planPipeline } from '../../src/plan/plan-pipeline.ts';
+import { type PipelineCase, readPipelineCase } from '../../src/testing/pipeline-case.ts';
+import { type CaseReport, runCase } from '../../src/testing/run-case.ts';
+import { pipelineStarter } from '../../src/testing/start-pipeline.ts';
+
+/** Families of which every case has to pass; of the others some may be beyond this version, by name. */
+const complete = /^ru-(?:\d+-(?:flat|explode|union|map|cte|declared|structseq|json)|\d*-?edge)/;
+
+function casesOf(file: string): [string, PipelineCase][] {
+  const text = readFileSync(join(import.meta.dirname, 'data/pipelines', file), 'utf8');
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map(readPipelineCase)
+    .map((one) => [one.name, one]);
+}
+
+function run(pipelineCase: PipelineCase): Promise<CaseReport> {
+  const { name, sql, schemas } = pipelineCase;
+  const planned = planPipeline([{ file: `${name}.sql`, text: sql }], { schemas });
+  return runCase(pipelineCase, planned, pipelineStarter());
+}
+
+function differences({ schedules }: CaseReport): string[] {
+  return schedules.flatMap((one) => one.differences.map((line) => `${one.schedule}: ${line}`));
+}
+
+describe('REPLACE USING pipelines give the rows that Spark gives, under every schedule', () => {
+  const cases = casesOf('replace-using.jsonl');
+
+  test('the corpus is whole', () => {
+    expect(cases).toHaveLength(177);
+    expect(cases.filter(([name]) => complete.test(name)).length).toBeGreaterThan(140);
+  });
+
+  test.each(cases)('RU-10 %s', async (name, pipelineCase) => {
+    const report = await run(pipelineCase);
+    expect(differences(report)).toEqual([]);
+    const allowed = complete.test(name) ? ['passed'] : ['passed', 'skipped'];
+    expect(allowed, report.note).toContain(report.status);
+  });
+});
+
+describe('AUTO CDC pipelines give the rows that Spark gives, or are not supported yet', () => {
+  test.each(casesOf('auto-cdc.jsonl'))('%s', async (_, pipelineCase) => {
+    const report = await run(pipelineCase);
+    expect(differences(report)).toEqual([]);
+    expect(['passed', 'skipped']).toContain(report.status);
+  });
+});
