@@ -62,19 +62,18 @@ export type PrivateKafka = {
 export type PrivateKafkaOptions = {
   readonly version?: string;
   readonly port?: number;
+  readonly controllerPort?: number;
   readonly settings?: Readonly<Record<string, string>>;
+  /** Arguments for the format of the storage, such as `--add-scram`. */
+  readonly formatArgs?: string;
 };
 
 /** A broker of one test's own, that may be killed. */
 export async function startPrivateKafka(options: PrivateKafkaOptions = {}): Promise<PrivateKafka> {
-  const jars = (
-    await promisify(execFile)(join(scripts, 'kafka-jars.sh'), [options.version ?? '4.1.0'], {
-      encoding: 'utf8',
-    })
-  ).stdout.trim();
+  const jars = await kafkaJars(options.version);
   const dir = mkdtempSync(join(tmpdir(), 'tidemark-kafka-'));
   const port = options.port ?? (await freePort());
-  const controllerPort = await freePort();
+  const controllerPort = options.controllerPort ?? (await freePort());
   const settings = Object.entries({
     'log.flush.interval.messages': '1',
     ...options.settings,
@@ -83,7 +82,13 @@ export async function startPrivateKafka(options: PrivateKafkaOptions = {}): Prom
     const child = startProcess(
       join(scripts, 'kafka-broker.sh'),
       [dir, jars, String(port), String(controllerPort), ...settings],
-      { logFile: join(dir, 'broker.log'), env: { KAFKA_HEAP_OPTS: '-Xms256m -Xmx512m' } },
+      {
+        logFile: join(dir, 'broker.log'),
+        env: {
+          KAFKA_HEAP_OPTS: '-Xms256m -Xmx512m',
+          KAFKA_FORMAT_ARGS: options.formatArgs ?? '',
+        },
+      },
     );
     await untilAnswers(child, 'kafka', () => kafkaAnswers(port), join(dir, 'broker.log'));
     return child;
@@ -103,6 +108,13 @@ export async function startPrivateKafka(options: PrivateKafkaOptions = {}): Prom
       rmSync(dir, { recursive: true, force: true });
     },
   };
+}
+
+/** The folder with the jars of a Kafka version; they are fetched when they are not there yet. */
+export async function kafkaJars(version = '4.1.0'): Promise<string> {
+  const script = join(scripts, 'kafka-jars.sh');
+  const { stdout } = await promisify(execFile)(script, [version], { encoding: 'utf8' });
+  return stdout.trim();
 }
 
 export type PrivateRedis = {
