@@ -95,10 +95,10 @@ export abstract class CallGrammar extends TypeGrammar {
     return this.is(end, OpenParen) && !(this.is(end + 1, K.SELECT) && !this.endsName(end + 2));
   }
 
-  /** Whether the word stands directly in the parentheses behind the first token. */
+  /** Whether the word, and no comma before it, stands directly in the parentheses behind the first token. */
   private hasInside(word: TokenType): boolean {
     const end = this.behindParens(2) - 1;
-    for (let at = 3; at < end; at += 1) {
+    for (let at = 3; at < end && !this.is(at, Comma); at += 1) {
       if (this.is(at, word) && !this.is(at - 1, K.DISTINCT)) return true;
       if (this.is(at, OpenParen)) at = Math.max(at, this.behindParens(at) - 1);
     }

@@ -7,6 +7,8 @@ import { withHint } from './syntax-hints.ts';
 import { K, Semicolon } from './tokens.ts';
 import { checkDepth } from './tree-depth.ts';
 
+const faultsMax = 100;
+
 /** Made at the first parse: to analyse the grammar takes a moment that not every command needs. */
 let shared: StatementGrammar | undefined;
 
@@ -19,15 +21,19 @@ export function parsePipeline(
   text: string,
   file: string,
 ): { statements: Statement[]; faults: Fault[] } {
-  const { tokens, faults } = lex(text, file);
+  const lexed = lex(text, file);
   const statements: Statement[] = [];
-  for (const part of split(tokens)) {
-    const { statement, found } = parseStatement(part, text, file);
-    if (statement !== undefined) statements.push(statement);
-    if (!faults.some((fault) => isBetween(fault.place, part))) faults.push(...found);
+  const faults = [...lexed.faults];
+  for (const { tokens, end } of split(lexed.tokens, text.length)) {
+    const start = tokens[0]?.startOffset ?? end;
+    // Where the tokens themselves are faulty, what the grammar makes of the rest says nothing new.
+    if (lexed.faults.some(({ place }) => place.start >= start && place.start < end)) continue;
+    const { statements: read, found } = parsePart(tokens, text, file);
+    statements.push(...read);
+    faults.push(...found);
   }
   faults.sort((one, other) => one.place.start - other.place.start);
-  return { statements, faults };
+  return { statements, faults: limited(faults) };
 }
 
 /** Reads one query; throws a FaultError. */
@@ -61,35 +67,45 @@ function parseWhole<T>(text: string, file: string, rule: (grammar: StatementGram
   return value as T;
 }
 
-/** The tokens of each statement, without its semicolon. */
-function* split(tokens: readonly IToken[]): Generator<IToken[]> {
+/** The tokens of each statement, without its semicolon, and where that stands. */
+function* split(
+  tokens: readonly IToken[],
+  textEnd: number,
+): Generator<{ tokens: IToken[]; end: number }> {
   let part: IToken[] = [];
   for (const token of tokens) {
     if (token.tokenType !== Semicolon) part.push(token);
-    else if (part.length > 0) {
-      yield part;
+    else {
+      yield { tokens: part, end: token.startOffset };
       part = [];
     }
   }
-  if (part.length > 0) yield part;
+  yield { tokens: part, end: textEnd };
 }
 
-/** Where a semicolon is missing before CREATE, both statements are read and the gap is the only fault. */
-function parseStatement(
-  tokens: readonly IToken[],
+/** Behind a fault, the next CREATE that begins a line begins a statement: a semicolon is missing. */
+function parsePart(
+  tokens: IToken[],
   text: string,
   file: string,
-): { statement?: Statement; found: Fault[] } {
-  const { value, fault } = run([...tokens], text, file, (grammar) => grammar.statement());
-  if (fault === undefined)
-    return { ...(value === undefined ? {} : { statement: value }), found: [] };
-  const found = [fault];
-  const next = tokens.findIndex(
-    (token, index) =>
-      index > 0 && token.tokenType === K.CREATE && token.startOffset >= fault.place.start,
-  );
-  if (next > 0) found.push(...parseStatement(tokens.slice(next), text, file).found);
-  return { found };
+): { statements: Statement[]; found: Fault[] } {
+  const statements: Statement[] = [];
+  const found: Fault[] = [];
+  for (let rest: IToken[] = tokens; rest.length > 0 && found.length < faultsMax; ) {
+    const { value, fault } = run([...rest], text, file, (grammar) => grammar.statement());
+    if (value !== undefined) statements.push(value);
+    if (fault === undefined) break;
+    found.push(fault);
+    const next = rest.findIndex(
+      (token, index) =>
+        index > 0 &&
+        token.tokenType === K.CREATE &&
+        token.startOffset >= fault.place.start &&
+        token.startLine !== rest[index - 1]?.startLine,
+    );
+    rest = next > 0 ? rest.slice(next) : [];
+  }
+  return { statements, found };
 }
 
 function run<T>(
@@ -104,9 +120,13 @@ function run<T>(
     shared.load(tokens, source, file);
     const value = rule(shared);
     const [error] = shared.errors;
-    if (error !== undefined) return { fault: withHint(error, end, file) };
-    checkDepth(value);
-    return { value };
+    const isWhole = error === undefined || error.token.tokenType === K.CREATE;
+    if (isWhole) checkDepth(value);
+    return {
+      // What stands before the CREATE of the next statement was read to its end.
+      ...(isWhole && value !== undefined ? { value } : {}),
+      ...(error === undefined ? {} : { fault: withHint(error, tokens, end) }),
+    };
   } catch (error) {
     if (error instanceof FaultError) return { fault: error.fault };
     if (error instanceof RangeError) return { fault: tooDeep(end) };
@@ -129,8 +149,13 @@ function tooDeep(place: Place): Fault {
   return { severity: 'error', code: 'NESTING_TOO_DEEP', message: 'nested too deeply', hint, place };
 }
 
-function isBetween(place: Place, tokens: readonly IToken[]): boolean {
-  const first = tokens[0]?.startOffset ?? 0;
-  const last = tokens.at(-1);
-  return place.start >= first && place.start <= (last?.endOffset ?? last?.startOffset ?? 0) + 1;
+/** A file that is no SQL at all would give a fault for each of its lines. */
+function limited(faults: readonly Fault[]): Fault[] {
+  const last = faults[faultsMax - 1];
+  if (last === undefined || faults.length === faultsMax) return [...faults];
+  const more = faults.length - faultsMax + 1;
+  return [
+    ...faults.slice(0, faultsMax - 1),
+    { ...last, code: 'TOO_MANY_FAULTS', message: `${more} further faults begin here` },
+  ];
 }

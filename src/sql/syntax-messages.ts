@@ -35,6 +35,10 @@ const parts: Readonly<Record<string, string>> = {
   queryPrimary: 'a query',
   type: 'a data type',
   statement: 'a statement (CREATE, SET, APPLY CHANGES or a query)',
+  selectItem: 'an expression',
+  defaultFlow: 'REPLACE USING, REPLACE WHERE, INSERT or AUTO CDC',
+  namedFlow: 'INSERT INTO or AUTO CDC INTO',
+  tableElement: 'a column or a constraint',
   created: 'SOURCE, STREAMING TABLE, MATERIALIZED VIEW, VIEW, FLOW or SINK',
   optionValue: 'a string, a number, TRUE or FALSE',
 };

@@ -9,6 +9,7 @@ const keywords = [
   ...[
     'AGGREGATE',
     'ALL',
+    'ALTER',
     'ALWAYS',
     'AND',
     'ANTI',
@@ -75,7 +76,7 @@ const keywords = [
     'LEFT',
     'LIKE',
   ],
-  ...['LIMIT', 'LIVE', 'LOCATION', 'MAP', 'MATERIALIZED', 'MICROSECOND', 'MICROSECONDS'],
+  ...['LIMIT', 'LIVE', 'LOCATION', 'MAP', 'MATERIALIZED', 'MERGE', 'MICROSECOND', 'MICROSECONDS'],
   ...['MILLISECOND', 'MILLISECONDS', 'MINUS', 'MINUTE', 'MINUTES', 'MONTH', 'MONTHS', 'NAME'],
   ...['NAMESPACE', 'NANOSECOND', 'NANOSECONDS', 'NATURAL', 'NOT', 'NULL', 'NULLS', 'OF', 'OFFSET'],
   ...['ON', 'ONCE', 'OPTIONS', 'OR', 'ORDER', 'OUTER', 'OVER', 'OVERLAY', 'OVERWRITE', 'PARTITION'],
