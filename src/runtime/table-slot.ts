@@ -1,6 +1,6 @@
 import { FlowError } from '../base/errors.ts';
 import type { Slice } from '../ports/log.ts';
-import type { StateMark, StateSession } from '../ports/state-store.ts';
+import type { StateKey, StateMark, StateSession } from '../ports/state-store.ts';
 import type { TableEffects, TableTask } from '../task/table-task.ts';
 
 /** Upper bound of keys in one read of the state store. */
@@ -30,22 +30,10 @@ export class TableSlot {
   /** Merges one slice of the repartition topic. */
   async merge(slice: Slice): Promise<void> {
     const keys = this.task.keysOf(slice);
-    const entries: (Buffer | undefined)[] = [];
+    let entries: readonly (Buffer | undefined)[] = [];
     if (keys.length > 0) {
       await this.settle();
-      for (let at = 0; at < keys.length; at += readKeysMax) {
-        const view = await this.#session.read(keys.slice(at, at + readKeysMax));
-        if (
-          view.mark === undefined ||
-          view.mark.offset !== this.#mark.offset ||
-          view.mark.topicId !== this.#mark.topicId
-        ) {
-          throw new FlowError('TASK_CORRUPTED', 'the state no longer stands at the last commit', {
-            detail: `Expected offset ${this.#mark.offset}, found ${view.mark?.offset ?? 'none'}.`,
-          });
-        }
-        entries.push(...view.entries);
-      }
+      entries = await readAt(this.#session, keys, this.#mark);
     }
     this.task.process(entries);
   }
@@ -74,4 +62,26 @@ export class TableSlot {
     await this.#writing?.catch(() => undefined);
     await this.#session.close();
   }
+}
+
+/**
+ * Reads entries that have to stand at a mark. Anything else is TASK_CORRUPTED: the store was lost, or an older
+ * image of it came back (simulation seed 4523).
+ */
+export async function readAt(
+  session: StateSession,
+  keys: readonly StateKey[],
+  mark: StateMark,
+): Promise<readonly (Buffer | undefined)[]> {
+  const entries: (Buffer | undefined)[] = [];
+  for (let at = 0; at < keys.length; at += readKeysMax) {
+    const view = await session.read(keys.slice(at, at + readKeysMax));
+    if (view.mark?.offset !== mark.offset || view.mark.topicId !== mark.topicId) {
+      throw new FlowError('TASK_CORRUPTED', 'the state does not stand where this task left it', {
+        detail: `Expected offset ${mark.offset}, found ${view.mark?.offset ?? 'none'}.`,
+      });
+    }
+    for (const entry of view.entries) entries.push(entry);
+  }
+  return entries;
 }

@@ -8,7 +8,7 @@ import { TableTask } from '../task/table-task.ts';
 import type { Catalog } from './catalog.ts';
 import type { FlowFacts } from './flow-facts.ts';
 import type { RuntimeListener } from './runtime-events.ts';
-import { TableSlot } from './table-slot.ts';
+import { readAt, TableSlot } from './table-slot.ts';
 
 export type TakeoverOptions = {
   readonly pipeline: string;
@@ -131,53 +131,81 @@ async function restore(
   partition: number,
   range: OffsetRange,
 ): Promise<StateMark> {
-  const { facts, log, clock, listener } = options;
-  const { topic, topicId } = facts.output;
-  const mark = await session.mark();
-  const isUsable = mark !== undefined && mark.topicId === topicId && mark.offset <= range.end;
-  if (!isUsable) await session.clear();
-  const from = isUsable ? mark.offset : range.start;
-  let current: StateMark = { topicId, offset: Math.max(from, range.start) };
-  if (current.offset >= range.end) {
-    if (!isUsable) await session.write({ keys: [], entries: [], mark: current });
-    return isUsable ? mark : current;
-  }
+  const { facts, clock, listener } = options;
+  const found = await session.mark();
+  const isUsable =
+    found !== undefined && found.topicId === facts.output.topicId && found.offset <= range.end;
+  const start = isUsable ? found : await emptyState(session, facts.output.topicId, range.start);
+  if (start.offset >= range.end) return start;
   const startedMs = clock.monotonic();
   const reason = isUsable
-    ? `its state stands at offset ${mark.offset} of ${range.end}`
+    ? `its state stands at offset ${start.offset} of ${range.end}`
     : 'it has no usable state';
   listener({ event: 'restoring', flow: facts.flow.name, partition, reason });
+  const { mark, records } = await catchUp({
+    ...options,
+    session,
+    partition,
+    start,
+    end: range.end,
+  });
+  const durationMs = clock.monotonic() - startedMs;
+  listener({ event: 'restored', flow: facts.flow.name, partition, records, durationMs });
+  return mark;
+}
+
+/** The state of a topic of which nothing was read yet. */
+async function emptyState(
+  session: StateSession,
+  topicId: string,
+  offset: number,
+): Promise<StateMark> {
+  const mark = { topicId, offset };
+  await session.clear();
+  await session.write({ keys: [], entries: [], mark });
+  return mark;
+}
+
+type CatchUp = TakeoverOptions & {
+  readonly session: StateSession;
+  readonly partition: number;
+  readonly start: StateMark;
+  readonly end: number;
+};
+
+/** Replays the output topic over the state, from where it stands to `end`. */
+async function catchUp({
+  facts,
+  log,
+  isInterrupted,
+  session,
+  partition,
+  start,
+  end,
+}: CatchUp): Promise<{ readonly mark: StateMark; readonly records: number }> {
+  const restoring = new Restore({
+    output: facts.table.output,
+    parseSequence: sequenceCodec(facts.flow.sequenceType).parse,
+  });
   const reader = log.openReader();
+  let mark = start;
   let records = 0;
   try {
-    const restoring = new Restore({
-      output: facts.table.output,
-      parseSequence: sequenceCodec(facts.flow.sequenceType).parse,
-    });
-    reader.assign(topic, partition, current.offset);
-    while (current.offset < range.end) {
-      if (options.isInterrupted()) {
-        throw new FlowError('TASK_MIGRATED', 'the restore was interrupted');
-      }
+    reader.assign(facts.output.topic, partition, start.offset);
+    while (mark.offset < end) {
+      if (isInterrupted()) throw new FlowError('TASK_MIGRATED', 'the restore was interrupted');
       for (const slice of await reader.poll(500)) {
         const changes = restoring.load(slice);
-        records += changes.length;
         const needed = restoring.keysNeeded(changes);
-        const present = needed.length === 0 ? [] : (await session.read(needed)).entries;
+        const present = await readAt(session, needed, mark);
         const entries = restoring.apply(changes, needed, present);
-        const next = { topicId, offset: slice.nextOffset };
-        await session.write({
-          keys: [...entries.keys()],
-          entries: [...entries.values()],
-          mark: next,
-        });
-        current = next;
+        mark = { topicId: start.topicId, offset: slice.nextOffset };
+        await session.write({ keys: [...entries.keys()], entries: [...entries.values()], mark });
+        records += changes.length;
       }
     }
   } finally {
     await reader.close();
   }
-  const durationMs = clock.monotonic() - startedMs;
-  listener({ event: 'restored', flow: facts.flow.name, partition, records, durationMs });
-  return current;
+  return { mark, records };
 }
