@@ -1,0 +1,212 @@
+import { parseDate, parseTimestamp, parseTimestampNtz } from '../../data/date-time.ts';
+import { parseDecimal, toDecimalType } from '../../data/decimal.ts';
+import { formatType } from '../../data/type-text.ts';
+import type { DataType } from '../../data/types.ts';
+import type { Value } from '../../data/value.ts';
+import type { Zone } from '../../data/zones.ts';
+import { printJson } from './json-print.ts';
+import { isArray, isNumber, isObject, type JsonNode } from './json-tree.ts';
+
+/** How dates and timestamps are read; undefined when the text is none. */
+export type JsonFormats = {
+  readonly zone: Zone;
+  readonly date?: (text: string) => number | undefined;
+  readonly timestamp?: (text: string) => bigint | undefined;
+  readonly timestampNtz?: (text: string) => bigint | undefined;
+};
+
+/** A value that does not fit its type, with what could be read of it where the type has parts. */
+export class Misfit {
+  readonly partial: Value | undefined;
+
+  constructor(partial?: Value) {
+    this.partial = partial;
+  }
+}
+
+export type JsonConverter = (node: JsonNode) => Value | Misfit;
+
+const misfit = new Misfit();
+
+/**
+ * Reads JSON values of a type by the rules of `from_json`: numbers only from numbers, strings from
+ * anything; a struct whose member does not fit is a misfit that keeps the others.
+ */
+export function jsonConverter(type: DataType, formats: JsonFormats): JsonConverter {
+  const convert = presentConverter(type, formats);
+  return (node) => (node === null ? null : convert(node));
+}
+
+function presentConverter(type: DataType, formats: JsonFormats): JsonConverter {
+  switch (type.kind) {
+    case 'boolean':
+      return (node) => (typeof node === 'boolean' ? node : misfit);
+    case 'tinyint':
+      return integer(-128n, 127n);
+    case 'smallint':
+      return integer(-32_768n, 32_767n);
+    case 'int':
+      return integer(-(2n ** 31n), 2n ** 31n - 1n);
+    case 'bigint':
+      return bigint;
+    case 'float':
+      return (node) => {
+        const value = double(node);
+        return typeof value === 'number' ? Math.fround(value) : value;
+      };
+    case 'double':
+      return double;
+    case 'decimal':
+      return decimal(type.precision, type.scale);
+    case 'string':
+      return (node) => (typeof node === 'string' ? node : printJson(node));
+    case 'binary':
+      return binary;
+    case 'date': {
+      const parse = formats.date ?? parseDate;
+      return (node) => (typeof node === 'string' ? (parse(node) ?? misfit) : misfit);
+    }
+    case 'timestamp':
+      return timestamp(formats);
+    case 'timestamp_ntz': {
+      const parse = formats.timestampNtz ?? ((text: string) => parseTimestampNtz(text, false));
+      return (node) => (typeof node === 'string' ? (parse(node) ?? misfit) : misfit);
+    }
+    case 'array':
+      return array(jsonConverter(type.element, formats));
+    case 'map':
+      return map(jsonConverter(type.value, formats));
+    case 'struct':
+      return struct(
+        type.fields.map((field) => field.name),
+        type.fields.map((field) => jsonConverter(field.type, formats)),
+      );
+    case 'void':
+      return () => null;
+    default:
+      throw new TypeError(`no ${formatType(type)} from JSON`);
+  }
+}
+
+function integer(least: bigint, most: bigint): JsonConverter {
+  return (node) => {
+    if (!isNumber(node) || !node.isInteger || node.text.length > 20) return misfit;
+    const value = BigInt(node.text);
+    return value >= least && value <= most ? Number(value) : misfit;
+  };
+}
+
+function bigint(node: JsonNode): Value | Misfit {
+  if (!isNumber(node) || !node.isInteger || node.text.length > 20) return misfit;
+  const value = BigInt(node.text);
+  return BigInt.asIntN(64, value) === value ? value : misfit;
+}
+
+const specialNumbers: Readonly<Record<string, number>> = {
+  NaN: Number.NaN,
+  Infinity: Number.POSITIVE_INFINITY,
+  '+Infinity': Number.POSITIVE_INFINITY,
+  INF: Number.POSITIVE_INFINITY,
+  '+INF': Number.POSITIVE_INFINITY,
+  '-Infinity': Number.NEGATIVE_INFINITY,
+  '-INF': Number.NEGATIVE_INFINITY,
+};
+
+function double(node: JsonNode): number | Misfit {
+  if (isNumber(node)) return Number(node.text);
+  if (typeof node !== 'string') return misfit;
+  return Object.hasOwn(specialNumbers, node) ? (specialNumbers[node] ?? misfit) : misfit;
+}
+
+function decimal(precision: number, scale: number): JsonConverter {
+  return (node) => {
+    let text: string;
+    if (isNumber(node)) text = node.text;
+    else if (typeof node === 'string') text = node.replaceAll(',', '');
+    else return misfit;
+    const parsed = parseDecimal(text);
+    return (parsed && toDecimalType(parsed, precision, scale)) ?? misfit;
+  };
+}
+
+function binary(node: JsonNode): Value | Misfit {
+  if (typeof node !== 'string') return misfit;
+  if (node.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(node)) return misfit;
+  return Buffer.from(node, 'base64');
+}
+
+function timestamp(formats: JsonFormats): JsonConverter {
+  const parse = formats.timestamp ?? ((text: string) => parseTimestamp(text, formats.zone));
+  return (node) => {
+    if (typeof node === 'string') return parse(node) ?? misfit;
+    const seconds = bigint(node);
+    // Seconds; what is out of range wraps around, as in Spark.
+    return typeof seconds === 'bigint' ? BigInt.asIntN(64, seconds * 1_000_000n) : misfit;
+  };
+}
+
+/** An element that does not fit spoils the array, unless it is a struct that was read in part. */
+function array(element: JsonConverter): JsonConverter {
+  return (node) => {
+    if (!isArray(node)) return misfit;
+    const values: Value[] = [];
+    let isWhole = true;
+    for (const item of node) {
+      const value = element(item);
+      if (!(value instanceof Misfit)) {
+        values.push(value);
+      } else if (value.partial === undefined) {
+        return misfit;
+      } else {
+        isWhole = false;
+        values.push(value.partial);
+      }
+    }
+    return isWhole ? values : new Misfit(values);
+  };
+}
+
+/** Of a key that stands twice the last value counts. */
+function map(item: JsonConverter): JsonConverter {
+  return (node) => {
+    if (!isObject(node)) return misfit;
+    const entries = new Map<string, Value>();
+    let isWhole = true;
+    for (const [name, member] of node.members) {
+      const value = item(member);
+      if (!(value instanceof Misfit)) {
+        entries.set(name, value);
+      } else if (value.partial === undefined) {
+        return misfit;
+      } else {
+        isWhole = false;
+        entries.set(name, value.partial);
+      }
+    }
+    const result = { entries: [...entries] };
+    return isWhole ? result : new Misfit(result);
+  };
+}
+
+/** Names are matched with their case; the last member of a name counts. */
+function struct(names: readonly string[], fields: readonly JsonConverter[]): JsonConverter {
+  const positions = new Map(names.map((name, i) => [name, i]));
+  return (node) => {
+    if (!isObject(node)) return misfit;
+    const row: Value[] = new Array<Value>(names.length).fill(null);
+    let isWhole = true;
+    for (const [name, member] of node.members) {
+      const position = positions.get(name);
+      const convert = position === undefined ? undefined : fields[position];
+      if (position === undefined || convert === undefined) continue;
+      const value = convert(member);
+      if (!(value instanceof Misfit)) {
+        row[position] = value;
+        continue;
+      }
+      isWhole = false;
+      if (value.partial !== undefined) row[position] = value.partial;
+    }
+    return isWhole ? row : new Misfit(row);
+  };
+}

@@ -1,0 +1,107 @@
+import { formatDate, formatTimestampNtzIso } from '../../data/date-time.ts';
+import { formatFloat } from '../../data/double-text.ts';
+import type { DataType } from '../../data/types.ts';
+import type { MapValue, Value } from '../../data/value.ts';
+import { offsetMicrosAt, type Zone } from '../../data/zones.ts';
+import { javaDecimalText } from '../java-decimal.ts';
+import { textOf } from '../value-text.ts';
+import { doubleText, quoteJson } from './json-print.ts';
+
+export type JsonWriterOptions = {
+  readonly zone: Zone;
+  /** Whether members that are NULL are left out. */
+  readonly ignoreNullFields: boolean;
+  readonly date?: (days: number) => string;
+  readonly timestamp?: (micros: bigint) => string;
+  readonly timestampNtz?: (micros: bigint) => string;
+};
+
+/** Writes the values of a type as `to_json` does. */
+export function jsonWriter(type: DataType, options: JsonWriterOptions): (value: Value) => string {
+  const write = presentWriter(type, options);
+  return (value) => (value === null ? 'null' : write(value));
+}
+
+function presentWriter(type: DataType, options: JsonWriterOptions): (value: Value) => string {
+  switch (type.kind) {
+    case 'boolean':
+    case 'tinyint':
+    case 'smallint':
+    case 'int':
+    case 'bigint':
+      return String;
+    case 'float':
+      return (value) => doubleText(value as number, formatFloat);
+    case 'double':
+      return (value) => doubleText(value as number);
+    case 'decimal':
+      return (value) => javaDecimalText(value as bigint, type.scale);
+    case 'string':
+      return (value) => quoteJson(value as string);
+    case 'binary':
+      return (value) => `"${Buffer.from(value as Uint8Array).toString('base64')}"`;
+    case 'date': {
+      const format = options.date ?? formatDate;
+      return (value) => quoteJson(format(value as number));
+    }
+    case 'timestamp': {
+      const format = options.timestamp ?? ((micros: bigint) => zonedMillis(micros, options.zone));
+      return (value) => quoteJson(format(value as bigint));
+    }
+    case 'timestamp_ntz': {
+      const format = options.timestampNtz ?? localMillis;
+      return (value) => quoteJson(format(value as bigint));
+    }
+    case 'array': {
+      const element = jsonWriter(type.element, options);
+      return (value) => `[${(value as readonly Value[]).map(element).join(',')}]`;
+    }
+    case 'map': {
+      const key = textOf(type.key, options.zone);
+      const item = jsonWriter(type.value, options);
+      return (value) =>
+        `{${(value as MapValue).entries.map(([k, v]) => `${quoteJson(key(k))}:${item(v)}`).join(',')}}`;
+    }
+    case 'struct':
+      return structWriter(type.fields, options);
+    default: {
+      const text = textOf(type, options.zone);
+      return (value) => quoteJson(text(value));
+    }
+  }
+}
+
+function structWriter(
+  fields: Extract<DataType, { kind: 'struct' }>['fields'],
+  options: JsonWriterOptions,
+): (value: Value) => string {
+  const names = fields.map((field) => quoteJson(field.name));
+  const writers = fields.map((field) => jsonWriter(field.type, options));
+  return (value) => {
+    const parts: string[] = [];
+    const values = value as readonly Value[];
+    for (const [i, write] of writers.entries()) {
+      const member = values[i] ?? null;
+      if (member !== null || !options.ignoreNullFields) parts.push(`${names[i]}:${write(member)}`);
+    }
+    return `{${parts.join(',')}}`;
+  };
+}
+
+/** `2020-01-01T01:02:03.456`: milliseconds, the rest is cut off. */
+function localMillis(micros: bigint): string {
+  return formatTimestampNtzIso(micros).slice(0, -3);
+}
+
+/** As `localMillis` in the zone's local time, with its offset or `Z`. */
+function zonedMillis(micros: bigint, zone: Zone): string {
+  const offset = offsetMicrosAt(zone, micros);
+  return localMillis(micros + offset) + offsetText(Number(offset / 1_000_000n));
+}
+
+function offsetText(seconds: number): string {
+  if (seconds === 0) return 'Z';
+  const size = Math.abs(seconds);
+  const two = (n: number): string => String(n).padStart(2, '0');
+  return `${seconds < 0 ? '-' : '+'}${two(Math.floor(size / 3600))}:${two(Math.floor(size / 60) % 60)}`;
+}
