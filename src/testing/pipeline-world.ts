@@ -23,7 +23,7 @@ export type WorldProcess = {
   readonly client: MemoryClient;
 };
 
-/** Within the first minutes of virtual time everything is done, or it hangs. */
+/** Of virtual time: whatever takes longer hangs. */
 const patienceMs = 3_600_000;
 
 const pipelineName = 'test';
