@@ -206,11 +206,13 @@ export class FlowRunner {
     const isTable = topic === facts.repartition.topic;
     const slot = isTable ? await takeOverTable(takeover, partition, epoch) : undefined;
     try {
-      // Only now: offsets of a transaction that was still open have settled by then.
-      const range = await this.#rangeOf(topic, partition, isTable);
+      // Between the stages every record is the pipeline's own: what is open there is settled first.
+      if (isTable) await settledRange(takeover, topic, partition);
       const committed = (await log.committedOffsets(facts.group, topic, [partition])).get(
         partition,
       );
+      // Asked for last: the end that stood before may lie below a checkpoint that settled meanwhile.
+      const range = await this.#rangeOf(topic, partition);
       const position = committed?.offset ?? range.start;
       if (position < range.start || position > range.end) {
         throw outOfRange({ topic, partition, position, ...range, flow: facts.flow.name });
@@ -232,13 +234,7 @@ export class FlowRunner {
     }
   }
 
-  /** Between the stages every record is the pipeline's own: what is open there is settled first. */
-  async #rangeOf(
-    topic: string,
-    partition: number,
-    isTable: boolean,
-  ): Promise<{ start: number; end: number }> {
-    if (isTable) return settledRange(this.#takeoverOptions(), topic, partition);
+  async #rangeOf(topic: string, partition: number): Promise<OffsetRange> {
     const range = (await this.#options.log.offsetRanges(topic, [partition])).get(partition);
     if (range === undefined) {
       throw new FlowError('TOPIC_MISSING', `topic "${topic}" has no partition ${partition}`);
