@@ -3,7 +3,7 @@ import { formatType } from '../data/type-text.ts';
 import type { DataType } from '../data/types.ts';
 import { castTo, commonType } from '../expr/coerce.ts';
 import type { Query, QueryBody } from '../sql/ast.ts';
-import type { BindContext } from './bind-context.ts';
+import { type BindContext, bindNamedQuery } from './bind-context.ts';
 import { bindRelation, notStreaming } from './bind-relation.ts';
 import { bindSelect } from './bind-select.ts';
 import { type FaultList, notSupportedYet, planFault } from './faults.ts';
@@ -11,7 +11,7 @@ import { columnNode } from './move-columns.ts';
 import { nameKey } from './names.ts';
 import type { BoundColumn, BoundRelation } from './relation.ts';
 import { withStep } from './relation.ts';
-import { isStreamingBody, withCommonTables } from './stream-kind.ts';
+import { isStreamingBody, isStreamingQuery, withCommonTables } from './stream-kind.ts';
 
 /**
  * Binds a query of a streaming flow: WITH, SELECT, UNION ALL. Gives undefined where the query cannot
@@ -20,7 +20,9 @@ import { isStreamingBody, withCommonTables } from './stream-kind.ts';
 export function bindQuery(query: Query, context: BindContext): BoundRelation | undefined {
   const { faults } = context;
   refuseOrder(query, faults);
-  const bound = bindBody(query.body, withCommonTables(query, context));
+  const inner = withCommonTables(query, context);
+  const bound = bindBody(query.body, inner);
+  bindUnread(query, inner);
   if (query.offset !== undefined) {
     faults.add(
       planFault('OFFSET_REFUSED', 'a streaming flow cannot have OFFSET', query.offset.place, {
@@ -33,6 +35,24 @@ export function bindQuery(query: Query, context: BindContext): BoundRelation | u
     return undefined;
   }
   return bound;
+}
+
+/** A WITH name that nobody reads has its faults too; two of one name are a fault of their own. */
+function bindUnread(query: Query, context: BindContext): void {
+  const seen = new Set<string>();
+  for (const { name } of query.ctes) {
+    const key = nameKey(name.text);
+    const common = context.ctes.get(key);
+    if (seen.has(key)) {
+      const message = `WITH gives the name "${name.text}" twice`;
+      const hint = 'Rename one of them.';
+      context.faults.add(planFault('NAME_TAKEN', message, name.place, { hint }));
+    }
+    seen.add(key);
+    if (common === undefined) continue;
+    const within = { ...context, ctes: common.ctes };
+    if (isStreamingQuery(common.query, within)) bindNamedQuery(common.query, within);
+  }
 }
 
 function refuseOrder(query: Query, faults: FaultList): void {

@@ -7,9 +7,9 @@ import {
   nounOf,
   type SourceDataset,
   type TableDataset,
-  undeclared,
   type ViewDataset,
 } from './catalog.ts';
+import { undeclared } from './declared-source.ts';
 import { type FaultList, notSupportedYet, planFault } from './faults.ts';
 import { bindGenerator } from './generator.ts';
 import { checkJoin } from './join-rules.ts';
@@ -318,7 +318,7 @@ function bindForeign(
   relation: Extract<Relation, { node: 'foreign' }>,
   context: BindContext,
 ): undefined {
-  const clause = relation.clause.clause.toUpperCase();
+  const { clause } = relation.clause;
   context.faults.add(
     planFault('RELATION_REFUSED', `a streaming flow cannot have ${clause}`, relation.clause.place, {
       hint: 'Do it in a materialized view over the table.',

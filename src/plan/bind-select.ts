@@ -191,6 +191,8 @@ type ItemList = {
   readonly width: number;
   readonly relation: BoundRelation;
   readonly context: BindContext;
+  /** Which columns a star with a fault would give is not known, so nothing is said of what may be among them. */
+  isComplete: boolean;
 };
 
 function bindItems(
@@ -216,13 +218,20 @@ function bindItems(
   const generated =
     generatorItem === undefined ? undefined : bindItemGenerator(generatorItem, relation, context);
   const base = generated?.relation ?? relation;
-  const list: ItemList = { items: [], aliases: [], width: base.width, relation, context };
+  const list: ItemList = {
+    items: [],
+    aliases: [],
+    width: base.width,
+    relation,
+    context,
+    isComplete: true,
+  };
   for (const item of select.items) {
     if (item !== generatorItem) addItem(list, item, fine.has(item));
     else if (generated === undefined) addBroken(list, item);
     else addGenerated(list, generated.columns);
   }
-  return project(list, base);
+  return list.isComplete ? project(list, base) : undefined;
 }
 
 function bindItemGenerator(item: SelectItem, relation: BoundRelation, context: BindContext) {
@@ -244,8 +253,9 @@ function addItem(list: ItemList, item: SelectItem, isFine: boolean): void {
   }
   if (item.value.node === 'star') {
     const star = item.value;
-    const columns = context.faults.attempt(() => expandStar(star, relation.columns)) ?? [];
-    for (const column of columns) addStarColumn(list, column);
+    const columns = context.faults.attempt(() => expandStar(star, relation.columns));
+    list.isComplete &&= columns !== undefined;
+    for (const column of columns ?? []) addStarColumn(list, column);
     return;
   }
   const [alias, second] = item.aliases;

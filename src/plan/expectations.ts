@@ -10,6 +10,7 @@ import { nameKey } from './names.ts';
 import type { ExpectationPlan } from './pipeline-plan.ts';
 import { checkRowExpression } from './row-rules.ts';
 import type { RowScope } from './scope.ts';
+import { sketch } from './sketch.ts';
 
 /** A column of the table; `broken` where its fault was told, so that nothing more is said of it. */
 export type JudgedColumn = Column & { readonly broken?: boolean };
@@ -45,7 +46,8 @@ export function checkExpectations(
       const detail = 'A row that is checked again may then be judged differently.';
       around.faults.add(planWarning('NONDETERMINISTIC', message, chance.place, { detail }));
     }
-    const sql = textOf(constraint, around.texts);
+    const names = columns.map((column) => column.name);
+    const sql = textOf(constraint, around.texts) ?? sketch(bound, names);
     expectations.push({ name: name.text, condition: asCondition(bound, 'EXPECT'), action, sql });
   }
   return expectations;
@@ -66,8 +68,9 @@ function scopeOf(table: TableDataset, columns: readonly JudgedColumn[]): RowScop
   };
 }
 
-/** The condition as it was written, on one line. */
-function textOf({ condition }: Constraint, texts: ReadonlyMap<string, string>): string {
+/** The condition as it was written, on one line; undefined where there is no text, as in TypeScript. */
+function textOf({ condition }: Constraint, texts: ReadonlyMap<string, string>): string | undefined {
   const { file, start, end } = condition.place;
-  return (texts.get(file) ?? '').slice(start, end).replace(/\s+/gu, ' ').trim();
+  const text = texts.get(file)?.slice(start, end).replace(/\s+/gu, ' ').trim();
+  return text === '' ? undefined : text;
 }

@@ -1,5 +1,6 @@
 import { formatType } from '../data/type-text.ts';
 import type { Column } from '../data/types.ts';
+import type { Expression } from '../expr/expression.ts';
 import { chanceIn, operationName } from './chance.ts';
 import { explainText } from './explain-text.ts';
 import type {
@@ -231,18 +232,18 @@ function stateText(flow: FlowPlan, table: TablePlan): string {
 }
 
 function chancesOf(flow: FlowPlan): readonly string[] {
-  const found = new Set<string>();
-  for (const { steps } of flow.branches) {
-    for (const step of steps) {
-      const read =
-        step.step === 'project'
-          ? step.columns.map(({ value }) => value)
-          : [step.step === 'filter' ? step.condition : step.value];
-      for (const expression of read) {
-        const call = chanceIn(expression);
-        if (call !== undefined) found.add(operationName(call));
-      }
-    }
+  const steps = flow.branches.flatMap((branch) => branch.steps);
+  const calls = steps.flatMap(readBy).flatMap((expression) => chanceIn(expression) ?? []);
+  return [...new Set(calls.map(operationName))].sort();
+}
+
+function readBy(step: RowStep): readonly Expression[] {
+  switch (step.step) {
+    case 'project':
+      return step.columns.map(({ value }) => value);
+    case 'filter':
+      return [step.condition];
+    case 'explode':
+      return [step.value];
   }
-  return [...found].sort();
 }

@@ -7,7 +7,8 @@ import { type Fault, FaultError, type Place } from '../base/place.ts';
  */
 export const planFaults = {
   // names
-  NAME_TAKEN: 'Two sources, tables, views or sinks of a pipeline have the same name.',
+  NAME_TAKEN:
+    'Two sources, tables, views or sinks of a pipeline, or two parts of a WITH, have one name.',
   NAME_UNKNOWN: 'A query reads a name that the pipeline does not define.',
   FLOW_NAME_TAKEN: 'Two flows have the same name; the name of a flow is its checkpoint.',
   FLOW_NAME_INVALID: 'A flow name has characters that a topic or consumer group cannot have.',
@@ -73,7 +74,6 @@ export const planFaults = {
   DISTINCT_NESTED: 'SELECT DISTINCT is not the outermost part of the query.',
   // expectations
   EXPECTATION_TYPE: 'The condition of an expectation is not a boolean.',
-  EXPECTATION_QUERY: 'The condition of an expectation looks beyond its own row.',
   // what a streaming query cannot do
   SOURCE_NOT_STREAMING: 'A streaming flow reads something that is not a stream.',
   STREAM_OVER_QUERY: 'STREAM stands around a query instead of a name.',

@@ -1,6 +1,7 @@
 import type { AutoCdc } from '../sql/ast.ts';
 import {
   type Catalog,
+  type Dataset,
   type FlowDeclaration,
   nounOf,
   placeText,
@@ -53,20 +54,25 @@ export function checkTargets(catalog: Catalog, faults: FaultList): readonly Targ
     const target = catalog.find(flow.target);
     if (target !== undefined) written.add(target.name);
     targeted.push({ flow, table: target?.kind === 'table' ? target : undefined });
-    if (target?.kind === 'table') continue;
     if (target === undefined) faults.add(unknownTarget(flow, catalog));
-    else if (target.kind !== 'sink' || kindOf(flow) !== 'append') {
-      faults.add(wrongTarget(flow, nounOf(target)));
-    }
+    else if (!mayWrite(flow, target)) faults.add(wrongTarget(flow, nounOf(target)));
   }
+  warnOfIdleSinks(catalog, written, faults);
+  for (const flows of groupByTable(targeted).values()) checkSharing(flows, faults);
+  return targeted;
+}
+
+function mayWrite(flow: FlowDeclaration, target: Dataset): boolean {
+  return target.kind === 'table' || (target.kind === 'sink' && kindOf(flow) === 'append');
+}
+
+function warnOfIdleSinks(catalog: Catalog, written: ReadonlySet<string>, faults: FaultList): void {
   for (const dataset of catalog.datasets) {
     if (dataset.kind !== 'sink' || written.has(dataset.name)) continue;
     const message = `no flow writes sink "${dataset.name}"`;
     const hint = `Add one: CREATE FLOW … AS INSERT INTO ${dataset.name} BY NAME SELECT … .`;
     faults.add(planWarning('SINK_WITHOUT_FLOW', message, dataset.place, { hint }));
   }
-  for (const flows of groupByTable(targeted).values()) checkSharing(flows, faults);
-  return targeted;
 }
 
 function unknownTarget(flow: FlowDeclaration, catalog: Catalog) {

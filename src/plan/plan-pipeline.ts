@@ -5,13 +5,8 @@ import { parsePipeline } from '../sql/parse.ts';
 import { type BindContext, emptyMemo } from './bind-context.ts';
 import { bindQuery } from './bind-query.ts';
 import { bindRelation } from './bind-relation.ts';
-import {
-  buildCatalog,
-  type Catalog,
-  type FlowDeclaration,
-  type Schemas,
-  type TableDataset,
-} from './catalog.ts';
+import { buildCatalog } from './build-catalog.ts';
+import type { Catalog, FlowDeclaration, Schemas, TableDataset } from './catalog.ts';
 import { checkExpectations } from './expectations.ts';
 import { FaultList, notSupportedYet } from './faults.ts';
 import { fingerprintText, flowDefinition } from './fingerprint.ts';
@@ -24,6 +19,7 @@ import { type BoundReplaceFlow, bindReplaceFlow } from './replace-flow.ts';
 import { isStreamingQuery } from './stream-kind.ts';
 import { checkCycles, type DatasetReads, readsOf } from './table-cycles.ts';
 import { planTable } from './table-plan.ts';
+import { checkTopics } from './topic-rules.ts';
 
 export type PipelineFile = { readonly file: string; readonly text: string };
 
@@ -48,20 +44,34 @@ export function planPipeline(
   files: readonly PipelineFile[],
   options: PlanOptions = {},
 ): PlannedPipeline {
-  const faults = new FaultList();
+  const faults: Fault[] = [];
   const statements: Statement[] = [];
   for (const { file, text } of files) {
     const parsed = parsePipeline(text, file);
-    faults.addAll(parsed.faults);
+    faults.push(...parsed.faults);
     statements.push(...parsed.statements);
   }
-  const catalog = buildCatalog(statements, options.schemas ?? new Map(), faults);
+  return planStatements({ files, statements, faults }, options);
+}
+
+/** Statements that are parsed already, or built without text; `files` has the texts that their places speak of. */
+export type ParsedPipeline = {
+  readonly files: readonly PipelineFile[];
+  readonly statements: readonly Statement[];
+  readonly faults: readonly Fault[];
+};
+
+/** The plan of statements, whoever wrote them. */
+export function planStatements(parsed: ParsedPipeline, options: PlanOptions = {}): PlannedPipeline {
+  const faults = new FaultList();
+  faults.addAll(parsed.faults);
+  const catalog = buildCatalog(parsed.statements, options.schemas ?? new Map(), faults);
   const reads = readsOf(catalog);
   checkCycles(reads, faults);
-  const texts = new Map(files.map(({ file, text }) => [file, text]));
+  const texts = new Map(parsed.files.map(({ file, text }) => [file, text]));
   const draft = bindFlows(catalog, texts, faults);
   checkUnreadViews(catalog, reads, faults);
-  const sorted = faults.sorted(files.map(({ file }) => file));
+  const sorted = faults.sorted(parsed.files.map(({ file }) => file));
   if (faults.hasErrors) return { plan: undefined, faults: sorted };
   const warnings = sorted.filter((fault) => fault.severity === 'warning');
   return { plan: { ...draft, timeZone: catalog.timeZone, warnings }, faults: sorted };
@@ -81,9 +91,11 @@ function bindFlows(
     const plan = flowPlan(found, catalog.timeZone);
     if (plan !== undefined) flows.push(plan);
   }
+  const sources = sourcesOf(catalog, bound.values());
+  checkTopics(catalog, sources, faults);
   const tables = [...catalog.datasets].filter((dataset) => dataset.kind === 'table');
   return {
-    sources: sourcesOf(catalog, bound.values()),
+    sources,
     tables: tables.map((table) => {
       const flow = bound.get(table);
       const columns = flow?.columns ?? declaredColumns(table);

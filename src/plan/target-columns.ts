@@ -199,15 +199,25 @@ const integralDigits: readonly number[] = [3, 5, 10, 19];
 /** Whether a cast maps different values to different values. */
 export function keepsDistinct(from: DataType, to: DataType): boolean {
   if (formatType(from) === formatType(to) || from.kind === 'void') return true;
-  const [source, target] = [integralOrder.indexOf(from.kind), integralOrder.indexOf(to.kind)];
-  // A narrowing cast fails where it would lose something, so what passes is the same number.
-  if (source >= 0 && target >= 0) return true;
-  if (to.kind === 'decimal') {
-    if (source >= 0) return to.precision - to.scale >= (integralDigits[source] ?? 0);
-    return from.kind === 'decimal' && to.scale >= from.scale;
+  const source = integralOrder.indexOf(from.kind);
+  switch (to.kind) {
+    case 'tinyint':
+    case 'smallint':
+    case 'int':
+    case 'bigint':
+      // A narrowing cast fails where it would lose something, so what passes is the same number.
+      return source >= 0;
+    case 'decimal':
+      if (source >= 0) return to.precision - to.scale >= (integralDigits[source] ?? 0);
+      return from.kind === 'decimal' && to.scale >= from.scale;
+    case 'double':
+      return from.kind === 'float' || (source >= 0 && source < 3);
+    case 'string':
+      return isOrderable(from) && from.kind !== 'float' && from.kind !== 'double';
+    case 'timestamp':
+    case 'timestamp_ntz':
+      return from.kind === 'date';
+    default:
+      return false;
   }
-  if (to.kind === 'double') return from.kind === 'float' || (source >= 0 && source < 3);
-  if (to.kind === 'string')
-    return isOrderable(from) && from.kind !== 'float' && from.kind !== 'double';
-  return from.kind === 'date' && (to.kind === 'timestamp' || to.kind === 'timestamp_ntz');
 }

@@ -1,6 +1,6 @@
 import { emptyMemo } from '../../../src/plan/bind-context.ts';
 import { bindQuery } from '../../../src/plan/bind-query.ts';
-import { buildCatalog } from '../../../src/plan/catalog.ts';
+import { buildCatalog } from '../../../src/plan/build-catalog.ts';
 import { FaultList } from '../../../src/plan/faults.ts';
 import type { PipelinePlan, ReplaceUsingFlowPlan } from '../../../src/plan/pipeline-plan.ts';
 import { planPipeline } from '../../../src/plan/plan-pipeline.ts';

@@ -1,4 +1,4 @@
-import type { Row, Value } from '../../../src/data/value.ts';
+import type { MapValue, Row, Value } from '../../../src/data/value.ts';
 import { compile } from '../../../src/expr/compile.ts';
 import type { Expression } from '../../../src/expr/expression.ts';
 import type { RowStep } from '../../../src/plan/pipeline-plan.ts';
@@ -39,5 +39,5 @@ function elements(step: Extract<RowStep, { step: 'explode' }>, value: Value): Va
 
 function listOf(value: Value): readonly Value[] {
   if (Array.isArray(value)) return value;
-  return (value as { entries: readonly (readonly [Value, Value])[] }).entries as Value[][];
+  return (value as MapValue).entries.map(([key, mapped]) => [key, mapped]);
 }

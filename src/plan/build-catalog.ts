@@ -1,0 +1,225 @@
+import { zoneOf } from '../data/zones.ts';
+import type { Statement } from '../sql/ast.ts';
+import { Catalog, type FlowDeclaration, placeText, type Schemas } from './catalog.ts';
+import { checkConstraintNames, readColumns } from './declared-columns.ts';
+import { readSource } from './declared-source.ts';
+import { type FaultList, notSupportedYet, planFault, planWarning } from './faults.ts';
+import { nameHint } from './name-hint.ts';
+import { nameKey, nameText, topicNameFault } from './names.ts';
+import { checkClauses, readOptions } from './options.ts';
+import { topicOf } from './topic-rules.ts';
+
+/** Reads all statements into one catalog; the faults of declarations are found here. */
+export function buildCatalog(
+  statements: readonly Statement[],
+  schemas: Schemas,
+  faults: FaultList,
+): Catalog {
+  const catalog = new Catalog(schemas);
+  const settings = new Map<string, string>();
+  for (const statement of statements) addStatement(catalog, statement, settings, faults);
+  checkFlowNames(catalog, faults);
+  return catalog;
+}
+
+function addStatement(
+  catalog: Catalog,
+  statement: Statement,
+  settings: Map<string, string>,
+  faults: FaultList,
+): void {
+  switch (statement.node) {
+    case 'create_source':
+      catalog.declare(readSource(statement, catalog, faults), statement.name, faults);
+      break;
+    case 'create_streaming_table':
+      addTable(catalog, statement, faults);
+      break;
+    case 'create_view':
+      addView(catalog, statement, faults);
+      break;
+    case 'create_materialized_view':
+    case 'create_sink':
+      addOther(catalog, statement, faults);
+      break;
+    case 'create_flow':
+      catalog.flows.push({
+        name: nameText(statement.name),
+        namePlace: statement.name.place,
+        target: statement.target,
+        body: statement.body,
+        isPlainDefault: false,
+        place: statement.place,
+      });
+      break;
+    case 'apply_changes':
+      catalog.flows.push({
+        name: nameText(statement.target),
+        namePlace: statement.target.place,
+        target: statement.target,
+        body: { node: 'auto_cdc', cdc: statement.cdc, place: statement.place },
+        isPlainDefault: false,
+        place: statement.place,
+      });
+      break;
+    case 'set':
+      addSetting(catalog, statement, settings, faults);
+      break;
+    case 'query':
+      faults.add(
+        planFault('STATEMENT_REFUSED', 'a query without a target does nothing', statement.place, {
+          hint: 'Give it a target: CREATE STREAMING TABLE t FLOW REPLACE USING (…) SEQUENCE BY … BY NAME SELECT … .',
+        }),
+      );
+      break;
+    case 'foreign':
+      faults.add(
+        planFault(
+          'STATEMENT_REFUSED',
+          `${statement.clause.clause.toUpperCase()} has no place in a pipeline`,
+          statement.place,
+          {
+            hint: 'A pipeline consists of CREATE SOURCE, STREAMING TABLE, FLOW, VIEW, MATERIALIZED VIEW and SINK, and of SET.',
+          },
+        ),
+      );
+  }
+}
+
+type CreateTable = Extract<Statement, { node: 'create_streaming_table' }>;
+
+function addTable(catalog: Catalog, statement: CreateTable, faults: FaultList): void {
+  const name = nameText(statement.name);
+  const { body, flow } = statement;
+  checkClauses(body, faults);
+  const options = readOptions({ noun: 'streaming table', name }, body, faults);
+  const topic = topicOf(name, options.text('topic'), statement.name.place, faults);
+  checkConstraintNames(body.constraints, faults);
+  const columns = body.columns.length === 0 ? undefined : readColumns(body.columns, faults);
+  const place = statement.name.place;
+  catalog.declare(
+    { kind: 'table', name, place, topic, columns, constraints: body.constraints, options },
+    statement.name,
+    faults,
+  );
+  if (flow === undefined) return;
+  const isPlainDefault =
+    flow.node === 'insert' && flow.replaceUsing === undefined && flow.replaceWhere === undefined;
+  catalog.flows.push({
+    name,
+    namePlace: place,
+    target: statement.name,
+    body: flow,
+    isPlainDefault,
+    place: flow.place,
+  });
+}
+
+function addView(
+  catalog: Catalog,
+  statement: Extract<Statement, { node: 'create_view' }>,
+  faults: FaultList,
+): void {
+  const [constraint] = statement.body.constraints;
+  if (constraint !== undefined) {
+    const hint = 'Declare the expectation on the table that reads the view.';
+    faults.add(notSupportedYet('an expectation on a view', constraint.place, hint));
+  }
+  const [column] = statement.body.columns;
+  if (column !== undefined) {
+    const hint = 'Name the columns in the query: SELECT … AS name.';
+    faults.add(notSupportedYet('a column list of a view', column.place, hint));
+  }
+  checkClauses(statement.body, faults);
+  const { name, query } = statement;
+  catalog.declare({ kind: 'view', name: nameText(name), place: name.place, query }, name, faults);
+}
+
+function addOther(
+  catalog: Catalog,
+  statement: Extract<Statement, { node: 'create_materialized_view' | 'create_sink' }>,
+  faults: FaultList,
+): void {
+  const isView = statement.node === 'create_materialized_view';
+  const kind = isView ? 'materialized view' : 'sink';
+  const { name } = statement;
+  const query = isView ? statement.query : undefined;
+  catalog.declare({ kind, name: nameText(name), place: name.place, query }, name, faults);
+  faults.add(notSupportedYet(`a ${kind}`, name.place));
+}
+
+function checkFlowNames(catalog: Catalog, faults: FaultList): void {
+  const seen = new Map<string, FlowDeclaration>();
+  for (const flow of catalog.flows) {
+    const before = seen.get(nameKey(flow.name));
+    if (before === undefined) seen.set(nameKey(flow.name), flow);
+    else {
+      faults.add(
+        planFault('FLOW_NAME_TAKEN', `the flow name "${flow.name}" is taken`, flow.namePlace, {
+          detail: `The name of a flow is its checkpoint. Another flow of this name stands at ${placeText(before.place)}; the default flow of a table has the table's name.`,
+          hint: 'Give one of the flows another name.',
+        }),
+      );
+    }
+    const reason = topicNameFault(flow.name);
+    if (reason === undefined) continue;
+    faults.add(
+      planFault(
+        'FLOW_NAME_INVALID',
+        `"${flow.name}" cannot be the name of a flow`,
+        flow.namePlace,
+        {
+          detail: `The name becomes part of a consumer group and of topics, and Kafka refuses it: ${reason}.`,
+          hint: 'Use letters, digits, dots, dashes and underscores.',
+        },
+      ),
+    );
+  }
+}
+
+// ---------------------------------------------------------------- settings
+
+const timeZoneKeys: readonly string[] = ['timezone', 'time zone', 'spark.sql.session.timezone'];
+
+function addSetting(
+  catalog: Catalog,
+  statement: Extract<Statement, { node: 'set' }>,
+  settings: Map<string, string>,
+  faults: FaultList,
+): void {
+  const key = statement.key.toLowerCase();
+  if (!timeZoneKeys.includes(key)) {
+    faults.add(unknownSetting(statement));
+    return;
+  }
+  const value = String(statement.value);
+  const before = settings.get('timezone');
+  if (before !== undefined && before !== value) {
+    faults.add(
+      planFault('SETTING_CONFLICT', 'the time zone is set twice', statement.place, {
+        detail: `It was "${before}" before and is "${value}" here; a pipeline has one time zone.`,
+      }),
+    );
+    return;
+  }
+  settings.set('timezone', value);
+  if (zoneOf(value) !== undefined) {
+    catalog.timeZone = value;
+    return;
+  }
+  faults.add(
+    planFault('SETTING_VALUE', `there is no time zone "${value}"`, statement.place, {
+      hint: "Use an IANA name such as 'Europe/Warsaw', or an offset such as '+02:00'.",
+    }),
+  );
+}
+
+function unknownSetting(statement: Extract<Statement, { node: 'set' }>) {
+  const { key, place } = statement;
+  if (/^(pipelines|spark|delta)\./iu.test(key)) {
+    return planWarning('SETTING_IGNORED', `the setting "${key}" is ignored`, place);
+  }
+  return planFault('SETTING_UNKNOWN', `there is no setting "${key}"`, place, {
+    hint: nameHint(key, ['timezone'], 'settings'),
+  });
+}

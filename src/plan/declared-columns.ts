@@ -1,0 +1,59 @@
+import type { Column } from '../data/types.ts';
+import type { ColumnDefinition, Constraint, Identifier } from '../sql/ast.ts';
+import { type FaultList, notSupportedYet, planFault, planWarning } from './faults.ts';
+import { nameKey } from './names.ts';
+import { resolveType } from './resolve-type.ts';
+
+/** Declared columns with their types; `broken` when one of them has no type that can be read. */
+export function readColumns(
+  definitions: readonly ColumnDefinition[],
+  faults: FaultList,
+): readonly Column[] | 'broken' {
+  const columns: Column[] = [];
+  const seen = new Set<string>();
+  let isBroken = false;
+  for (const definition of definitions) {
+    const { text, place } = definition.name;
+    if (seen.has(nameKey(text))) {
+      const message = `column "${text}" is declared twice`;
+      const detail = 'Column names are the same whatever their case.';
+      faults.add(planFault('COLUMN_DUPLICATE', message, place, { detail }));
+      isBroken = true;
+      continue;
+    }
+    seen.add(nameKey(text));
+    checkColumnOptions(definition, faults);
+    const type = faults.attempt(() => resolveType(definition.type));
+    if (type === undefined) isBroken = true;
+    else columns.push({ name: text, type });
+  }
+  return isBroken ? 'broken' : columns;
+}
+
+function checkColumnOptions(definition: ColumnDefinition, faults: FaultList): void {
+  if (definition.notNull) {
+    const { text, place } = definition.name;
+    faults.add(
+      planWarning('NOT_NULL_IGNORED', `NOT NULL on column "${text}" is not enforced`, place, {
+        hint: `Write CONSTRAINT ${text}_given EXPECT (${text} IS NOT NULL) ON VIOLATION DROP ROW on the table.`,
+      }),
+    );
+  }
+  if (definition.defaultValue !== undefined) {
+    const hint = 'Use coalesce in the query.';
+    faults.add(notSupportedYet('DEFAULT of a column', definition.defaultValue.place, hint));
+  }
+}
+
+/** Each expectation of a table is counted under a name of its own. */
+export function checkConstraintNames(constraints: readonly Constraint[], faults: FaultList): void {
+  const seen = new Map<string, Identifier>();
+  for (const { name } of constraints) {
+    if (seen.has(nameKey(name.text))) {
+      const message = `expectation "${name.text}" is declared twice`;
+      const hint = 'Each expectation is counted under its own name: rename one.';
+      faults.add(planFault('CONSTRAINT_DUPLICATE', message, name.place, { hint }));
+    }
+    seen.set(nameKey(name.text), name);
+  }
+}

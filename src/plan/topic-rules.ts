@@ -1,0 +1,56 @@
+import type { Place } from '../base/place.ts';
+import type { Catalog } from './catalog.ts';
+import { type FaultList, planFault } from './faults.ts';
+import { topicNameFault } from './names.ts';
+import type { Given } from './options.ts';
+import type { SourcePlan } from './pipeline-plan.ts';
+
+/** The topic of a source or table: the one that it names, else its own name. */
+export function topicOf(
+  name: string,
+  given: Given<string> | undefined,
+  place: Place,
+  faults: FaultList,
+): string {
+  if (given !== undefined) return given.value;
+  const reason = topicNameFault(name);
+  if (reason !== undefined) {
+    faults.add(
+      planFault('TOPIC_NAME_INVALID', `"${name}" cannot be the name of a topic`, place, {
+        detail: `Kafka refuses it: ${reason}.`,
+        hint: "Give the topic a name of its own: WITH (topic = '…').",
+      }),
+    );
+  }
+  return name;
+}
+
+/** No two tables write one topic, and none writes what a source reads. */
+export function checkTopics(
+  catalog: Catalog,
+  sources: readonly SourcePlan[],
+  faults: FaultList,
+): void {
+  const owners = new Map(sources.map(({ name, topic }) => [topic, `source "${name}" reads`]));
+  const claim = (topic: string, deed: string, place: Place): void => {
+    const before = owners.get(topic);
+    if (before === undefined) {
+      owners.set(topic, deed);
+      return;
+    }
+    faults.add(
+      planFault('TOPIC_TAKEN', `${deed} topic "${topic}", which ${before} too`, place, {
+        hint: "Give one of them another topic: WITH (topic = '…').",
+      }),
+    );
+  };
+  const tables = [...catalog.datasets].filter((dataset) => dataset.kind === 'table');
+  for (const table of tables) {
+    claim(table.topic, `streaming table "${table.name}" writes`, table.place);
+  }
+  for (const table of tables) {
+    const letters = table.options.text('dead_letter_topic');
+    if (letters === undefined || !owners.has(letters.value)) continue;
+    claim(letters.value, `the dead letters of "${table.name}" go to`, letters.place);
+  }
+}

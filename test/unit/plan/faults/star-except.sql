@@ -1,0 +1,7 @@
+-- EXCEPT names columns that are there
+CREATE STREAMING TABLE t FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME
+SELECT * EXCEPT (pirce) FROM (SELECT region, seq, price FROM STREAM(orders));
+--               ^ UNRESOLVED_COLUMN.WITH_SUGGESTION
+CREATE STREAMING TABLE u FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME
+SELECT region, seq, x.* FROM STREAM(orders) o;
+--                  ^ UNRESOLVED_COLUMN.WITH_SUGGESTION

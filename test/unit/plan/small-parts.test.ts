@@ -1,0 +1,91 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parseTypeText } from '../../../src/data/type-text.ts';
+import { parseDurationMicros } from '../../../src/plan/duration.ts';
+import { planFaults } from '../../../src/plan/faults.ts';
+import { listed, nameHint } from '../../../src/plan/name-hint.ts';
+import { topicNameFault } from '../../../src/plan/names.ts';
+import { keepsDistinct } from '../../../src/plan/target-columns.ts';
+
+describe('parseDurationMicros', () => {
+  test.each([
+    ['1 day', 86_400_000_000n],
+    ['90s', 90_000_000n],
+    ['INTERVAL 1 HOUR 30 MINUTES', 5_400_000_000n],
+    ["interval '2' days", 172_800_000_000n],
+    ['250 ms', 250_000n],
+    ['1 week ', 604_800_000_000n],
+  ])('%s', (text, micros) => {
+    expect(parseDurationMicros(text)).toBe(micros);
+  });
+
+  test.each(['', ' ', 'day', '1', '1 month', '1 year', '-1 day', '1.5 hours', '1 day and'])(
+    '%j is none',
+    (text) => {
+      expect(parseDurationMicros(text)).toBeUndefined();
+    },
+  );
+});
+
+describe('keepsDistinct', () => {
+  test.each([
+    ['int', 'bigint'],
+    ['bigint', 'int'],
+    ['decimal(10,2)', 'decimal(12,2)'],
+    ['decimal(10,2)', 'decimal(8,3)'],
+    ['bigint', 'decimal(19,0)'],
+    ['float', 'double'],
+    ['int', 'double'],
+    ['date', 'timestamp'],
+    ['int', 'string'],
+    ['array<int>', 'array<int>'],
+  ])('%s stored as %s', (from, to) => {
+    expect(keepsDistinct(parseTypeText(from), parseTypeText(to))).toBe(true);
+  });
+
+  test.each([
+    ['decimal(10,2)', 'decimal(10,1)'],
+    ['double', 'float'],
+    ['double', 'string'],
+    ['double', 'int'],
+    ['bigint', 'double'],
+    ['timestamp', 'date'],
+    ['bigint', 'decimal(10,0)'],
+  ])('not %s stored as %s', (from, to) => {
+    expect(keepsDistinct(parseTypeText(from), parseTypeText(to))).toBe(false);
+  });
+});
+
+test('hints name the nearest names, else all of them', () => {
+  expect(nameHint('regoin', ['region', 'item'], 'columns')).toBe('Did you mean "region"?');
+  expect(nameHint('zzz', ['region', 'item', 'item'], 'columns')).toBe(
+    'The columns are "region" and "item".',
+  );
+  expect(nameHint('zzz', [], 'columns')).toBeUndefined();
+  const many = Array.from({ length: 14 }, (_, i) => `column_${i}`);
+  expect(nameHint('zzz', many, 'columns')).toMatch(/ and 2 more\.$/u);
+  expect(listed(['a', 'b', 'c'], 'or')).toBe('"a", "b" or "c"');
+});
+
+test('topic names are those that Kafka takes', () => {
+  expect(['a', 'A.b-c_1', 'x'.repeat(249)].map(topicNameFault)).toEqual([
+    undefined,
+    undefined,
+    undefined,
+  ]);
+  for (const name of ['', '.', '..', 'a b', 'ä', 'a/b', 'x'.repeat(250)]) {
+    expect(topicNameFault(name)).toBeTypeOf('string');
+  }
+});
+
+test('every code is shown by a golden file', () => {
+  const shown = ['faults', 'accepted'].flatMap((folder) => {
+    const path = join(import.meta.dirname, folder);
+    return readdirSync(path).map((file) => readFileSync(join(path, file), 'utf8'));
+  });
+  const missing = Object.keys(planFaults).filter(
+    (code) => !shown.some((text) => new RegExp(`^--.* ${code}$`, 'mu').test(text)),
+  );
+  expect(missing).toEqual([]);
+});
