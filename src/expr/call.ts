@@ -130,6 +130,14 @@ function strict3(
 
 /** The same error with a place, when it has none yet; the innermost call wins. */
 export function located(error: unknown, place: Place): unknown {
+  // The engine's word for text and arrays beyond its limits.
+  if (error instanceof RangeError) {
+    return new ExpressionError(
+      'COLLECTION_SIZE_LIMIT_EXCEEDED.FUNCTION',
+      'the result is too large',
+      place,
+    );
+  }
   if (error instanceof ExpressionError && error.place === undefined) {
     return new ExpressionError(error.errorClass, error.message, place);
   }

@@ -3,15 +3,18 @@ import { fault } from './faults.ts';
 import type { FunctionDefinition } from './function.ts';
 import { arithmeticFunctions } from './functions/arithmetic.ts';
 import { arrayFunctions } from './functions/array.ts';
+import { arraySetFunctions } from './functions/array-set.ts';
 import { castFunctions } from './functions/casts.ts';
 import { conditionalFunctions } from './functions/conditional.ts';
 import { dateFunctions } from './functions/date.ts';
+import { encodingFunctions } from './functions/encoding.ts';
 import { hashFunctions } from './functions/hash.ts';
 import { higherOrderFunctions } from './functions/higher-order.ts';
 import { jsonFunctions } from './functions/json.ts';
 import { mapFunctions } from './functions/map.ts';
 import { mathFunctions } from './functions/math.ts';
 import { miscFunctions } from './functions/misc.ts';
+import { sequenceFunctions } from './functions/sequence.ts';
 import { stringFunctions } from './functions/string.ts';
 import { structFunctions } from './functions/struct.ts';
 import { timestampFunctions } from './functions/timestamp.ts';
@@ -22,6 +25,9 @@ import { isSparkFunction } from './spark-functions.ts';
 const functions: ReadonlyMap<string, FunctionDefinition> = byName([
   arithmeticFunctions,
   arrayFunctions,
+  arraySetFunctions,
+  encodingFunctions,
+  sequenceFunctions,
   castFunctions,
   conditionalFunctions,
   dateFunctions,

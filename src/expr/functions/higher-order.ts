@@ -40,7 +40,7 @@ const onlyMap: Parameter<MapValue> = {
 };
 
 /** The lambda of a call, bound; it takes as many of the types as it has parameters. */
-function boundLambda(
+export function boundLambda(
   c: FunctionCall,
   index: number,
   parameterTypes: readonly DataType[],
@@ -101,6 +101,19 @@ function saved(
       });
     }
   };
+}
+
+/** Setters for the parameters of the first lambda, and the guard around work that sets any of them. */
+export function parametersOf(
+  lambdas: readonly LambdaNode[],
+  place: Place,
+): {
+  set: (frame: Frame, first: Value, second: Value) => void;
+  restoring: (frame: Frame, work: () => Value) => Value;
+} {
+  const [first] = lambdas;
+  const set = first === undefined ? () => {} : setterOf(first);
+  return { set: (frame, a, b) => set(frame, a, b, null), restoring: saved(lambdas, place) };
 }
 
 const nothing: Evaluator = () => null;

@@ -1,0 +1,253 @@
+import type { Value } from '../../data/value.ts';
+import { argumentAt } from '../arguments.ts';
+import { strictCall } from '../call.ts';
+import { decodeText, encodeText } from '../charset.ts';
+import type { Expression } from '../expression.ts';
+import { ExpressionError } from '../expression-error.ts';
+import {
+  coerceArgument,
+  type FunctionCall,
+  type FunctionDefinition,
+  strictFunction,
+} from '../function.ts';
+import { nullSafeEqual } from '../operators/comparison.ts';
+import { caseWhen } from '../operators/conditional.ts';
+import { nullOnError } from '../operators/interval-arithmetic.ts';
+import { oneOf, parameter } from '../parameter.ts';
+import { types } from '../types.ts';
+import { parseUrl } from '../url.ts';
+
+/** Bytes as text and text as bytes: hexadecimal, base 64, character sets, URLs. */
+export const encodingFunctions: readonly FunctionDefinition[] = [
+  strictFunction({
+    names: ['hex'],
+    parameters: [
+      oneOf<bigint | Uint8Array | string>([parameter.bigint, parameter.binary, parameter.string]),
+    ],
+    returns: types.string,
+    evaluate: (value) =>
+      typeof value === 'bigint'
+        ? BigInt.asUintN(64, value).toString(16).toUpperCase()
+        : Buffer.from(value as string)
+            .toString('hex')
+            .toUpperCase(),
+  }),
+  strictFunction({
+    names: ['unhex'],
+    parameters: [parameter.string],
+    returns: types.binary,
+    evaluate: (text) => bytesOfHex(text) ?? null,
+  }),
+  strictFunction({
+    names: ['base64'],
+    parameters: [parameter.binary],
+    returns: types.string,
+    evaluate: (bytes) => Buffer.from(bytes).toString('base64'),
+  }),
+  strictFunction({
+    names: ['unbase64'],
+    parameters: [parameter.string],
+    returns: types.binary,
+    // What is no letter of the alphabet is skipped.
+    evaluate: (text) => Buffer.from(text.replace(/[^A-Za-z0-9+/]/g, ''), 'base64'),
+  }),
+  strictFunction({
+    names: ['to_base32'],
+    parameters: [parameter.binary],
+    returns: types.string,
+    evaluate: base32,
+  }),
+  strictFunction({
+    names: ['encode'],
+    parameters: [parameter.string, parameter.string],
+    returns: types.binary,
+    evaluate: encodeText,
+  }),
+  { names: ['decode'], arity: [2, Infinity], bind: decode },
+  { names: ['to_binary'], arity: [1, 2], bind: (c) => toBinaryFunction.bind(c) },
+  {
+    names: ['try_to_binary'],
+    arity: [1, 2],
+    bind: (c) => nullOnError(toBinaryFunction.bind(c)),
+  },
+  strictFunction({
+    names: ['bin'],
+    parameters: [parameter.bigint],
+    returns: types.string,
+    evaluate: (value) => BigInt.asUintN(64, value).toString(2),
+  }),
+  strictFunction({
+    names: ['conv'],
+    parameters: [parameter.string, parameter.int, parameter.int],
+    returns: types.string,
+    evaluate: (text, from, to) => converted(text, from, to),
+  }),
+  strictFunction({
+    names: ['url_encode'],
+    parameters: [parameter.string],
+    returns: types.string,
+    evaluate: urlEncode,
+  }),
+  strictFunction({
+    names: ['url_decode'],
+    parameters: [parameter.string],
+    returns: types.string,
+    evaluate: (text) => {
+      const decoded = urlDecode(text);
+      if (decoded === undefined) {
+        throw new ExpressionError('CANNOT_DECODE_URL', 'the text has a wrong % sequence');
+      }
+      return decoded;
+    },
+  }),
+  strictFunction({
+    names: ['try_url_decode'],
+    parameters: [parameter.string],
+    returns: types.string,
+    evaluate: (text) => urlDecode(text) ?? null,
+  }),
+  { names: ['parse_url'], arity: [2, 3], bind: (c) => urlPart(c, false) },
+  { names: ['try_parse_url'], arity: [2, 3], bind: (c) => urlPart(c, true) },
+];
+
+function bytesOfHex(text: string): Uint8Array | undefined {
+  if (!/^[0-9a-fA-F]*$/.test(text)) return undefined;
+  return Buffer.from(text.length % 2 === 0 ? text : `0${text}`, 'hex');
+}
+
+const base32Alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
+
+function base32(bytes: Uint8Array): string {
+  let out = '';
+  let bits = 0;
+  let held = 0;
+  for (const byte of bytes) {
+    held = (held << 8) | byte;
+    bits += 8;
+    for (; bits >= 5; bits -= 5) out += base32Alphabet[(held >> (bits - 5)) & 31];
+    held &= 0xff;
+  }
+  if (bits > 0) out += base32Alphabet[(held << (5 - bits)) & 31];
+  return out.padEnd(Math.ceil(out.length / 8) * 8, '=');
+}
+
+const decodeBytes = strictFunction({
+  names: ['decode'],
+  parameters: [parameter.binary, parameter.string],
+  returns: types.string,
+  evaluate: decodeText,
+});
+
+/** With two arguments bytes as text; with more a choice by value, in which NULL equals NULL. */
+function decode(c: FunctionCall): Expression {
+  if (c.arguments.length === 2) return decodeBytes.bind(c);
+  const subject = argumentAt(c, 0);
+  const rest = c.arguments.slice(1);
+  const branches = [];
+  for (let i = 0; i + 1 < rest.length; i += 2) {
+    const [wanted, result] = [rest[i], rest[i + 1]];
+    if (wanted === undefined || result === undefined) break;
+    branches.push({ when: nullSafeEqual(subject, wanted, wanted.place), result });
+  }
+  return caseWhen(branches, rest.length % 2 === 1 ? rest.at(-1) : undefined, c.place);
+}
+
+function toBinary(text: string, format: string): Uint8Array {
+  switch (format.toLowerCase()) {
+    case 'utf-8':
+    case 'utf8':
+      return Buffer.from(text, 'utf8');
+    case 'hex': {
+      const bytes = bytesOfHex(text);
+      if (bytes !== undefined) return bytes;
+      break;
+    }
+    case 'base64': {
+      const clean = text.replace(/[\r\n\t ]/g, '');
+      if (clean.length % 4 !== 1 && /^[A-Za-z0-9+/]*={0,2}$/.test(clean)) {
+        return Buffer.from(clean, 'base64');
+      }
+      break;
+    }
+    default:
+      throw new ExpressionError(
+        'INVALID_PARAMETER_VALUE.BINARY_FORMAT',
+        `to_binary knows hex, utf-8 and base64, not '${format}'`,
+      );
+  }
+  throw new ExpressionError('CONVERSION_INVALID_INPUT', `the text is no ${format}`);
+}
+
+const toBinaryFunction = strictFunction({
+  names: ['to_binary'],
+  parameters: [parameter.string, parameter.string],
+  defaults: [['hex', types.string]],
+  returns: types.binary,
+  evaluate: toBinary,
+});
+
+/** A number in another base; a negative target base asks for a signed result. */
+function converted(text: string, from: number, to: number): string | null {
+  const base = Math.abs(to);
+  if (from < 2 || from > 36 || base < 2 || base > 36) return null;
+  const trimmed = text.trim();
+  const isNegative = trimmed.startsWith('-');
+  let value = 0n;
+  for (const character of isNegative ? trimmed.slice(1) : trimmed) {
+    const digit = Number.parseInt(character, 36);
+    if (Number.isNaN(digit) || digit >= from) break;
+    value = value * BigInt(from) + BigInt(digit);
+    if (value >= 1n << 64n) {
+      throw new ExpressionError('ARITHMETIC_OVERFLOW', 'the number of conv does not fit 64 bits');
+    }
+  }
+  if (trimmed === '') return null;
+  const unsigned = BigInt.asUintN(64, isNegative ? -value : value);
+  const shown = to < 0 ? BigInt.asIntN(64, unsigned) : unsigned;
+  return shown.toString(base).toUpperCase();
+}
+
+function urlEncode(text: string): string {
+  return encodeURIComponent(text)
+    .replace(/[!'()~]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
+    .replaceAll('%20', '+');
+}
+
+function urlDecode(text: string): string | undefined {
+  if (/%(?![0-9a-fA-F]{2})/.test(text)) return undefined;
+  const bytes = text
+    .replaceAll('+', ' ')
+    .replace(/(?:%[0-9a-fA-F]{2})+/g, (run) =>
+      Buffer.from(run.replaceAll('%', ''), 'hex').toString('utf8'),
+    );
+  return bytes;
+}
+
+function urlPart(c: FunctionCall, isTry: boolean): Expression {
+  const args = c.arguments.map((a, i) => coerceArgument(c.name, a, i, parameter.string));
+  return strictCall({
+    name: `${c.name}/${args.length}`,
+    type: types.string,
+    arguments: args,
+    place: c.place,
+    prepare:
+      () =>
+      (text: string, part: string, key?: string): Value => {
+        const url = parseUrl(text);
+        if (url === undefined) {
+          if (isTry) return null;
+          throw new ExpressionError('INVALID_URL', 'the text is no URL');
+        }
+        if (key === undefined) return url[part as keyof typeof url] ?? null;
+        return part === 'QUERY' ? queryValue(url.QUERY, key) : null;
+      },
+  });
+}
+
+function queryValue(query: string | undefined, key: string): string | null {
+  for (const pair of (query ?? '').split('&')) {
+    const at = pair.indexOf('=');
+    if (at >= 0 && pair.slice(0, at) === key) return pair.slice(at + 1);
+  }
+  return null;
+}
