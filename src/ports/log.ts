@@ -192,7 +192,8 @@ export type Assignment = {
  * Membership of a group, driven by the worker: the adapter keeps it alive in the background and only
  * raises `status`. Contract: partitions are given to another member only after this one called `rejoin`
  * or `leave`, or was out of touch for longer than the session timeout. Partitions that the worker had
- * before and has after a `rejoin` from 'rebalancing' were nobody else's in between.
+ * before and has after a `rejoin` were nobody else's in between exactly when the member id stayed and the generation
+ * grew by one: a member that stalled finds out only in `rejoin` that the group went on without it.
  */
 export interface GroupMember {
   /**

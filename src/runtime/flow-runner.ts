@@ -5,6 +5,7 @@ import type {
   GroupMember,
   Log,
   LogReader,
+  MemberIdentity,
   OffsetCommit,
   OffsetRange,
   RecordSink,
@@ -138,21 +139,26 @@ export class FlowRunner {
     return this.#ready.splice(0);
   }
 
-  /** (Re)joins the group and takes over what is new. Partitions that stay keep their tasks when `isContinuous`. */
-  async rejoin(isContinuous: boolean): Promise<void> {
-    if (!isContinuous) await this.drop();
+  /**
+   * (Re)joins the group and takes over what is new. A partition that was there before keeps its task only where
+   * it was nobody else's in between.
+   */
+  async rejoin(): Promise<void> {
+    const before = this.#assignment?.identity;
+    if (this.#options.member.status !== 'rebalancing') await this.drop();
     const assignment = await this.#options.member.rejoin();
+    if (!isNextGeneration(before, assignment.identity)) await this.drop();
     await this.#take(assignment);
   }
 
   /** Takes every assigned partition over once more, from its checkpoint: after any doubt. */
-  async retake(): Promise<void> {
+  async retake(isOusted: boolean): Promise<void> {
     const assignment = this.#assignment;
     await this.drop();
-    if (assignment !== undefined && this.#options.member.status === 'stable') {
+    if (assignment !== undefined && this.#options.member.status === 'stable' && !isOusted) {
       await this.#take(assignment);
     } else {
-      await this.rejoin(false);
+      await this.rejoin();
     }
   }
 
@@ -385,6 +391,14 @@ export class FlowRunner {
     if (isLeaving) await this.#options.member.leave();
     await this.#reader.close();
   }
+}
+
+/**
+ * Whether a member went from one generation right to the next. One that stalled may have been thrown out, or have
+ * missed a generation in which its partitions were another's (simulation seed 4771).
+ */
+function isNextGeneration(before: MemberIdentity | undefined, after: MemberIdentity): boolean {
+  return before?.memberId === after.memberId && after.generation <= before.generation + 1;
 }
 
 function compileSource(facts: FlowFacts, source: SourceFacts): RowProgram[] {

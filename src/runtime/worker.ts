@@ -93,6 +93,8 @@ export class Worker {
   #lastProgress: WorkerProgress | undefined;
   /** Set after any doubt: every partition is taken over anew before anything else. */
   #isInDoubt = false;
+  /** Set where the group may have gone on without this member, whatever it still believes itself. */
+  #isOusted = false;
   #records = 0;
   #outputRecords = 0;
   #commits = 0;
@@ -210,8 +212,9 @@ export class Worker {
   async #turn(): Promise<void> {
     this.#producer ??= await this.#options.log.openProducer(this.#transactionalId);
     if (this.#isInDoubt) {
-      for (const runner of this.#activeRunners()) await runner.retake();
+      for (const runner of this.#activeRunners()) await runner.retake(this.#isOusted);
       this.#isInDoubt = false;
+      this.#isOusted = false;
     }
     await this.#keepMembership();
     const slices = await this.#poll();
@@ -231,11 +234,11 @@ export class Worker {
       if (status === 'rebalancing') {
         await this.#commit();
         await runner.settle();
-        await runner.rejoin(true);
+        await runner.rejoin();
       } else if (status === 'lost') {
         throw new FlowError('TASK_MIGRATED', 'the group went on without this member');
       } else if (status === 'joining') {
-        await runner.rejoin(false);
+        await runner.rejoin();
       }
     }
   }
@@ -361,6 +364,7 @@ export class Worker {
     this.#failuresInRow += 1;
     if (this.#failuresInRow > settings.retriesMax) throw error;
     if (error.code === 'PRODUCER_FENCED') this.#fencings += 1;
+    if (error.code === 'TASK_MIGRATED') this.#isOusted = true;
     const delayMs = this.#retryDelayMs(remedy === 'retry');
     listener({ event: 'recovering', error, attempt: this.#failuresInRow, delayMs });
     this.#forget();
