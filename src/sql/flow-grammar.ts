@@ -102,11 +102,13 @@ export abstract class FlowGrammar extends QueryGrammar {
   });
 
   protected checkColumnList(): void {
-    if (!this.is(1, OpenParen) || this.startsQuery(1)) return;
+    const isList = this.is(1, OpenParen) && !this.startsQuery(1);
+    if (!isList && !this.sees(K.PARTITION, OpenParen)) return;
     this.refuse(
       this.placeOf(this.LA(1)),
-      'a flow takes no list of columns',
+      `a flow takes no ${isList ? 'list of columns' : 'PARTITION'}`,
       'Write BY NAME: the columns of the query go to the columns of the same names.',
+      'NOT_SUPPORTED',
     );
   }
 

@@ -5,33 +5,20 @@ import type {
   Identifier,
   LateralView,
   Option,
-  OptionValue,
   QueryBody,
   Relation,
   TableAlias,
   Watermark,
 } from './ast.ts';
-import { ExpressionGrammar } from './expression-grammar.ts';
-import { textOfLiteral } from './text-literal.ts';
-import {
-  CloseParen,
-  Comma,
-  Dot,
-  Equal,
-  K,
-  Minus,
-  Numeral,
-  OpenParen,
-  Text,
-  Word,
-} from './tokens.ts';
+import { OptionGrammar } from './option-grammar.ts';
+import { CloseParen, Comma, K, OpenParen, Word } from './tokens.ts';
 import { wordUse } from './word-use.ts';
 
 type JoinKind = Extract<Relation, { node: 'join' }>['kind'];
 type Values = Extract<QueryBody, { node: 'values' }>;
 
-/** What stands behind FROM, and lists of options. Invariant: an alias stands behind a watermark, as in Spark. */
-export abstract class RelationGrammar extends ExpressionGrammar {
+/** What stands behind FROM. Invariant: an alias stands behind a watermark, as in Spark. */
+export abstract class RelationGrammar extends OptionGrammar {
   readonly fromClause = this.RULE('fromClause', (): Relation[] => {
     this.CONSUME(K.FROM);
     const relations: Relation[] = [];
@@ -487,79 +474,6 @@ export abstract class RelationGrammar extends ExpressionGrammar {
     this.SUBRULE(this.expression, { ARGS: [5] });
     return this.foreignClause(`${this.upper(word)} AS OF`, first);
   });
-
-  // -------------------------------------------------------------- options
-
-  readonly withOptions = this.RULE('withOptions', (): Option[] => {
-    this.CONSUME(K.WITH);
-    return this.SUBRULE(this.optionList);
-  });
-
-  /** `(key = value, 'other key' = value)`. */
-  readonly optionList = this.RULE('optionList', (): Option[] => {
-    const options: Option[] = [];
-    this.CONSUME(OpenParen);
-    this.AT_LEAST_ONE_SEP({ SEP: Comma, DEF: () => options.push(this.SUBRULE(this.optionEntry)) });
-    this.CONSUME(CloseParen);
-    return options;
-  });
-
-  readonly optionEntry = this.RULE('optionEntry', (): Option => {
-    const first = this.LA(1);
-    const key = this.SUBRULE(this.optionKey);
-    this.OPTION(() => this.CONSUME(Equal));
-    const value = this.SUBRULE(this.optionValue);
-    return { key, value, place: this.placeFrom(first) };
-  });
-
-  readonly optionKey = this.RULE('optionKey', (): string =>
-    this.OR([
-      { ALT: () => this.SUBRULE(this.text) },
-      {
-        ALT: () => {
-          const parts = [this.SUBRULE(this.identifier).text];
-          this.MANY(() => {
-            this.CONSUME(Dot);
-            parts.push(this.SUBRULE2(this.identifier).text);
-          });
-          return parts.join('.');
-        },
-      },
-    ]),
-  );
-
-  readonly optionValue = this.RULE(
-    'optionValue',
-    (): OptionValue =>
-      this.OR<OptionValue>([
-        { ALT: () => this.SUBRULE(this.text) },
-        {
-          ALT: () => {
-            let sign = 1;
-            this.OPTION(() => {
-              this.CONSUME(Minus);
-              sign = -1;
-            });
-            const token = this.CONSUME(Numeral);
-            const value = Number(token.image.replace(/[lsyfdb]+$/i, ''));
-            return sign * value;
-          },
-        },
-        { ALT: () => this.CONSUME(K.TRUE).tokenType === K.TRUE },
-        { ALT: () => this.CONSUME(K.FALSE).tokenType === K.TRUE },
-        {
-          ALT: () => {
-            const first = this.LA(1);
-            this.SUBRULE(this.interval);
-            return this.textFrom(first);
-          },
-        },
-      ]),
-  );
-
-  protected textOf(token: IToken): string {
-    return token.tokenType === Text ? textOfLiteral(token.image) : token.image;
-  }
 }
 
 /** A row in parentheses has several columns; so has a struct, as in Spark. */

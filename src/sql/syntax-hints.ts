@@ -40,50 +40,80 @@ function spanOf(token: IToken): Omit<Place, 'file'> {
 }
 
 function hintFor(mistake: Mistake): string | undefined {
-  const { token, previous, message, rule } = mistake;
-  const found = token.tokenType;
-  const before = previous?.tokenType;
-  const atEnd = message.endsWith('the end of the statement');
-  if (found === K.CREATE && atEnd)
-    return 'Statements end with a semicolon: one is missing before CREATE.';
-  if (rule === 'statement') return statementHint(found);
-  if (rule === 'created' && found === K.LIVE) return 'Leave LIVE out: it is the old spelling.';
-  if (rule === 'created' && found === K.TABLE)
-    return 'A table that flows write is a STREAMING TABLE; a topic that others write is a SOURCE.';
-  if (before === K.STREAMING)
-    return 'What is kept up to date is a STREAMING TABLE; a VIEW is only a name for a query.';
-  if (rule === 'namedFlow')
-    return 'A flow names its target: CREATE FLOW name AS INSERT INTO target BY NAME SELECT ….';
-  if (found === K.ONCE)
-    return 'ONCE stands behind INSERT or behind INTO: INSERT INTO ONCE target BY NAME ….';
-  if (isFlowOrder(found, rule)) return flowOrder;
-  if (rule === 'identifiers' && before === K.USING)
-    return 'Columns stand in parentheses: USING (a, b).';
-  if (rule === 'optionValue') return `Text stands in quotes: '${token.image}'.`;
-  if (before === Comma || found === Comma)
-    return 'Is there a comma too many, or is something missing behind it?';
-  if (found === Minus && isWord(previous) && atEnd)
-    return 'A name with a hyphen stands in `backticks`.';
-  if (found === Numeral && previous !== undefined && isTimeWord(previous)) {
-    return `A literal is written with quotes: ${previous.image} '…'.`;
-  }
-  if (found === Text && token.image.startsWith('"')) {
-    return 'Double quotes make a string; names with special characters stand in `backticks`.';
-  }
-  if (found === Equal && isWord(previous)) return 'An argument is named with => instead.';
-  if (found === K.SELECT && before === OpenParen)
-    return 'A query among arguments stands in parentheses of its own.';
+  const common = commonMistakes.find(([is]) => is(mistake))?.[1];
+  if (common !== undefined) return typeof common === 'string' ? common : common(mistake);
+  const { token, previous } = mistake;
   return similarKeyword(token) ?? (previous === undefined ? undefined : similarKeyword(previous));
 }
 
-function statementHint(found: TokenType): string | undefined {
-  if (found === K.DROP || found === K.DELETE || found === K.TRUNCATE) {
-    return 'A pipeline file says what there is: what is no longer in it is no longer kept up to date.';
-  }
-  if (found === K.UPDATE || found === K.MERGE || found === K.ALTER) {
-    return 'Rows and tables are changed by flows and by editing their CREATE statement.';
-  }
-  return undefined;
+type Hint = string | ((mistake: Mistake) => string);
+
+/** The first that applies is told. */
+const commonMistakes: readonly (readonly [(mistake: Mistake) => boolean, Hint])[] = [
+  [
+    ({ token, message }) => token.tokenType === K.CREATE && isBehindStatement(message),
+    'Statements end with a semicolon: one is missing before CREATE.',
+  ],
+  [
+    ({ token, rule }) => rule === 'created' && token.tokenType === K.LIVE,
+    'Leave LIVE out: it is the old spelling.',
+  ],
+  [
+    ({ previous }) => previous?.tokenType === K.STREAMING,
+    'What is kept up to date is a STREAMING TABLE; a VIEW is only a name for a query.',
+  ],
+  [
+    ({ rule }) => rule === 'namedFlow',
+    'A flow names its target: CREATE FLOW name AS INSERT INTO target BY NAME SELECT ….',
+  ],
+  [
+    ({ token }) => token.tokenType === K.ONCE,
+    'ONCE stands behind INSERT or behind INTO: INSERT INTO ONCE target BY NAME ….',
+  ],
+  [
+    ({ token, rule }) => isFlowOrder(token.tokenType, rule),
+    'In CREATE STREAMING TABLE, BY NAME stands behind SEQUENCE BY (FLOW REPLACE USING (key) SEQUENCE BY ' +
+      'sequence BY NAME SELECT …); in CREATE FLOW it stands behind the target (INSERT INTO target BY NAME ' +
+      'REPLACE USING …).',
+  ],
+  [
+    ({ previous, rule }) => rule === 'identifiers' && previous?.tokenType === K.USING,
+    'Columns stand in parentheses: USING (a, b).',
+  ],
+  [
+    ({ token, rule }) => rule === 'optionValue' && isWord(token),
+    ({ token }) => `Text stands in quotes: '${token.image}'.`,
+  ],
+  [
+    ({ token, previous }) => token.tokenType === Comma || previous?.tokenType === Comma,
+    'Is there a comma too many, or is something missing behind it?',
+  ],
+  [
+    ({ token, previous, message }) =>
+      token.tokenType === Minus && isWord(previous) && isBehindStatement(message),
+    'A name with a hyphen stands in `backticks`.',
+  ],
+  [
+    ({ token, previous }) =>
+      token.tokenType === Numeral && /^(?:date|time|timestamp\w*)$/i.test(previous?.image ?? ''),
+    ({ previous }) => `A literal is written with quotes: ${previous?.image} '…'.`,
+  ],
+  [
+    ({ token }) => token.tokenType === Text && token.image.startsWith('"'),
+    'Double quotes make a string; names with special characters stand in `backticks`.',
+  ],
+  [
+    ({ token, previous }) => token.tokenType === Equal && isWord(previous),
+    'An argument is named with => instead.',
+  ],
+  [
+    ({ token, previous }) => token.tokenType === K.SELECT && previous?.tokenType === OpenParen,
+    'A query among arguments stands in parentheses of its own.',
+  ],
+];
+
+function isBehindStatement(message: string): boolean {
+  return message.endsWith('the end of the statement');
 }
 
 function isFlowOrder(found: TokenType, rule: string): boolean {
@@ -91,16 +121,8 @@ function isFlowOrder(found: TokenType, rule: string): boolean {
   return found === K.BY && (rule === 'defaultFlow' || rule === '');
 }
 
-const flowOrder =
-  'In CREATE STREAMING TABLE, BY NAME stands behind SEQUENCE BY (FLOW REPLACE USING (key) SEQUENCE BY sequence ' +
-  'BY NAME SELECT …); in CREATE FLOW it stands behind the target (INSERT INTO target BY NAME REPLACE USING …).';
-
 function isWord(token: IToken | undefined): boolean {
   return token?.tokenType === PlainWord || token?.tokenType.CATEGORIES?.includes(Word) === true;
-}
-
-function isTimeWord(token: IToken): boolean {
-  return /^(?:date|time|timestamp\w*)$/i.test(token.image);
 }
 
 const clauses: readonly string[] = [

@@ -1,6 +1,6 @@
 import type { IToken, ParserMethod } from 'chevrotain';
 import type { ColumnDefinition, Expression, TypeNode } from './ast.ts';
-import { GrammarBase } from './grammar-base.ts';
+import { LookaheadGrammar } from './lookahead-grammar.ts';
 import {
   CloseParen,
   Colon,
@@ -15,7 +15,7 @@ import {
 } from './tokens.ts';
 
 /** Data types and column lists. Invariant: names of types are in lower case, names of columns as written. */
-export abstract class TypeGrammar extends GrammarBase {
+export abstract class TypeGrammar extends LookaheadGrammar {
   abstract readonly expression: ParserMethod<[number?], Expression>;
 
   readonly type = this.RULE('type', (): TypeNode => {
