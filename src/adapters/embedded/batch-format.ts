@@ -12,6 +12,8 @@ export type BatchState = {
   readonly mark: StateMark | undefined;
   /** Number of the oldest segment that is still needed. */
   readonly firstSegment: number;
+  /** Checksum of the batch. The batch after it repeats it, so that no other can take its place. */
+  readonly checksum: number;
 };
 
 /**
@@ -19,12 +21,13 @@ export type BatchState = {
  *
  *  0 magic and version · 4 CRC-32 of all that follows · 8 length of the whole batch · 12 number of entries
  *  16 batch number, 24 epoch, 32 mark's offset (-1: no mark), as doubles · 40 first segment
- *  44 flags · 45 reserved · 46 length of the mark's topic id · 48 topic id · entries
+ *  44 flags · 45 reserved · 46 length of the mark's topic id · 48 checksum of the batch before
+ *  52 topic id · entries
  *
  * An entry: length of the key, length of the value and one (0: deleted), both in 7-bit groups; key; value.
  */
 const magic = 0x3142_4d54;
-const headerBytes = 48;
+const headerBytes = 52;
 const resetFlag = 1;
 
 /** Bytes before the first entry. */
@@ -50,13 +53,20 @@ export function putEntryLengths(
 }
 
 export type BatchContents = {
+  readonly before: BatchState;
   readonly entries: number;
   /** The entries of all earlier batches are gone. */
   readonly isReset: boolean;
 };
 
-/** Fills in the head of a batch whose entries are in place already. */
-export function sealBatch(batch: Buffer, state: BatchState, contents: BatchContents): void {
+/** Fills in the head of a batch whose entries are in place already, and returns the state after it. */
+export function sealBatch(
+  batch: Buffer,
+  change: Partial<BatchState>,
+  contents: BatchContents,
+): BatchState {
+  const { before } = contents;
+  const state = { ...before, ...change, number: before.number + 1 };
   const { mark } = state;
   batch.writeUInt32LE(magic, 0);
   batch.writeUInt32LE(batch.length, 8);
@@ -68,7 +78,10 @@ export function sealBatch(batch: Buffer, state: BatchState, contents: BatchConte
   batch.writeUInt8(contents.isReset ? resetFlag : 0, 44);
   batch.writeUInt8(0, 45);
   batch.writeUInt16LE(mark === undefined ? 0 : batch.write(mark.topicId, headerBytes, 'utf8'), 46);
-  batch.writeUInt32LE(crc32(batch.subarray(8)), 4);
+  batch.writeUInt32LE(before.checksum, 48);
+  const checksum = crc32(batch.subarray(8));
+  batch.writeUInt32LE(checksum, 4);
+  return { ...state, checksum };
 }
 
 /** Length of the batch at the beginning of these bytes, or 0 where none can be. */
@@ -80,18 +93,28 @@ export function batchLength(head: Buffer): number {
   return length < headerBytes ? 0 : length;
 }
 
-/** The state that a batch tells, or undefined when it is not whole. */
-export function openBatch(batch: Buffer): BatchState | undefined {
-  if (batchLength(batch) !== batch.length || crc32(batch.subarray(8)) !== batch.readUInt32LE(4)) {
+/**
+ * The state that a batch tells, or undefined when it is not whole, or not the one that follows on a state. On
+ * the state of no batch any may follow: the beginning of a log is removed in the course of time.
+ */
+export function openBatch(batch: Buffer, before: BatchState): BatchState | undefined {
+  const checksum = batch.readUInt32LE(4);
+  if (batchLength(batch) !== batch.length || crc32(batch.subarray(8)) !== checksum) {
+    return undefined;
+  }
+  const number = batch.readDoubleLE(16);
+  const follows = number === before.number + 1 && batch.readUInt32LE(48) === before.checksum;
+  if (before.number > 0 && !follows) {
     return undefined;
   }
   const offset = batch.readDoubleLE(32);
   const topicId = batch.toString('utf8', headerBytes, entriesStart(batch));
   return {
-    number: batch.readDoubleLE(16),
+    number,
     epoch: batch.readDoubleLE(24),
     mark: offset < 0 ? undefined : { topicId, offset },
     firstSegment: batch.readUInt32LE(40),
+    checksum,
   };
 }
 

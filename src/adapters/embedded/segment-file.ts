@@ -6,7 +6,7 @@ import {
   ftruncateSync,
   openSync,
   readSync,
-  unlink,
+  unlinkSync,
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -89,8 +89,13 @@ export class SegmentFile {
         written += writeSync(this.#file, bytes, written, bytes.length - written, start + written);
       }
     } catch (error) {
-      this.#cutFile(start);
-      throw fileError(error, this.#path);
+      const failure = fileError(error, this.#path);
+      try {
+        this.truncate(start);
+      } catch {
+        // A part of a batch is told from a batch by its checksum, too.
+      }
+      throw failure;
     }
     this.#size = start + bytes.length;
     this.#keep(bytes, start);
@@ -115,8 +120,12 @@ export class SegmentFile {
 
   /** Drops everything behind a position. */
   truncate(size: number): void {
+    try {
+      ftruncateSync(this.#file, size);
+    } catch (error) {
+      throw fileError(error, this.#path);
+    }
     this.#size = size;
-    this.#cutFile(size);
   }
 
   dropWindow(index: number): void {
@@ -130,13 +139,20 @@ export class SegmentFile {
     closeSync(this.#file);
   }
 
-  /** Closes the segment and deletes its file, in the background: giving up a big file takes milliseconds. */
+  /** Deletes the file and closes the segment, which may be closed already. */
   remove(): void {
+    try {
+      unlinkSync(this.#path);
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) {
+        throw fileError(error, this.#path);
+      }
+    }
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#forget();
-    // A file that is left behind is only space: it is removed when the log is opened the next time.
-    unlink(this.#path, () => close(this.#file, () => undefined));
+    // In the background: what gives a big file's space back is closing it, and that takes milliseconds.
+    close(this.#file, () => undefined);
   }
 
   #readFile(position: number, length: number, target: Buffer, targetStart: number): void {
@@ -178,14 +194,6 @@ export class SegmentFile {
   #forget(): void {
     this.#cache.forget(this);
     this.#windows.length = 0;
-  }
-
-  #cutFile(size: number): void {
-    try {
-      ftruncateSync(this.#file, size);
-    } catch {
-      // The rest is told from a batch by its number and checksum, too.
-    }
   }
 }
 

@@ -4,7 +4,6 @@ import { assert } from '../../base/assert.ts';
 import { FlowError } from '../../base/errors.ts';
 import type { StateKey, StateMark, StateWrite } from '../../ports/state-store.ts';
 import {
-  type BatchContents,
   type BatchState,
   batchLength,
   entriesStart,
@@ -37,7 +36,13 @@ const scratchBytesKept = 1 << 22;
 const slabBytes = 1 << 16;
 const loadedBytes = 1 << 22;
 /** The state of a log without any batch. */
-const nothing: BatchState = { number: 0, epoch: -1, mark: undefined, firstSegment: 1 };
+const nothing: BatchState = {
+  number: 0,
+  epoch: -1,
+  mark: undefined,
+  firstSegment: 1,
+  checksum: 0,
+};
 const plain = { entries: 0, isReset: false };
 
 /**
@@ -114,7 +119,7 @@ export class TaskLog {
   }
 
   takeOver(epoch: number): void {
-    this.#append(this.#emptyBatch(this.mark), { epoch }, plain);
+    this.#append(this.#emptyBatch(this.mark), { epoch });
   }
 
   write(write: StateWrite): void {
@@ -151,7 +156,7 @@ export class TaskLog {
     this.#append(this.#emptyBatch(undefined), change, { entries: 0, isReset: true });
     this.#index = new KeyIndex();
     this.#liveBytes = 0;
-    for (const segment of oldest) this.#remove(segment);
+    this.#remove(oldest);
   }
 
   /** By position; the buffers are copies. */
@@ -241,14 +246,13 @@ export class TaskLog {
   }
 
   /** Writes a batch, which makes its state the log's; returns the position of the batch. */
-  #append(batch: Buffer, change: Partial<BatchState>, contents: BatchContents): number {
-    const state = { ...this.#state, ...change, number: this.#state.number + 1 };
+  #append(batch: Buffer, change: Partial<BatchState>, contents = plain): number {
     const { segmentBytesMin, segmentBytesMax } = this.#options;
     const limit = Math.min(Math.max(segmentBytesMin, this.#liveBytes / 4), segmentBytesMax);
     if (this.#active.size > 0 && this.#active.size + batch.length > limit) {
       this.#createSegment();
     }
-    sealBatch(batch, state, contents);
+    const state = sealBatch(batch, change, { ...contents, before: this.#state });
     const start = this.#active.append(batch);
     this.#bytes += batch.length;
     this.#state = state;
@@ -288,33 +292,42 @@ export class TaskLog {
     return this.#active;
   }
 
-  #remove(segment: SegmentFile): void {
-    this.#bytes -= segment.size;
-    this.#segments.delete(segment.number);
-    segment.remove();
+  /** Removes segments at the beginning, of which a batch has said that they are not needed. */
+  #remove(segments: readonly SegmentFile[]): void {
+    for (const segment of segments) {
+      this.#bytes -= segment.size;
+      this.#segments.delete(segment.number);
+      try {
+        segment.remove();
+      } catch {
+        // It is only space, and it is removed when the log is opened the next time.
+        segment.close();
+      }
+    }
   }
 
   /**
-   * Goes on with the oldest segment, in proportion to what was written: at most half of the log is garbage in
+   * Goes on with the oldest segments, in proportion to what was written: at most half of the log is garbage in
    * the long run, and no single write waits long. Deletions in it need not be kept: nothing older is left
    * that they would have to hide.
    */
   #clean(writtenBytes: number): void {
-    const [oldest] = this.#segments.values();
-    const slack = 2 * this.#options.segmentBytesMin;
-    if (oldest === undefined || oldest === this.#active) return;
-    if (this.#bytes <= 2 * this.#liveBytes + slack) return;
-    if (this.#cleaned.segment !== oldest.number) {
-      this.#cleaned = { segment: oldest.number, position: 0, batchEnd: 0 };
-    }
+    if (!this.#hasGarbage(0)) return;
     try {
-      if (oldest.liveBytes > 0) {
-        this.#moveLive(oldest, Math.max(cleaningFactor * writtenBytes, cleaningBytesMin));
+      const dead: SegmentFile[] = [];
+      let deadBytes = 0;
+      let bytesLeft = Math.max(cleaningFactor * writtenBytes, cleaningBytesMin);
+      for (const segment of [...this.#segments.values()]) {
+        if (segment === this.#active || bytesLeft <= 0 || !this.#hasGarbage(deadBytes)) break;
+        bytesLeft -= this.#moveLive(segment, bytesLeft);
+        if (segment.liveBytes > 0) break;
+        dead.push(segment);
+        deadBytes += segment.size;
       }
-      if (oldest.liveBytes === 0) {
-        const change = { firstSegment: oldest.number + 1 };
-        this.#append(this.#emptyBatch(this.mark), change, plain);
-        this.#remove(oldest);
+      const last = dead.at(-1);
+      if (last !== undefined) {
+        this.#append(this.#emptyBatch(this.mark), { firstSegment: last.number + 1 });
+        this.#remove(dead);
       }
     } catch (error) {
       // The write itself succeeded; a disk that is full now may have room for the cleaning later.
@@ -322,8 +335,16 @@ export class TaskLog {
     }
   }
 
-  /** Writes the live entries of the next part of a segment again, at the end of the log. */
-  #moveLive(segment: SegmentFile, bytesMax: number): void {
+  #hasGarbage(deadBytes: number): boolean {
+    return this.#bytes - deadBytes > 2 * this.#liveBytes + 2 * this.#options.segmentBytesMin;
+  }
+
+  /** Writes the live entries of the next part of a segment again, at the end of the log; returns its size. */
+  #moveLive(segment: SegmentFile, bytesMax: number): number {
+    if (segment.liveBytes === 0) return 0;
+    if (this.#cleaned.segment !== segment.number) {
+      this.#cleaned = { segment: segment.number, position: 0, batchEnd: 0 };
+    }
     const cleaned = this.#cleaned;
     const rest = segment.size - cleaned.position;
     const columns = this.#columns;
@@ -340,6 +361,7 @@ export class TaskLog {
     this.#moveEntries(columns, segment, cleaned.position);
     cleaned.batchEnd = cleaned.position + next.batchEnd;
     cleaned.position += next.end;
+    return next.end;
   }
 
   #moveEntries(columns: EntryColumns, segment: SegmentFile, partStart: number): void {
@@ -374,23 +396,21 @@ export class TaskLog {
   /** Reads all segments, and keeps what is proved to be whole. */
   async #load(segments: readonly SegmentFile[]): Promise<void> {
     const run = contiguousEnd(segments);
-    const [first] = run;
     for (const segment of run) {
       this.#segments.set(segment.number, segment);
-      const size = await this.#loadSegment(segment, segment === first);
+      const size = await this.#loadSegment(segment);
       if (size < segment.size) {
         segment.truncate(size);
         break;
       }
     }
-    const isComplete = first !== undefined && first.number <= this.#state.firstSegment;
-    for (const segment of segments) {
-      const isKept =
-        this.#segments.has(segment.number) && segment.number >= this.#state.firstSegment;
-      if (!isKept || !isComplete) {
-        this.#segments.delete(segment.number);
-        segment.remove();
-      }
+    const isComplete = (run[0]?.number ?? 0) <= this.#state.firstSegment;
+    // From the end: should this be cut short, then what is left still breaks off at the same place.
+    for (const segment of segments.toReversed()) {
+      const isNeeded = segment.number >= this.#state.firstSegment;
+      if (isComplete && isNeeded && this.#segments.has(segment.number)) continue;
+      this.#segments.delete(segment.number);
+      segment.remove();
     }
     if (isComplete) {
       this.#active = [...this.#segments.values()].at(-1) ?? this.#active;
@@ -407,7 +427,7 @@ export class TaskLog {
   }
 
   /** Takes the batches of one segment in; returns the position behind the last whole one. */
-  async #loadSegment(segment: SegmentFile, isFirst: boolean): Promise<number> {
+  async #loadSegment(segment: SegmentFile): Promise<number> {
     const head = headBytes(undefined);
     let chunk: Buffer = Buffer.alloc(0);
     let chunkStart = 0;
@@ -425,9 +445,8 @@ export class TaskLog {
         continue;
       }
       const batch = bytes.subarray(0, length);
-      const state = length === 0 ? undefined : openBatch(batch);
-      const isNext = state?.number === this.#state.number + 1 || (isFirst && position === 0);
-      if (state === undefined || !isNext) return position;
+      const state = length === 0 ? undefined : openBatch(batch, this.#state);
+      if (state === undefined) return position;
       this.#loadBatch(segment, batch, position);
       this.#state = state;
       position += length;
