@@ -25,6 +25,13 @@ export type ClusterSettings = ConnectionSettings & {
 
 export type CoordinatorKind = 'group' | 'transaction';
 
+/** Who answers a request, and over which connections it goes. */
+export type CoordinatedBy = {
+  readonly channel: Channel;
+  readonly kind: CoordinatorKind;
+  readonly key: string;
+};
+
 /** What every broker has to speak. Metadata 10 carries topic ids: without them a recreated topic goes unnoticed. */
 const needed: readonly {
   readonly name: string;
@@ -200,9 +207,7 @@ export class KafkaCluster {
    * returned, whatever error it holds; a broken connection is thrown when `retryMs` is over.
    */
   async requestCoordinator<Request, Response>(
-    channel: Channel,
-    kind: CoordinatorKind,
-    key: string,
+    { channel, kind, key }: CoordinatedBy,
     codec: RequestCodec<Request, Response>,
     request: Request,
     options: {

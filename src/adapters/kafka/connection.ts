@@ -207,13 +207,8 @@ export class Connection {
     }
     const correlationId = this.#connection.nextCorrelationId();
     const body = encodeBody(codec, version, request);
-    const header = requestHeader(
-      codec.apiKey,
-      version,
-      correlationId,
-      this.#connection.clientId,
-      body,
-    );
+    const { clientId } = this.#connection;
+    const header = requestHeader({ apiKey: codec.apiKey, version, correlationId, clientId }, body);
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         const text = `${this.where}: no answer to ${codec.name} within ${timeoutMs} ms`;
@@ -311,20 +306,22 @@ function stopIdleTimer(queue: KafkajsRequestQueue): void {
 }
 
 function requestHeader(
-  apiKey: number,
-  version: number,
-  correlationId: number,
-  clientId: string,
+  request: {
+    readonly apiKey: number;
+    readonly version: number;
+    readonly correlationId: number;
+    readonly clientId: string;
+  },
   body: readonly Buffer[],
 ): Buffer {
-  const clientIdLength = Buffer.byteLength(clientId);
+  const clientIdLength = Buffer.byteLength(request.clientId);
   const header = Buffer.allocUnsafe(14 + clientIdLength);
   const bodyLength = body.reduce((sum, part) => sum + part.length, 0);
   header.writeInt32BE(10 + clientIdLength + bodyLength, 0);
-  header.writeInt16BE(apiKey, 4);
-  header.writeInt16BE(version, 6);
-  header.writeInt32BE(correlationId, 8);
+  header.writeInt16BE(request.apiKey, 4);
+  header.writeInt16BE(request.version, 6);
+  header.writeInt32BE(request.correlationId, 8);
   header.writeInt16BE(clientIdLength, 12);
-  header.write(clientId, 14);
+  header.write(request.clientId, 14);
   return header;
 }

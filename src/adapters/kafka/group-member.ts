@@ -124,9 +124,7 @@ export class KafkaGroupMember implements GroupMember {
   /** undefined: the group asks for another try. */
   async #joinOnce(): Promise<Assignment | undefined> {
     const joined = await this.#cluster.requestCoordinator(
-      this.#channel,
-      'group',
-      this.#options.group,
+      { channel: this.#channel, kind: 'group', key: this.#options.group },
       joinGroup,
       {
         group: this.#options.group,
@@ -149,9 +147,7 @@ export class KafkaGroupMember implements GroupMember {
     this.#isLeader = joined.leaderId === joined.memberId;
     const assignments = await this.#assignmentsOf(joined);
     const synced = await this.#cluster.requestCoordinator(
-      this.#channel,
-      'group',
-      this.#options.group,
+      { channel: this.#channel, kind: 'group', key: this.#options.group },
       syncGroup,
       {
         group: this.#options.group,
@@ -275,9 +271,7 @@ export class KafkaGroupMember implements GroupMember {
   async #heartbeat(): Promise<void> {
     const generation = this.#generation;
     const { errorCode } = await this.#cluster.requestCoordinator(
-      this.#channel,
-      'group',
-      this.#options.group,
+      { channel: this.#channel, kind: 'group', key: this.#options.group },
       heartbeat,
       {
         group: this.#options.group,
@@ -323,9 +317,7 @@ export class KafkaGroupMember implements GroupMember {
     // Over another connection: the own one may be held up by a join. If it fails, the session times out.
     await this.#cluster
       .requestCoordinator(
-        this.#cluster.control,
-        'group',
-        this.#options.group,
+        { channel: this.#cluster.control, kind: 'group', key: this.#options.group },
         leaveGroup,
         {
           group: this.#options.group,

@@ -194,9 +194,7 @@ class KafkaLog implements Log {
     if (partitions.length === 0) return new Map();
     const wanted = partitions.map((partition) => ({ topic, partition }));
     const answer = await this.#cluster.requestCoordinator(
-      this.#cluster.control,
-      'group',
-      group,
+      { channel: this.#cluster.control, kind: 'group', key: group },
       offsetFetch,
       { groups: [{ group, partitions: wanted }], requireStable: true },
       {

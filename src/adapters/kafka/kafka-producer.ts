@@ -1,15 +1,19 @@
 import { assert } from '../../base/assert.ts';
 import { FlowError } from '../../base/errors.ts';
 import type { CommitResult, LogProducer, OffsetCommit, OutgoingRecord } from '../../ports/log.ts';
-import { type Channel, Final, type KafkaCluster } from './cluster.ts';
+import type { Channel, KafkaCluster } from './cluster.ts';
 import { actionOf, brokerError, connectionError } from './kafka-errors.ts';
 import { OutgoingBatches, type SealedBatch } from './outgoing-batches.ts';
 import { openProducerId, type ProducerId } from './producer-id.ts';
-import { addOffsetsToTxn } from './wire/add-offsets-to-txn.ts';
-import { addPartitionsToTxn } from './wire/add-partitions-to-txn.ts';
+import {
+  announcePartitions,
+  commitOffsets,
+  endTransaction,
+  type Route,
+  type Transaction,
+} from './transaction-requests.ts';
 import type { Compression } from './wire/compression.ts';
-import { type EndTxnResponse, endTxn } from './wire/end-txn.ts';
-import { offsetCommit } from './wire/offset-commit.ts';
+import { endTxn } from './wire/end-txn.ts';
 import { type ProducedPartition, produce } from './wire/produce.ts';
 import { txnOffsetCommit } from './wire/txn-offset-commit.ts';
 
@@ -65,6 +69,7 @@ type Waiter = { readonly isDone: () => boolean; resolve(): void; reject(error: F
 export class KafkaProducer implements LogProducer {
   readonly #cluster: KafkaCluster;
   readonly #channel: Channel;
+  readonly #route: Route;
   readonly #settings: ProducerSettings;
   readonly #isV2: boolean;
   readonly #partitions = new Map<string, OutgoingBatches>();
@@ -100,6 +105,7 @@ export class KafkaProducer implements LogProducer {
   ) {
     this.#cluster = cluster;
     this.#channel = channel;
+    this.#route = { cluster, channel };
     this.#settings = settings;
     this.#id = opened.id;
     this.#isV2 = opened.isV2;
@@ -283,31 +289,23 @@ export class KafkaProducer implements LogProducer {
 
   /** Before V2 a partition has to be announced to the coordinator before it is written to. */
   #areAnnounced(ready: readonly OutgoingBatches[]): boolean {
-    if (this.transactionalId === undefined || this.#isV2) return true;
+    const transaction = this.#openTransaction;
+    if (transaction === undefined || this.#isV2) return true;
     const missing = ready.filter((batches) => !this.#announced.has(keyOf(batches)));
     if (missing.length === 0) return true;
     if (this.#isAnnouncing) return false;
     this.#isAnnouncing = true;
     this.#track(
-      this.#announce(this.transactionalId, missing).finally(() => {
+      this.#announce(transaction, missing).finally(() => {
         this.#isAnnouncing = false;
       }),
     );
     return false;
   }
 
-  async #announce(transactionalId: string, missing: readonly OutgoingBatches[]): Promise<void> {
+  async #announce(transaction: Transaction, missing: readonly OutgoingBatches[]): Promise<void> {
     this.#isOpen = true;
-    const answer = await this.#cluster.requestCoordinator(
-      this.#channel,
-      'transaction',
-      transactionalId,
-      addPartitionsToTxn,
-      { transactionalId, ...this.#id, partitions: missing },
-      { errorOf: ({ partitions }) => firstError(partitions)?.errorCode ?? 0 },
-    );
-    const refused = firstError(answer.partitions);
-    if (refused !== undefined) throw brokerError(refused.errorCode, nameOf(refused));
+    await announcePartitions(this.#route, transaction, missing);
     for (const batches of missing) this.#announced.add(keyOf(batches));
   }
 
@@ -480,103 +478,29 @@ export class KafkaProducer implements LogProducer {
 
   // Transactions
 
-  async #commitOffsets(commit: OffsetCommit): Promise<void> {
-    const { group, memberId, generation, instanceId } = commit.member;
-    // Without them the broker takes any commit, also that of a member that was thrown out long ago.
-    assert(memberId !== '' && generation >= 0, 'offsets are committed by a member of a generation');
-    const request = {
-      group,
-      generation,
-      memberId,
-      instanceId: instanceId ?? null,
-      offsets: commit.offsets,
-    };
-    const errorOf = (answer: { readonly partitions: readonly PartitionError[] }): number =>
-      firstError(answer.partitions)?.errorCode ?? 0;
+  get #openTransaction(): Transaction | undefined {
     const { transactionalId } = this;
-    if (transactionalId !== undefined && !this.#isV2) {
-      this.#isOpen = true;
-      const added = await this.#cluster.requestCoordinator(
-        this.#channel,
-        'transaction',
-        transactionalId,
-        addOffsetsToTxn,
-        { transactionalId, ...this.#id, group },
-        { errorOf: ({ errorCode }) => errorCode },
-      );
-      if (added.errorCode !== 0) throw brokerError(added.errorCode, this.#where);
-    }
-    if (transactionalId !== undefined) this.#isOpen = true;
-    const answer =
-      transactionalId === undefined
-        ? await this.#cluster.requestCoordinator(
-            this.#channel,
-            'group',
-            group,
-            offsetCommit,
-            request,
-            { errorOf },
-          )
-        : await this.#cluster.requestCoordinator(
-            this.#channel,
-            'group',
-            group,
-            txnOffsetCommit,
-            { ...request, transactionalId, ...this.#id },
-            { errorOf, versionMax: this.#isV2 ? 5 : 4 },
-          );
-    const refused = firstError(answer.partitions);
-    if (refused !== undefined) {
-      throw brokerError(refused.errorCode, `group "${group}", ${nameOf(refused)}`);
-    }
+    return transactionalId === undefined
+      ? undefined
+      : { transactionalId, id: this.#id, isV2: this.#isV2 };
   }
 
-  /**
-   * Ends the open transaction. An answer that got lost is asked for again with V2, where the epoch tells a repetition from
-   * the next transaction; before V2 a repetition that comes late could end that one, so the outcome stays unknown.
-   */
+  async #commitOffsets(commit: OffsetCommit): Promise<void> {
+    const transaction = this.#openTransaction;
+    if (transaction !== undefined) this.#isOpen = true;
+    await commitOffsets(this.#route, transaction, commit);
+  }
+
   async #end(committed: boolean): Promise<void> {
-    const { transactionalId } = this;
-    if (transactionalId === undefined) return;
-    let isUnclear = false;
-    const request = { transactionalId, ...this.#id, committed };
-    const unknown = (cause: unknown): Final => {
+    const transaction = this.#openTransaction;
+    if (transaction === undefined) return;
+    const outcome = await endTransaction(this.#route, transaction, committed);
+    if (!outcome.isKnown) {
       this.#isUnusable = true;
-      return new Final(
-        new FlowError('TRANSACTION_ABORTED', `${this.#where}: the outcome is unknown`, {
-          detail: `It is not known whether the transaction was ${committed ? 'committed' : 'aborted'}.`,
-          hint: 'Open the producer again and read the committed offsets.',
-          cause,
-        }),
-      );
-    };
-    const { retryMs, requestTimeoutMs } = this.#cluster.settings;
-    const answer = await this.#cluster.retry(retryMs, async (isLast) => {
-      let isSent = false;
-      let reply: EndTxnResponse;
-      try {
-        const nodeId = await this.#cluster.coordinator('transaction', transactionalId);
-        const connection = await this.#channel.connection(nodeId);
-        isSent = true;
-        const versionMax = this.#isV2 ? 5 : 4;
-        reply = await connection.request(endTxn, request, {
-          timeoutMs: requestTimeoutMs,
-          versionMax,
-        });
-      } catch (error) {
-        this.#cluster.forgetCoordinator('transaction', transactionalId);
-        isUnclear ||= isSent;
-        throw isUnclear && (!this.#isV2 || isLast) ? unknown(error) : error;
-      }
-      if (reply.errorCode === 0) return reply;
-      const failure = brokerError(reply.errorCode, this.#where);
-      const action = actionOf(reply.errorCode);
-      if (action === 'coordinator') this.#cluster.forgetCoordinator('transaction', transactionalId);
-      if (action !== 'fail' && !isLast) throw failure;
-      throw isUnclear ? unknown(failure) : new Final(failure);
-    });
+      throw outcome.error;
+    }
     this.#isOpen = false;
-    if (answer.next !== undefined) this.#useId(answer.next);
+    if (outcome.next !== undefined) this.#useId(outcome.next);
   }
 
   /** As `#end`; after a failure the producer is of no more use. */
@@ -644,18 +568,6 @@ export class KafkaProducer implements LogProducer {
   get #where(): string {
     return this.transactionalId === undefined ? 'producer' : `producer "${this.transactionalId}"`;
   }
-}
-
-type PartitionError = {
-  readonly topic: string;
-  readonly partition: number;
-  readonly errorCode: number;
-};
-
-function firstError(partitions: readonly PartitionError[]): PartitionError | undefined {
-  // An error that needs more than patience counts before one that does not.
-  const failed = partitions.filter(({ errorCode }) => errorCode !== 0);
-  return failed.find(({ errorCode }) => actionOf(errorCode) === 'fail') ?? failed[0];
 }
 
 function keyOf(item: { readonly topic: string; readonly partition: number }): string {

@@ -279,8 +279,7 @@ export class KafkaReader implements LogReader {
       if (response.errorCode !== 0) throw brokerError(response.errorCode, connection.where);
       answers = response.partitions;
     } catch (error) {
-      const failure = connectionError(error, `broker ${leader}`);
-      for (const partition of partitions) this.#retryLater(partition, failure);
+      this.#refuseAll(partitions, connectionError(error, `broker ${leader}`));
       return;
     }
     const asked = new Map<string, ReadPartition>();
@@ -394,6 +393,14 @@ export class KafkaReader implements LogReader {
     );
   }
 
+  /** What waiting does not cure (credentials, an old broker) has to be told. */
+  #refuseAll(partitions: readonly ReadPartition[], failure: FlowError): void {
+    for (const partition of partitions) {
+      if (failure.remedy === 'retry') this.#retryLater(partition, failure);
+      else if (this.#isCurrent(partition)) this.#fault(partition, failure);
+    }
+  }
+
   #retryLater(partition: ReadPartition, failure: FlowError): void {
     if (!this.#isCurrent(partition)) return;
     partition.failures += 1;
@@ -422,11 +429,7 @@ export class KafkaReader implements LogReader {
           for (const partition of waiting) this.#lookedUp(partition);
         },
         (error: unknown) => {
-          const failure = connectionError(error, 'cluster');
-          for (const partition of waiting) {
-            if (failure.remedy === 'retry') this.#retryLater(partition, failure);
-            else if (this.#isCurrent(partition)) this.#fault(partition, failure);
-          }
+          this.#refuseAll(waiting, connectionError(error, 'cluster'));
         },
       )
       .finally(() => {

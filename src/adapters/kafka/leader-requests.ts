@@ -18,54 +18,44 @@ export async function requestLeaders<
   requestOf: (items: readonly Item[]) => Request,
 ): Promise<readonly Answer[]> {
   const done: Answer[] = [];
-  let open = items;
+  const open = new Map(items.map((item) => [keyOf(item), item]));
   await cluster.retry(cluster.settings.retryMs, async () => {
-    const topics = [...new Set(open.map((item) => item.topic))];
-    const byLeader = new Map<number, Item[]>();
-    for (const item of open) {
-      const leader = await cluster.leader(item.topic, item.partition);
-      byLeader.set(leader, [...(byLeader.get(leader) ?? []), item]);
-    }
+    const topics = [...new Set([...open.values()].map((item) => item.topic))];
     let failure: FlowError | undefined;
-    const failed = new Set<string>();
-    for (const [leader, part] of byLeader) {
-      const response = await askLeader(cluster, leader, codec, requestOf(part), topics);
+    for (const [leader, part] of await byLeader(cluster, [...open.values()])) {
+      const request = requestOf(part);
+      const response = await cluster.control.request(leader, codec, request).catch(refreshed);
       for (const answer of response.partitions) {
         if (answer.errorCode === 0) {
           done.push(answer);
-          continue;
+          open.delete(keyOf(answer));
+        } else {
+          failure = brokerError(answer.errorCode, nameOf(answer));
+          if (actionOf(answer.errorCode) === 'metadata') await cluster.refreshTopics(topics);
         }
-        failure = brokerError(
-          answer.errorCode,
-          `topic "${answer.topic}" partition ${answer.partition}`,
-        );
-        failed.add(`${answer.topic}/${answer.partition}`);
-        if (actionOf(answer.errorCode) === 'metadata') await cluster.refreshTopics(topics);
       }
-      const answered = new Set(part);
-      open = open.filter(
-        (item) => !answered.has(item) || failed.has(`${item.topic}/${item.partition}`),
-      );
     }
     if (failure !== undefined) throw failure;
+
+    /** A leader that does not answer may have a successor already. */
+    async function refreshed(error: unknown): Promise<never> {
+      await cluster.refreshTopics(topics);
+      throw error;
+    }
   });
   return done;
 }
 
-async function askLeader<Request, Response>(
+async function byLeader<Item extends TopicPartition>(
   cluster: KafkaCluster,
-  leader: number,
-  codec: RequestCodec<Request, Response>,
-  request: Request,
-  topics: readonly string[],
-): Promise<Response> {
-  try {
-    return await cluster.control.request(leader, codec, request);
-  } catch (error) {
-    // Its successor may lead already.
-    await cluster.refreshTopics(topics);
-    throw error;
+  items: readonly Item[],
+): Promise<ReadonlyMap<number, readonly Item[]>> {
+  const groups = new Map<number, Item[]>();
+  for (const item of items) {
+    const leader = await cluster.leader(item.topic, item.partition);
+    groups.set(leader, [...(groups.get(leader) ?? []), item]);
   }
+  return groups;
 }
 
 /** Partition → offset at a timestamp, or at one of the ends (`LATEST_OFFSET`, `EARLIEST_OFFSET`). */
@@ -86,4 +76,12 @@ export async function offsetsAt(
     partitions: part,
   }));
   return new Map(answers.map((answer) => [answer.partition, answer.offset]));
+}
+
+function keyOf(item: TopicPartition): string {
+  return `${item.topic}/${item.partition}`;
+}
+
+function nameOf(item: TopicPartition): string {
+  return `topic "${item.topic}" partition ${item.partition}`;
 }

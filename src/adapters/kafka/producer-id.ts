@@ -33,9 +33,7 @@ export async function openProducerId(
     });
   }
   const answer = await cluster.requestCoordinator(
-    channel,
-    'transaction',
-    transactionalId,
+    { channel: channel, kind: 'transaction', key: transactionalId },
     initProducerId,
     request,
     { errorOf: ({ errorCode }) => errorCode },
