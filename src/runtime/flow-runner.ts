@@ -28,7 +28,12 @@ import type { FlowFacts, SourceFacts } from './flow-facts.ts';
 import { partitionKey } from './partition-key.ts';
 import type { RuntimeListener } from './runtime-events.ts';
 import type { TableSlot } from './table-slot.ts';
-import { settledRange, type TakeoverOptions, takeOverTable } from './takeover.ts';
+import {
+  settledCheckpoint,
+  settledRange,
+  type TakeoverOptions,
+  takeOverTable,
+} from './takeover.ts';
 
 export type FlowRunnerOptions = {
   readonly pipeline: string;
@@ -207,16 +212,14 @@ export class FlowRunner {
   }
 
   async #gainPartition(topic: string, partition: number, epoch: number): Promise<void> {
-    const { facts, log } = this.#options;
+    const { facts } = this.#options;
     const takeover = this.#takeoverOptions();
     const isTable = topic === facts.repartition.topic;
     const slot = isTable ? await takeOverTable(takeover, partition, epoch) : undefined;
     try {
       // Between the stages every record is the pipeline's own: what is open there is settled first.
       if (isTable) await settledRange(takeover, topic, partition);
-      const committed = (await log.committedOffsets(facts.group, topic, [partition])).get(
-        partition,
-      );
+      const committed = await settledCheckpoint(takeover, topic, partition);
       // Asked for last: the end that stood before may lie below a checkpoint that settled meanwhile.
       const range = await this.#rangeOf(topic, partition);
       const position = committed?.offset ?? range.start;

@@ -1,7 +1,7 @@
 import { FlowError } from '../base/errors.ts';
 import { sequenceCodec } from '../data/sequence.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Log, OffsetRange } from '../ports/log.ts';
+import type { CommittedOffset, Log, OffsetRange } from '../ports/log.ts';
 import type { StateMark, StateSession, StateStore } from '../ports/state-store.ts';
 import { Restore } from '../task/restore-entries.ts';
 import { TableTask } from '../task/table-task.ts';
@@ -105,6 +105,33 @@ export async function settledRange(
     }
     await clock.sleep(pollMs);
   }
+}
+
+/**
+ * The checkpoint of a partition, once no transaction is open that may move it. The log waits for such a
+ * transaction; one that stays open is of an instance that died between its offsets and its commit, and is fenced.
+ */
+export async function settledCheckpoint(
+  options: TakeoverOptions,
+  topic: string,
+  partition: number,
+): Promise<CommittedOffset | undefined> {
+  const { log, clock, facts } = options;
+  const asking = log.committedOffsets(facts.group, topic, [partition]);
+  let isAnswered = false;
+  const answered = asking
+    .catch(() => undefined)
+    .finally(() => {
+      isAnswered = true;
+    });
+  await Promise.race([answered, clock.sleep(stuckAfterMs)]);
+  if (!isAnswered) {
+    await fenceOthers(
+      options,
+      `it may hold the checkpoint of topic "${topic}", partition ${partition}`,
+    );
+  }
+  return (await asking).get(partition);
 }
 
 /** Ends the open transactions of the pipeline's other instances. A live one opens its producer again and goes on. */
