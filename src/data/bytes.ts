@@ -1,12 +1,22 @@
 /** Compares two spans as unsigned bytes; where one is the other's beginning, the shorter one is less. */
 export function compareSpans(a: Span, b: Span): number {
-  const lengthA = a.end - a.start;
-  const lengthB = b.end - b.start;
-  const shared = Math.min(lengthA, lengthB);
-  const bytesA = a.bytes;
-  const bytesB = b.bytes;
+  return compareBytes(a.bytes, a.start, a.end, b.bytes, b.start, b.end);
+}
+
+/** As `compareSpans`, without the objects: six plain parameters, for the record path. */
+export function compareBytes(
+  bytesA: Uint8Array,
+  startA: number,
+  endA: number,
+  bytesB: Uint8Array,
+  startB: number,
+  endB: number,
+): number {
+  const lengthA = endA - startA;
+  const lengthB = endB - startB;
+  const shared = lengthA < lengthB ? lengthA : lengthB;
   for (let index = 0; index < shared; index += 1) {
-    const difference = (bytesA[a.start + index] as number) - (bytesB[b.start + index] as number);
+    const difference = (bytesA[startA + index] as number) - (bytesB[startB + index] as number);
     if (difference !== 0) return difference;
   }
   return lengthA - lengthB;

@@ -18,19 +18,27 @@ export type SetRow = {
 export type RowSet = { readonly sequence: Span; readonly rows: readonly SetRow[] };
 
 /**
- * Layout of a row-set in the state store: version 1 | sequence length 1 or 5 | sequence |
- * row count 4 | for each row: provenance 36, row length 4, row.
+ * Layout of a row-set in the state store, by its first byte:
  *
- * Changes: 2026-11-30 version 1.
+ * - 1, any number of rows: 1 | sequence length 1 or 5 | sequence | row count 4 | for each row: provenance 36,
+ *   row length 4, row.
+ * - 2, one row: 2 | the row's envelope without its version (`row-envelope.ts`), so that it is one copy. The row is
+ *   missing where only provenance is kept.
+ *
+ * Changes: 2026-11-30 both.
  */
-const rowSetVersion = 1;
+const listVersion = 1;
+const singleVersion = 2;
+
+/** Where the sequence's length stands in an entry of one row. */
+const singleSequenceAt = 2 + provenanceSize;
 
 const scratch = new ByteWriter(4096);
 
 export function encodeRowSet(rowSet: RowSet): Buffer {
   const out = scratch;
   out.reset();
-  out.byte(rowSetVersion);
+  out.byte(listVersion);
   const { sequence, rows } = rowSet;
   writeLength(out, sequence.end - sequence.start);
   out.bytes(sequence.bytes, sequence.start, sequence.end);
@@ -43,19 +51,50 @@ export function encodeRowSet(rowSet: RowSet): Buffer {
   return out.copy();
 }
 
+/** The entry of one row, from its envelope [start, end). */
+export function singleEntry(bytes: Buffer, start: number, end: number): Buffer {
+  const entry = Buffer.from(bytes.subarray(start, end));
+  entry[0] = singleVersion;
+  return entry;
+}
+
+export type StoredSequence = { start: number; end: number };
+
+/** Finds the sequence of an entry; false when the entry is of an unknown version. */
+export function sequenceOf(entry: Buffer, found: StoredSequence): boolean {
+  const version = entry[0];
+  if (version !== listVersion && version !== singleVersion) return false;
+  const at = version === listVersion ? 1 : singleSequenceAt;
+  const length = entry[at] ?? 0;
+  if (length === 255) {
+    found.start = at + 5;
+    found.end = found.start + entry.readUInt32BE(at + 1);
+  } else {
+    found.start = at + 1;
+    found.end = found.start + length;
+  }
+  return found.end <= entry.length;
+}
+
+/** Rows of an entry of a known version. */
+export function storedRowCount(entry: Buffer): number {
+  const found = { start: 0, end: 0 };
+  if (entry[0] !== listVersion || !sequenceOf(entry, found)) return 1;
+  return entry.readUInt32BE(found.end);
+}
+
 /** Undefined when the bytes are not of a version that this build reads: the state is then rebuilt. */
 export function decodeRowSet(bytes: Buffer): RowSet | undefined {
-  if (bytes[0] !== rowSetVersion) return undefined;
-  let position = 2;
-  let length = bytes[1] ?? 0;
-  if (length === 255) {
-    length = bytes.readUInt32BE(2);
-    position = 6;
+  const found = { start: 0, end: 0 };
+  if (!sequenceOf(bytes, found)) return undefined;
+  const sequence = { bytes, start: found.start, end: found.end };
+  if (bytes[0] === singleVersion) {
+    const provenance = { bytes, start: 2, end: 2 + provenanceSize };
+    const row = { bytes, start: found.end, end: bytes.length };
+    return { sequence, rows: [{ provenance, row }] };
   }
-  const sequence = { bytes, start: position, end: position + length };
-  position += length;
-  const count = bytes.readUInt32BE(position);
-  position += 4;
+  const count = bytes.readUInt32BE(found.end);
+  let position = found.end + 4;
   const rows: SetRow[] = [];
   for (let index = 0; index < count; index += 1) {
     const provenance = { bytes, start: position, end: position + provenanceSize };

@@ -19,6 +19,16 @@ export type OutputTarget = {
   readonly recordBytesMax: number;
 };
 
+/** A row as it lies in its envelope. */
+export type SingleRow = {
+  readonly bytes: Buffer;
+  readonly envelopeStart: number;
+  readonly sequenceStart: number;
+  readonly sequenceEnd: number;
+  readonly rowStart: number;
+  readonly rowEnd: number;
+};
+
 /** Room for what the log adds to a record: lengths, batch header. */
 const recordOverheadBytes = 256;
 
@@ -38,6 +48,9 @@ export class OutputWriter {
   readonly #headers = new HeaderWriter();
   readonly #sources = new ByteWriter(256);
   readonly #generation: Buffer;
+  /** Topic and partition that were written last, with their text: neighbours mostly share them. */
+  readonly #lastPlace = Buffer.alloc(20);
+  #lastPlaceText: Buffer = Buffer.from(`${'0'.repeat(32)}/0`, 'latin1');
   readonly #record: OutgoingRecord = {
     key: Buffer.alloc(0),
     keyStart: 0,
@@ -70,6 +83,35 @@ export class OutputWriter {
     value.byte(closeBracket);
     this.#writeHeaders(rowSet, groups);
     this.#send(sink, key, key.length, value.length, nowMs);
+  }
+
+  /** The record of a key that has one row, straight from its envelope. */
+  single(
+    sink: RecordSink,
+    key: Buffer,
+    row: SingleRow,
+    { isNumbered, nowMs }: { readonly isNumbered: boolean; readonly nowMs: number },
+  ): void {
+    const value = this.#value;
+    value.reset();
+    if (!isNumbered) value.byte(openBracket);
+    value.bytes(row.bytes, row.rowStart, row.rowEnd);
+    if (!isNumbered) value.byte(closeBracket);
+    this.#headers.begin(3);
+    this.#headers.addText(
+      'tm-seq',
+      this.#target.sequenceText(row.bytes, row.sequenceStart, row.sequenceEnd),
+    );
+    this.#sources.reset();
+    this.#writePlace(row.bytes, row.envelopeStart + 2);
+    this.#headers.add('tm-src', this.#sources.buffer, 0, this.#sources.length);
+    this.#headers.add('tm-gen', this.#generation);
+    if (isNumbered) {
+      this.#numberedKey(key, 0);
+      this.#send(sink, this.#key.buffer, this.#key.length, value.length, nowMs);
+    } else {
+      this.#send(sink, key, key.length, value.length, nowMs);
+    }
   }
 
   /** One numbered record of output mode `rows`. */
@@ -127,11 +169,27 @@ export class OutputWriter {
     const isSamePartition =
       before !== undefined &&
       bytes.compare(before.bytes, before.start, before.start + 20, start, start + 20) === 0;
-    const { topicId, partition, offset, branch, index } = readProvenance(bytes, start);
-    if (!isSamePartition) this.#sources.ascii(`${topicId}/${partition}`);
-    this.#sources.ascii(
-      branch === 0 && index === 0 ? `@${offset}` : `@${offset}#${branch}.${index}`,
-    );
+    if (isSamePartition) this.#writePosition(bytes, start);
+    else this.#writePlace(bytes, start);
+  }
+
+  #writePlace(bytes: Buffer, start: number): void {
+    if (bytes.compare(this.#lastPlace, 0, 20, start, start + 20) !== 0) {
+      bytes.copy(this.#lastPlace, 0, start, start + 20);
+      const { topicId, partition } = readProvenance(bytes, start);
+      this.#lastPlaceText = Buffer.from(`${topicId}/${partition}`, 'latin1');
+    }
+    this.#sources.bytes(this.#lastPlaceText);
+    this.#writePosition(bytes, start);
+  }
+
+  #writePosition(bytes: Buffer, start: number): void {
+    const offset = bytes.readUInt32BE(start + 20) * 0x1_0000_0000 + bytes.readUInt32BE(start + 24);
+    this.#sources.ascii(`@${offset}`);
+    const isFirst = bytes.readUInt32BE(start + 28) === 0 && bytes.readUInt32BE(start + 32) === 0;
+    if (isFirst) return;
+    const { branch, index } = readProvenance(bytes, start);
+    this.#sources.ascii(`#${branch}.${index}`);
   }
 
   #send(

@@ -1,6 +1,13 @@
 import type { ByteWriter } from '../data/byte-writer.ts';
 import { type JsonEncoder, jsonEncoder, jsonText, type Zeros } from '../data/json-encode.ts';
-import { kindAscii, kindFalse, kindInteger, kindNumber, kindTrue } from '../data/json-lex.ts';
+import {
+  kindAscii,
+  kindFalse,
+  kindInteger,
+  kindNumber,
+  kindText,
+  kindTrue,
+} from '../data/json-lex.ts';
 import { sameType } from '../data/type-text.ts';
 import type { Column, DataType } from '../data/types.ts';
 import type { Row } from '../data/value.ts';
@@ -63,6 +70,7 @@ export class SplicedRowWriter {
         encode: jsonEncoder(type, zeros),
         source,
         isText: type.kind === 'string' || type.kind === 'timestamp',
+        isTimestamp: type.kind === 'timestamp',
         isCanonical: source < 0 ? undefined : canonicalTest(type),
       };
     });
@@ -72,7 +80,9 @@ export class SplicedRowWriter {
   write(row: Row, out: ByteWriter): void {
     const members = this.#members;
     for (let position = 0; position < members.length; position += 1) {
-      const { prefix, encode, source, isText, isCanonical } = members[position] as Member;
+      const { prefix, encode, source, isText, isTimestamp, isCanonical } = members[
+        position
+      ] as Member;
       out.bytes(prefix);
       if (isCanonical === undefined) {
         encode(row[position] ?? null, out);
@@ -84,6 +94,10 @@ export class SplicedRowWriter {
         if (isText) out.byte(quote);
         out.bytes(bytes, start, end);
         if (isText) out.byte(quote);
+      } else if (isTimestamp && kind === kindAscii && isMillisTimestamp(bytes, start, end)) {
+        out.byte(quote);
+        out.bytes(bytes, start, end - 1);
+        out.bytes(microsTail);
       } else {
         encode(this.#reader.decodeLocated(source), out);
       }
@@ -97,6 +111,7 @@ type Member = {
   readonly encode: JsonEncoder;
   readonly source: number;
   readonly isText: boolean;
+  readonly isTimestamp: boolean;
   readonly isCanonical: IsCanonical | undefined;
 };
 
@@ -111,7 +126,8 @@ function canonicalTest(type: DataType): IsCanonical | undefined {
     case 'boolean':
       return (_bytes, _start, _end, kind) => kind === kindTrue || kind === kindFalse;
     case 'string':
-      return (_bytes, _start, _end, kind) => kind === kindAscii;
+      return (bytes, start, end, kind) =>
+        kind === kindAscii || (kind === kindText && hasCanonicalEscapes(bytes, start, end));
     case 'int':
       return (bytes, start, end, kind) => kind === kindInteger && isShort(bytes, start, end, 9);
     case 'bigint':
@@ -119,7 +135,8 @@ function canonicalTest(type: DataType): IsCanonical | undefined {
     case 'decimal':
       return decimalTest(type.precision, type.scale);
     case 'timestamp':
-      return (bytes, start, end, kind) => kind === kindAscii && isTimestamp(bytes, start, end);
+      return (bytes, start, end, kind) =>
+        kind === kindAscii && isMicrosTimestamp(bytes, start, end);
     default:
       return undefined;
   }
@@ -152,14 +169,48 @@ function decimalTest(precision: number, scale: number): IsCanonical {
   };
 }
 
+/**
+ * Whether a string of ASCII characters has no other escapes than those that its canonical form has, too. The
+ * scanner has checked that it is a valid JSON string.
+ */
+function hasCanonicalEscapes(bytes: Buffer, start: number, end: number): boolean {
+  for (let at = start; at < end; at += 1) {
+    const byte = bytes[at] as number;
+    if (byte >= 0x80) return false;
+    if (byte !== backslash) continue;
+    at += 1;
+    // `\/` is written plain, and what `\u` stands for is not looked into here.
+    if (bytes[at] === slash || bytes[at] === letterU) return false;
+  }
+  return true;
+}
+
+const backslash = 0x5c;
+const slash = 0x2f;
+const letterU = 0x75;
+
 /** `2025-03-05T04:33:46.000000Z` exactly, with every part in its range. */
-function isTimestamp(bytes: Buffer, start: number, end: number): boolean {
-  if (end - start !== 27) return false;
-  for (let at = 0; at < 27; at += 1) {
+function isMicrosTimestamp(bytes: Buffer, start: number, end: number): boolean {
+  return hasShape(bytes, start, end, microsShape) && isInRange(bytes, start);
+}
+
+/** The same with three digits, as many producers print an instant. */
+function isMillisTimestamp(bytes: Buffer, start: number, end: number): boolean {
+  return hasShape(bytes, start, end, millisShape) && isInRange(bytes, start);
+}
+
+function hasShape(bytes: Buffer, start: number, end: number, shape: Buffer): boolean {
+  const length = shape.length;
+  if (end - start !== length) return false;
+  for (let at = 0; at < length; at += 1) {
     const byte = bytes[start + at] as number;
-    const wanted = timestampShape[at] as number;
+    const wanted = shape[at] as number;
     if (wanted === digit0 ? byte < digit0 || byte > digit0 + 9 : byte !== wanted) return false;
   }
+  return true;
+}
+
+function isInRange(bytes: Buffer, start: number): boolean {
   const year = two(bytes, start) * 100 + two(bytes, start + 2);
   const month = two(bytes, start + 5);
   const day = two(bytes, start + 8);
@@ -176,7 +227,10 @@ function isTimestamp(bytes: Buffer, start: number, end: number): boolean {
   );
 }
 
-const timestampShape = Buffer.from('0000-00-00T00:00:00.000000Z', 'latin1');
+const microsShape = Buffer.from('0000-00-00T00:00:00.000000Z', 'latin1');
+const millisShape = Buffer.from('0000-00-00T00:00:00.000Z', 'latin1');
+/** What a millisecond text lacks of the canonical one, from its Z on. */
+const microsTail = Buffer.from('000Z"', 'latin1');
 
 function two(bytes: Buffer, at: number): number {
   return ((bytes[at] as number) - digit0) * 10 + ((bytes[at + 1] as number) - digit0);

@@ -1,0 +1,92 @@
+import { FlowError } from '../base/errors.ts';
+import { provenanceSize } from '../data/provenance.ts';
+import { type EnvelopeParts, readEnvelope } from '../data/row-envelope.ts';
+import type { MergeInput } from '../operators/replace-using.ts';
+import type { Slice } from '../ports/log.ts';
+import type { StateKey } from '../ports/state-store.ts';
+
+const nothing = Buffer.alloc(0);
+
+/** One row between the stages, as spans of the fetched bytes. */
+export class LoadedRow implements EnvelopeParts {
+  bytes: Buffer = nothing;
+  keyStart = 0;
+  keyEnd = 0;
+  valueStart = 0;
+  valueEnd = 0;
+  flags = 0;
+  provenanceStart = 0;
+  sequenceStart = 0;
+  sequenceEnd = 0;
+  rowStart = 0;
+
+  get key(): StateKey {
+    return this.bytes.toString('latin1', this.keyStart, this.keyEnd);
+  }
+
+  input(): MergeInput {
+    const { bytes, provenanceStart, sequenceStart, sequenceEnd, rowStart, valueEnd } = this;
+    return {
+      sequence: { bytes, start: sequenceStart, end: sequenceEnd },
+      provenance: { bytes, start: provenanceStart, end: provenanceStart + provenanceSize },
+      row: { bytes, start: rowStart, end: valueEnd },
+    };
+  }
+}
+
+/** The rows of one slice. Invariant: its objects are used again for the next slice; nothing may keep one. */
+export class RowBatch {
+  count = 0;
+  readonly #rows: LoadedRow[] = [];
+
+  load(slice: Slice, table: string): void {
+    const { records } = slice;
+    this.count = 0;
+    while (records.next()) {
+      const row = this.#next();
+      row.bytes = records.bytes;
+      row.keyStart = records.keyStart;
+      row.keyEnd = records.keyEnd;
+      row.valueStart = records.valueStart;
+      row.valueEnd = records.valueEnd;
+      if (
+        records.keyEnd < 0 ||
+        records.valueEnd < 0 ||
+        !readEnvelope(records.bytes, records.valueStart, records.valueEnd, row)
+      ) {
+        throw foreignRecord(slice, records.offset, table);
+      }
+      this.count += 1;
+    }
+  }
+
+  #next(): LoadedRow {
+    let row = this.#rows[this.count];
+    if (row === undefined) {
+      row = new LoadedRow();
+      this.#rows.push(row);
+    }
+    return row;
+  }
+
+  at(index: number): LoadedRow {
+    return this.#rows[index] as LoadedRow;
+  }
+
+  /** Lets go of the fetched bytes. */
+  clear(): void {
+    for (let index = 0; index < this.count; index += 1) this.at(index).bytes = nothing;
+    this.count = 0;
+  }
+}
+
+function foreignRecord(slice: Slice, offset: number, table: string): FlowError {
+  return new FlowError(
+    'RECORD_CORRUPT',
+    `a record between the stages of table "${table}" is not one of ours`,
+    {
+      detail: `Topic "${slice.topic}", partition ${slice.partition}, offset ${offset}.`,
+      hint: 'Nothing but Tidemark may write to a repartition topic; find out what else does, or run the version that wrote the record.',
+    },
+  );
+}
