@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type KafkaLogOptions, openKafkaLog } from '../../src/adapters/kafka/kafka-log.ts';
 import type { Log, LogReader } from '../../src/ports/log.ts';
-import { withAdmin } from '../support/kafka-admin.ts';
+import { recreateTopic, withAdmin } from '../support/kafka-admin.ts';
 import { fillTopic, readTopic, textRecord } from '../support/log-worker.ts';
 import { kafkaJars, type PrivateKafka, startPrivateKafka } from '../support/services.ts';
 
@@ -175,10 +175,7 @@ describe('records and batches of Kafka', () => {
     const reader = client.openReader();
     reader.assign(topic, 0, 0);
     expect(await readUpTo(reader, 3)).toBe(3);
-    await withAdmin(kafka.brokers, async (admin) => {
-      await admin.deleteTopics({ topics: [topic] });
-      await admin.createTopics({ topics: [{ topic, numPartitions: 1 }], waitForLeaders: true });
-    });
+    await recreateTopic(kafka.brokers, topic, 1);
     // As long as the old one was, so that no offset gives it away.
     await fillTopic(log, topic, 1, ['new 0', 'new 1', 'new 2']);
     await expect(reader.poll(60_000)).rejects.toMatchObject({ code: 'TOPIC_RECREATED' });

@@ -23,10 +23,21 @@ export async function recreateTopic(
 ): Promise<void> {
   await withAdmin(brokers, async (admin) => {
     await admin.deleteTopics({ topics: [topic] });
-    for (let attempt = 0; attempt < 100; attempt += 1) {
-      if (!(await admin.listTopics()).includes(topic)) break;
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-    await admin.createTopics({ topics: [{ topic, numPartitions }], waitForLeaders: true });
+    // Brokers hear of a topic that is gone, and of one that is new, a little later than the one that was asked.
+    await until(async () => !(await admin.listTopics()).includes(topic));
+    await admin.createTopics({ topics: [{ topic, numPartitions }], waitForLeaders: false });
+    await until(async () => {
+      const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
+      return topics[0]?.partitions.every(({ leader }) => leader >= 0) ?? false;
+    });
   });
+}
+
+/** Until it is true, and does not throw any more. */
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  for (let attempt = 0; attempt < 200; attempt += 1) {
+    if (await condition().catch(() => false)) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error('the cluster never got there');
 }

@@ -148,6 +148,8 @@ class KafkaLog implements Log {
         validateOnly: false,
       });
       for (const { name, errorCode, errorMessage } of answer.topics) {
+        // What is known of an earlier topic of that name holds no longer.
+        if (errorCode === 0) this.#remember(name, undefined);
         if (errorCode !== 0 && errorCode !== 36) {
           throw brokerError(errorCode, `topic "${name}"`, errorMessage);
         }
