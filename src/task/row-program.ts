@@ -19,6 +19,7 @@ import type {
 import type { RecordCursor } from '../ports/log.ts';
 import type { BadRow } from './bad-row.ts';
 import type { FlowCounters } from './row-account.ts';
+import { sequenceBound } from './sequence-bound.ts';
 import { type RecordPlace, SourceReader } from './source-reader.ts';
 import { passedThrough, SplicedRowWriter } from './spliced-row.ts';
 
@@ -59,6 +60,7 @@ export class RowProgram {
   readonly #rowText: ReturnType<typeof rowEncoder>;
   readonly #sequence: Evaluator;
   readonly #sequenceKind: string;
+  readonly #isAboveMax: ((sequence: Value) => boolean) | undefined;
   readonly #encodeSequence: ReturnType<typeof sequenceCodec>['encode'];
   readonly #options: RowProgramOptions;
   #emit: Step = () => undefined;
@@ -79,11 +81,12 @@ export class RowProgram {
     const unread = new Set(
       passed.flatMap((from, to) => (from >= 0 && !needed.has(to) ? [to] : [])),
     );
-    this.#reader = new SourceReader(
+    this.#reader = new SourceReader({
       source,
-      sourceColumns(plan, source.columns.length, unread),
-      new Set(passed.filter((from) => from >= 0)),
-    );
+      used: sourceColumns(plan, source.columns.length, unread),
+      located: new Set(passed.filter((from) => from >= 0)),
+      timeZone,
+    });
     this.#first = this.#compileSteps(plan, context, unread);
     this.#keys = flow.keys;
     this.#keyValues = flow.keys.map(() => null);
@@ -94,6 +97,10 @@ export class RowProgram {
     this.#writer = new SplicedRowWriter(this.#reader, table.columns, passed, zeros);
     this.#sequence = compile(flow.sequence, context);
     this.#sequenceKind = flow.sequenceType.kind;
+    this.#isAboveMax =
+      table.sequenceMax === undefined
+        ? undefined
+        : sequenceBound(flow.sequenceType, table.sequenceMax);
     this.#encodeSequence = sequenceCodec(flow.sequenceType).encode;
   }
 
@@ -133,7 +140,13 @@ export class RowProgram {
   }
 
   #checkSequence(sequence: Value, timestampMs: number): void {
-    const { sequenceAheadMaxMicros } = this.#options.table;
+    const { sequenceAheadMaxMicros, sequenceMax } = this.#options.table;
+    if (this.#isAboveMax?.(sequence) === true) {
+      throw new ExpressionError(
+        'SEQUENCE_ABOVE_MAX',
+        `the sequence is above max_sequence ${sequenceMax}`,
+      );
+    }
     if (this.#sequenceKind === 'date') {
       const days = sequence as number;
       if (days > daysMax) throw beyondCalendar();
