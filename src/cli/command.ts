@@ -1,7 +1,13 @@
 import { parseArgs } from 'node:util';
 import { FlowError } from '../base/errors.ts';
 import { loadConfig } from '../config/load-config.ts';
-import { type Config, flagName, optionDeclarations } from '../config/options.ts';
+import {
+  type Config,
+  environmentName,
+  flagName,
+  type OptionDeclaration,
+  optionDeclarations,
+} from '../config/options.ts';
 
 /** 0 done · 1 failed at run time · 2 usage · 3 invalid pipeline · 4 refused because data would be lost · 5 a test case failed. */
 export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5;
@@ -24,6 +30,8 @@ export type Command = {
   readonly flags: Readonly<Record<string, FlagSpec>>;
   /** Whether every option of the configuration is also a flag of this verb. */
   readonly usesConfig: boolean;
+  /** Whether its help lists those options. */
+  readonly listsConfig?: boolean;
   readonly run: (invocation: Invocation) => Promise<ExitCode>;
 };
 
@@ -169,9 +177,48 @@ export function helpText(command: Command): string {
   if (command.usesConfig) {
     lines.push(
       '  --config FILE              Configuration file (default: tidemark.yaml where there is one).',
-      '  --kafka.brokers … etc.     Every option of the configuration: see tidemark config --help.',
     );
+    if (command.listsConfig === true) lines.push('', ...configHelp());
+    else {
+      lines.push(
+        '  --kafka.brokers … etc.     Every option of the configuration: see tidemark config --help.',
+      );
+    }
   }
   lines.push('', 'Example:', `  ${command.example}`, '');
   return lines.join('\n');
+}
+
+function configHelp(): string[] {
+  const lines = [
+    'Options of the configuration, each in the file, in the environment or as a flag:',
+  ];
+  for (const option of optionDeclarations) {
+    const { name, secret, doc } = option;
+    const flag = secret === true ? 'no flag: it is a secret' : flagName(name);
+    lines.push(
+      `  ${name} (${valueText(option)})`,
+      `      ${doc}`,
+      `      ${environmentName(name)}, ${flag}`,
+    );
+  }
+  return lines;
+}
+
+/** What an option takes and where it stands when nobody sets it. */
+export function valueText({
+  kind,
+  choices,
+  min,
+  max,
+  default: standard,
+}: OptionDeclaration): string {
+  const values =
+    kind === 'choice'
+      ? (choices ?? []).join(' | ')
+      : kind === 'int'
+        ? `whole number from ${min ?? 0} to ${max ?? Number.MAX_SAFE_INTEGER}`
+        : { string: 'text', boolean: 'true | false', list: 'list' }[kind];
+  const isUnset = standard === undefined || (Array.isArray(standard) && standard.length === 0);
+  return `${values}; ${isUnset ? 'not set' : `default ${String(standard)}`}`;
 }

@@ -9,6 +9,7 @@ export const config: Command = {
   example: 'tidemark config --json',
   flags: {},
   usesConfig: true,
+  listsConfig: true,
   run: (invocation) => {
     const values = shownConfig(invocation.config());
     if (invocation.json) {

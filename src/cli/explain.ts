@@ -1,5 +1,7 @@
+import { nearestNames } from '../expr/nearest-name.ts';
 import { explainPipeline } from '../plan/explain.ts';
-import type { Command } from './command.ts';
+import type { PipelinePlan } from '../plan/pipeline-plan.ts';
+import { type Command, usageError } from './command.ts';
 import { faultJson, loadPipeline } from './load-pipeline.ts';
 
 export const explain: Command = {
@@ -19,7 +21,7 @@ export const explain: Command = {
       if (invocation.json) invocation.printJson({ valid: false, faults: faults.map(faultJson) });
       return 3;
     }
-    const flow = invocation.text('flow');
+    const flow = flowName(plan, invocation.text('flow'));
     const pipeline = config['pipeline.name'];
     const explained = explainPipeline(plan, {
       ...(flow === undefined ? {} : { flow }),
@@ -33,3 +35,16 @@ export const explain: Command = {
     return 0;
   },
 };
+
+/** The flow as the plan spells it; names go without case, as in SQL. */
+function flowName(plan: PipelinePlan, given: string | undefined): string | undefined {
+  if (given === undefined) return undefined;
+  const names = plan.flows.map(({ name }) => name);
+  const found = names.find((name) => name.toLowerCase() === given.toLowerCase());
+  if (found !== undefined) return found;
+  const [nearest] = nearestNames(given, names);
+  throw usageError(
+    `the pipeline has no flow "${given}"`,
+    nearest === undefined ? `Its flows are: ${names.join(', ')}.` : `Did you mean "${nearest}"?`,
+  );
+}
