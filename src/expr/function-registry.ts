@@ -7,6 +7,7 @@ import { arraySetFunctions } from './functions/array-set.ts';
 import { castFunctions } from './functions/casts.ts';
 import { conditionalFunctions } from './functions/conditional.ts';
 import { dateFunctions } from './functions/date.ts';
+import { datetimeFormatFunctions } from './functions/datetime-format.ts';
 import { encodingFunctions } from './functions/encoding.ts';
 import { hashFunctions } from './functions/hash.ts';
 import { higherOrderFunctions } from './functions/higher-order.ts';
@@ -14,6 +15,7 @@ import { jsonFunctions } from './functions/json.ts';
 import { mapFunctions } from './functions/map.ts';
 import { mathFunctions } from './functions/math.ts';
 import { miscFunctions } from './functions/misc.ts';
+import { regexpFunctions } from './functions/regexp.ts';
 import { sequenceFunctions } from './functions/sequence.ts';
 import { stringFunctions } from './functions/string.ts';
 import { structFunctions } from './functions/struct.ts';
@@ -26,7 +28,9 @@ const functions: ReadonlyMap<string, FunctionDefinition> = byName([
   arithmeticFunctions,
   arrayFunctions,
   arraySetFunctions,
+  datetimeFormatFunctions,
   encodingFunctions,
+  regexpFunctions,
   sequenceFunctions,
   castFunctions,
   conditionalFunctions,

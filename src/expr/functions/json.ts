@@ -1,12 +1,16 @@
 import { FlowError } from '../../base/errors.ts';
+import { splitMicros } from '../../data/date-time.ts';
 import { formatType, parseColumnsText, parseTypeText } from '../../data/type-text.ts';
 import type { DataType } from '../../data/types.ts';
 import type { MapValue, Value } from '../../data/value.ts';
+import { utc, type Zone } from '../../data/zones.ts';
 import { argumentAt } from '../arguments.ts';
 import { strictCall } from '../call.ts';
 import { castTo } from '../coerce.ts';
 import { constantValue, isConstant } from '../compile.ts';
-import { sessionZone } from '../datetime-math.ts';
+import { microsPerDay, sessionZone } from '../datetime-math.ts';
+import { instantOf, localParser, timestampPrinter } from '../datetime-pattern/formatter.ts';
+import type { ParsedTime } from '../datetime-pattern/parse-pattern.ts';
 import type { Expression } from '../expression.ts';
 import { ExpressionError } from '../expression-error.ts';
 import { fault, mismatch } from '../faults.ts';
@@ -105,6 +109,56 @@ function optionsOf(c: FunctionCall, index: number): ReadonlyMap<string, string> 
   );
 }
 
+/** How the options say that dates and timestamps are read. */
+function formatsOf(options: ReadonlyMap<string, string>, zone: Zone): JsonFormats {
+  const [date, timestamp, timestampNtz] = patternOptions.map((name) => options.get(name));
+  return {
+    zone,
+    ...(date !== undefined && {
+      date: reader(date, (parsed) => splitMicros(parsed.localMicros).days),
+    }),
+    ...(timestamp !== undefined && {
+      timestamp: reader(timestamp, (parsed) => instantOf(parsed, zone)),
+    }),
+    ...(timestampNtz !== undefined && {
+      timestampNtz: reader(timestampNtz, (parsed) => parsed.localMicros),
+    }),
+  };
+}
+
+function reader<T>(
+  pattern: string,
+  toValue: (parsed: ParsedTime) => T,
+): (text: string) => T | undefined {
+  const parse = localParser();
+  return (text) => {
+    const parsed = parse(text, pattern);
+    return parsed === undefined ? undefined : toValue(parsed);
+  };
+}
+
+const patternOptions = ['dateformat', 'timestampformat', 'timestampntzformat'] as const;
+
+function writerOf(options: ReadonlyMap<string, string>, zone: Zone): JsonWriterOptions {
+  const [date, timestamp, timestampNtz] = patternOptions.map((name) => options.get(name));
+  const printDate = timestampPrinter(utc);
+  const printLocal = timestampPrinter(utc);
+  const printZoned = timestampPrinter(zone);
+  return {
+    zone,
+    ignoreNullFields: options.get('ignorenullfields')?.toLowerCase() !== 'false',
+    ...(date !== undefined && {
+      date: (days: number) => printDate(BigInt(days) * microsPerDay, date),
+    }),
+    ...(timestamp !== undefined && {
+      timestamp: (micros: bigint) => printZoned(micros, timestamp),
+    }),
+    ...(timestampNtz !== undefined && {
+      timestampNtz: (micros: bigint) => printLocal(micros, timestampNtz),
+    }),
+  };
+}
+
 // ---------------------------------------------------------------- from_json
 
 const corruptColumn = '_corrupt_record';
@@ -156,7 +210,7 @@ function fromJson(c: FunctionCall): Expression {
     arguments: [json],
     place: c.place,
     prepare: (context) => {
-      const formats: JsonFormats = { zone: sessionZone(context.timeZone) };
+      const formats = formatsOf(options, sessionZone(context.timeZone));
       const read = rootReader(type, formats, corruptName);
       return (text: string) => {
         const value = read(text);
@@ -240,11 +294,7 @@ function toJson(c: FunctionCall): Expression {
     arguments: [value],
     place: c.place,
     prepare: (context) => {
-      const writer: JsonWriterOptions = {
-        zone: sessionZone(context.timeZone),
-        ignoreNullFields: options.get('ignorenullfields')?.toLowerCase() !== 'false',
-      };
-      return jsonWriter(value.type, writer);
+      return jsonWriter(value.type, writerOf(options, sessionZone(context.timeZone)));
     },
   });
 }

@@ -1,0 +1,168 @@
+/**
+ * Date and time patterns of Java's DateTimeFormatter, as far as Spark takes them: read into elements once,
+ * then printed with (`print-pattern.ts`) or parsed with (`parse-pattern.ts`).
+ */
+export type PatternElement =
+  | { readonly element: 'text'; readonly text: string }
+  | { readonly element: 'field'; readonly letter: string; readonly count: number }
+  | { readonly element: 'optional'; readonly elements: readonly PatternElement[] };
+
+/** Why a pattern is refused, by Spark's error class. */
+export class PatternError extends Error {
+  override readonly name = 'PatternError';
+  readonly errorClass: string;
+
+  constructor(errorClass: string, message: string) {
+    super(message);
+    this.errorClass = errorClass;
+  }
+}
+
+export type PatternUse = 'print' | 'parse';
+
+/** Letters and how often they may stand. */
+const printable: Readonly<Record<string, number>> = {
+  G: 4,
+  y: 6,
+  M: 4,
+  L: 4,
+  d: 2,
+  D: 3,
+  Q: 4,
+  q: 4,
+  E: 4,
+  F: 1,
+  a: 1,
+  h: 2,
+  K: 2,
+  k: 2,
+  H: 2,
+  m: 2,
+  s: 2,
+  S: 9,
+  V: 2,
+  z: 4,
+  O: 4,
+  X: 5,
+  x: 5,
+  Z: 5,
+};
+
+/** Letters that a day of the week, quarter or week must not be read from. */
+const unreadable = new Set(['E', 'F', 'q', 'Q']);
+const weekBased = new Set(['Y', 'W', 'w', 'u', 'e', 'c']);
+
+/** Letters of the formatter that Spark had before version 3; a pattern of those alone meant something then. */
+const legacyLetters = new Set('GyYMLwWDdFEuaHkKhmsSzZX');
+
+/** Throws PatternError. */
+export function readPattern(pattern: string, use: PatternUse): readonly PatternElement[] {
+  const reader = new PatternReader(pattern, use);
+  return reader.elements(0);
+}
+
+class PatternReader {
+  readonly #pattern: string;
+  readonly #use: PatternUse;
+  #at = 0;
+
+  constructor(pattern: string, use: PatternUse) {
+    this.#pattern = pattern;
+    this.#use = use;
+  }
+
+  elements(depth: number): readonly PatternElement[] {
+    const elements: PatternElement[] = [];
+    while (this.#at < this.#pattern.length) {
+      const character = this.#pattern[this.#at] ?? '';
+      this.#at += 1;
+      if (character === "'") {
+        elements.push({ element: 'text', text: this.#quoted() });
+      } else if (character === '[') {
+        elements.push({ element: 'optional', elements: this.elements(depth + 1) });
+      } else if (character === ']') {
+        if (depth === 0) throw this.#malformed('a ] has no [');
+        return elements;
+      } else if (/[a-zA-Z]/.test(character)) {
+        elements.push(this.#field(character));
+      } else if (/[{}#]/.test(character)) {
+        throw this.#malformed(`${character} is reserved`);
+      } else {
+        elements.push({ element: 'text', text: character });
+      }
+    }
+    return elements;
+  }
+
+  /** Behind a quote: `''` is a quote itself, inside and outside of quotes. */
+  #quoted(): string {
+    if (this.#pattern[this.#at] === "'") {
+      this.#at += 1;
+      return "'";
+    }
+    let text = '';
+    for (;;) {
+      const character = this.#pattern[this.#at];
+      if (character === undefined) throw this.#malformed('a quote is not closed');
+      this.#at += 1;
+      if (character !== "'") {
+        text += character;
+      } else if (this.#pattern[this.#at] === "'") {
+        text += "'";
+        this.#at += 1;
+      } else {
+        return text;
+      }
+    }
+  }
+
+  #field(letter: string): PatternElement {
+    let count = 1;
+    while (this.#pattern[this.#at] === letter) {
+      count += 1;
+      this.#at += 1;
+    }
+    if (weekBased.has(letter)) {
+      throw this.#refused(
+        'INCONSISTENT_BEHAVIOR_CROSS_VERSION.DATETIME_WEEK_BASED_PATTERN',
+        `the letter ${letter} counts by weeks, which is not supported`,
+      );
+    }
+    const most = Object.hasOwn(printable, letter) ? (printable[letter] ?? 0) : 0;
+    if (most === 0) {
+      throw this.#refused(
+        'INVALID_DATETIME_PATTERN.ILLEGAL_CHARACTER',
+        `the letter ${letter} has no meaning`,
+      );
+    }
+    if (this.#use === 'parse' && unreadable.has(letter)) {
+      throw this.#refused(
+        'INVALID_DATETIME_PATTERN.WITH_SUGGESTION',
+        `the letter ${letter} can be printed but not read`,
+      );
+    }
+    const isShort =
+      (letter === 'V' && count !== 2) || (letter === 'O' && count !== 1 && count !== 4);
+    if (count > most || isShort) {
+      throw this.#refused(
+        'INVALID_DATETIME_PATTERN.WITH_SUGGESTION',
+        `the letter ${letter} can't stand ${count} times`,
+      );
+    }
+    return { element: 'field', letter, count };
+  }
+
+  /** A pattern that Spark's older formatter would take gets the class that says so. */
+  #refused(errorClass: string, message: string): PatternError {
+    const letters = this.#pattern.replace(/'[^']*'/g, '').match(/[a-zA-Z]/g) ?? [];
+    const isLegacy = letters.every((letter) => legacyLetters.has(letter));
+    return new PatternError(
+      isLegacy ? 'INCONSISTENT_BEHAVIOR_CROSS_VERSION.DATETIME_PATTERN_RECOGNITION' : errorClass,
+      message,
+    );
+  }
+
+  #malformed(message: string): PatternError {
+    return new PatternError('INVALID_DATETIME_PATTERN.WITH_SUGGESTION', message);
+  }
+}
