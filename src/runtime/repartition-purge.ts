@@ -1,6 +1,7 @@
 import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { FlowRunner } from './flow-runner.ts';
+import { partitionKey } from './partition-key.ts';
 
 const purgeIntervalMs = 30_000;
 const purgeRecordsMin = 10_000;
@@ -24,16 +25,27 @@ export class RepartitionPurge {
   async turn(runners: readonly FlowRunner[]): Promise<void> {
     if (this.#clock.monotonic() < this.#nextMs) return;
     this.#nextMs = this.#clock.monotonic() + purgeIntervalMs;
+    await this.#purge(runners, purgeRecordsMin);
+  }
+
+  /** At the end of an update: a pipeline that runs now and then leaves nothing behind. */
+  async finish(runners: readonly FlowRunner[]): Promise<void> {
+    await this.#purge(runners, 1);
+  }
+
+  async #purge(runners: readonly FlowRunner[], recordsMin: number): Promise<void> {
     for (const runner of runners) {
       const { topic } = runner.facts.repartition;
       const before = new Map<number, number>();
       for (const { topic: read, partition, committed } of runner.progress()) {
-        const last = this.#purged.get(`${topic}/${partition}`) ?? 0;
-        if (read === topic && committed - last >= purgeRecordsMin) before.set(partition, committed);
+        const last = this.#purged.get(partitionKey(topic, partition)) ?? 0;
+        if (read === topic && committed - last >= recordsMin) before.set(partition, committed);
       }
       if (before.size === 0) continue;
       await this.#log.deleteRecords(topic, before).catch(() => undefined);
-      for (const [partition, offset] of before) this.#purged.set(`${topic}/${partition}`, offset);
+      for (const [partition, offset] of before) {
+        this.#purged.set(partitionKey(topic, partition), offset);
+      }
     }
   }
 }

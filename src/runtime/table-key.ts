@@ -73,7 +73,8 @@ function readKeyObject(columns: readonly Column[], text: string): readonly Value
 function plainValue(column: Column, text: string): Value {
   const name = JSON.stringify(column.name);
   const quoted = `{${name}:${JSON.stringify(text)}}`;
-  const attempts = column.type.kind === 'string' ? [quoted] : [`{${name}:${text}}`, quoted];
+  const isRaw = column.type.kind !== 'string' && isJson(text);
+  const attempts = isRaw ? [`{${name}:${text}}`, quoted] : [quoted];
   for (const attempt of attempts) {
     const bytes = Buffer.from(attempt, 'utf8');
     const scanner = new JsonObjectScanner([column.name]);
@@ -88,6 +89,16 @@ function plainValue(column: Column, text: string): Value {
     if (value !== misfit) return value;
   }
   throw noKey([column], text, misfitText(column.name, column.type, text));
+}
+
+/** One JSON value alone; the value itself is read elsewhere, since a JavaScript number would lose digits. */
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function noKey(columns: readonly Column[], text: string, reason: string): FlowError {

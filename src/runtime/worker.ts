@@ -402,6 +402,8 @@ export class Worker {
     try {
       await this.#commit();
       for (const runner of this.#activeRunners()) await runner.settle();
+      await this.#purge.finish(this.#activeRunners());
+      await this.#signOff();
     } catch (error) {
       // What was not committed is read again by whoever comes next.
       if (!(error instanceof FlowError) && !(error instanceof RunnerError)) throw error;
@@ -411,6 +413,14 @@ export class Worker {
     this.#machine.transition('stopped');
     const failed = [...this.#failed.values()][0];
     if (failed !== undefined) throw failed;
+  }
+
+  /** An instance that ends with nothing open needs no fencing any more. */
+  async #signOff(): Promise<void> {
+    const name = this.#transactionalId;
+    if (name === undefined) return;
+    const { catalog, clock } = this.#options;
+    await catalog.write([{ kind: 'instance', name, value: undefined }], clock.now());
   }
 
   async #release(): Promise<void> {

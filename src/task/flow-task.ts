@@ -4,7 +4,7 @@ import { ByteWriter } from '../data/byte-writer.ts';
 import { partitionOf } from '../data/murmur2.ts';
 import { provenanceTemplate, writeProvenance } from '../data/provenance.ts';
 import { HeaderWriter } from '../data/record-headers.ts';
-import { writeEnvelopeHead } from '../data/row-envelope.ts';
+import { emptyFlag, writeEnvelopeHead } from '../data/row-envelope.ts';
 import type { Row } from '../data/value.ts';
 import { ExpressionError } from '../expr/expression-error.ts';
 import type { OutgoingRecord, RecordCursor, RecordSink, Slice } from '../ports/log.ts';
@@ -143,7 +143,10 @@ export class FlowTask {
     this.#provenance.reset();
     writeProvenance(this.#provenance, template, records.offset, index);
     writeEnvelopeHead(rows, flags, this.#provenance.buffer, this.#sequence);
+    const rowStart = rows.length;
     program.encodeRow(row, rows);
+    // A marker has no row; it was written all the same, since a value that does not fit is bad in any row.
+    if ((flags & emptyFlag) !== 0) rows.length = rowStart;
     this.#spans.push(keyStart, valueStart, rows.length);
   }
 

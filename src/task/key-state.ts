@@ -1,7 +1,8 @@
 import { FlowError } from '../base/errors.ts';
 import { compareBytes } from '../data/bytes.ts';
 import { provenanceSize } from '../data/provenance.ts';
-import { decodeRowSet, type StoredSequence, sequenceOf } from '../data/row-set.ts';
+import { emptyFlag } from '../data/row-envelope.ts';
+import { decodeRowSet, isLevelEntry, type StoredSequence, sequenceOf } from '../data/row-set.ts';
 import { KeyRowSet, type KeyRowSetOptions, type MergeOutcome } from '../operators/replace-using.ts';
 import type { StateKey } from '../ports/state-store.ts';
 import type { LoadedRow } from './row-batch.ts';
@@ -22,7 +23,7 @@ export class KeyState {
   stored: Buffer | null | undefined;
   /** Transaction that touched it last. */
   touchedIn = -1;
-  /** The one row that stands now, as an envelope; empty when `stored` or `rowSet` decides. */
+  /** The one row (or the marker) that stands now, as an envelope; empty when `stored` or `rowSet` decides. */
   bytes: Buffer = nothing;
   envelopeStart = 0;
   sequenceStart = 0;
@@ -45,7 +46,18 @@ export class KeyState {
     return this.bytes !== nothing;
   }
 
+  /** Whether the key has a sequence and no rows at it. */
+  get isLevel(): boolean {
+    if (this.bytes !== nothing) {
+      return ((this.bytes[this.envelopeStart + 1] as number) & emptyFlag) !== 0;
+    }
+    const { stored } = this;
+    if (this.rowSet !== undefined || stored === null || stored === undefined) return false;
+    return isLevelEntry(stored);
+  }
+
   merge(row: LoadedRow, options: KeyRowSetOptions): MergeOutcome {
+    if ((row.flags & emptyFlag) !== 0) return this.#empty(row);
     if (this.rowSet !== undefined) return this.rowSet.merge(row.input());
     const order = this.#compare(row);
     if (order < 0) return 'superseded';
@@ -54,8 +66,52 @@ export class KeyState {
       this.#hold(row);
       return isNew ? 'new' : 'replacing';
     }
+    if (this.isLevel) {
+      this.#hold(row);
+      return 'replacing';
+    }
     this.rowSet = this.#openRowSet(options);
     return this.rowSet.merge(row.input());
+  }
+
+  /**
+   * A marker: the key has no rows at its sequence. Rows of the same sequence win, in either order. The same marker
+   * once more is written again: without transactions its level may stand where its tombstone was lost.
+   */
+  #empty(row: LoadedRow): MergeOutcome {
+    const held = this.rowSet?.rowSet?.sequence;
+    const order =
+      held === undefined
+        ? this.#compare(row)
+        : compareBytes(
+            row.bytes,
+            row.sequenceStart,
+            row.sequenceEnd,
+            held.bytes,
+            held.start,
+            held.end,
+          );
+    const isSame = order === 0 && this.isLevel && this.#isSameMarker(row);
+    if (order < 0 || (order === 0 && !isSame)) return 'superseded';
+    const isNew = this.bytes === nothing && this.rowSet === undefined && this.stored === null;
+    this.rowSet = undefined;
+    this.#hold(row);
+    if (isSame) return 'duplicate';
+    return isNew ? 'new' : 'replacing';
+  }
+
+  #isSameMarker({ bytes, provenanceStart }: LoadedRow): boolean {
+    const known = this.bytes === nothing ? this.stored : this.bytes;
+    const start = (this.bytes === nothing ? 0 : this.envelopeStart) + 2;
+    return (
+      known?.compare(
+        bytes,
+        provenanceStart,
+        provenanceStart + provenanceSize,
+        start,
+        start + provenanceSize,
+      ) === 0
+    );
   }
 
   /** The row's sequence against the key's. */

@@ -1,3 +1,4 @@
+import { assert } from '../base/assert.ts';
 import { FlowError } from '../base/errors.ts';
 import { ByteWriter } from '../data/byte-writer.ts';
 import type { Span } from '../data/bytes.ts';
@@ -17,6 +18,8 @@ export type OutputTarget = {
   readonly distinct: boolean;
   /** The broker's limit on one record, in bytes. */
   readonly recordBytesMax: number;
+  /** Changelog of the levels that outlive their rows; needed only where markers may come. */
+  readonly levelsTopic?: string | undefined;
 };
 
 /** A row as it lies in its envelope. */
@@ -97,15 +100,7 @@ export class OutputWriter {
     if (!isNumbered) value.byte(openBracket);
     value.bytes(row.bytes, row.rowStart, row.rowEnd);
     if (!isNumbered) value.byte(closeBracket);
-    this.#headers.begin(3);
-    this.#headers.addText(
-      'tm-seq',
-      this.#target.sequenceText(row.bytes, row.sequenceStart, row.sequenceEnd),
-    );
-    this.#sources.reset();
-    this.#writePlace(row.bytes, row.envelopeStart + 2);
-    this.#headers.add('tm-src', this.#sources.buffer, 0, this.#sources.length);
-    this.#headers.add('tm-gen', this.#generation);
+    this.#writeSingleHeaders(row);
     if (isNumbered) {
       this.#numberedKey(key, 0);
       this.#send(sink, this.#key.buffer, this.#key.length, value.length, nowMs);
@@ -134,6 +129,38 @@ export class OutputWriter {
       this.#numberedKey(key, position);
       this.#send(sink, this.#key.buffer, this.#key.length, -1, nowMs);
     }
+  }
+
+  /**
+   * A record of the levels topic: the key has no rows at the marker's sequence. Without marker a tombstone, since
+   * rows have brought the sequence back into the output topic.
+   */
+  level(sink: RecordSink, key: Buffer, marker: SingleRow | undefined, nowMs: number): void {
+    const { levelsTopic } = this.#target;
+    assert(levelsTopic !== undefined, 'a flow whose keys can be emptied has a levels topic');
+    this.#value.reset();
+    if (marker === undefined) {
+      this.#headers.begin(1);
+      this.#headers.add('tm-gen', this.#generation);
+      this.#send(sink, key, key.length, -1, nowMs, levelsTopic);
+    } else {
+      this.#value.byte(openBracket);
+      this.#value.byte(closeBracket);
+      this.#writeSingleHeaders(marker);
+      this.#send(sink, key, key.length, this.#value.length, nowMs, levelsTopic);
+    }
+  }
+
+  #writeSingleHeaders(row: SingleRow): void {
+    this.#headers.begin(3);
+    this.#headers.addText(
+      'tm-seq',
+      this.#target.sequenceText(row.bytes, row.sequenceStart, row.sequenceEnd),
+    );
+    this.#sources.reset();
+    this.#writePlace(row.bytes, row.envelopeStart + 2);
+    this.#headers.add('tm-src', this.#sources.buffer, 0, this.#sources.length);
+    this.#headers.add('tm-gen', this.#generation);
   }
 
   /** `{"k":1}` becomes `{"k":1,"_row":0}`. */
@@ -198,8 +225,9 @@ export class OutputWriter {
     keyLength: number,
     valueLength: number,
     nowMs: number,
+    topic: string = this.#target.topic,
   ): void {
-    const { table, topic, partition, recordBytesMax } = this.#target;
+    const { table, partition, recordBytesMax } = this.#target;
     const headers = this.#headers.writer;
     const size = keyLength + Math.max(valueLength, 0) + headers.length + recordOverheadBytes;
     if (size > recordBytesMax) {

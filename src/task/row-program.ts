@@ -2,6 +2,7 @@ import { FlowError } from '../base/errors.ts';
 import { ByteWriter } from '../data/byte-writer.ts';
 import { rowEncoder } from '../data/json-encode.ts';
 import { keyEncoder } from '../data/key.ts';
+import { emptyFlag } from '../data/row-envelope.ts';
 import { sequenceCodec } from '../data/sequence.ts';
 import type { Row, Value } from '../data/value.ts';
 import { columnsOf } from '../expr/columns.ts';
@@ -59,6 +60,7 @@ export class RowProgram {
   readonly #writer: SplicedRowWriter;
   readonly #rowText: ReturnType<typeof rowEncoder>;
   readonly #sequence: Evaluator;
+  readonly #emptyWhen: Evaluator | undefined;
   readonly #sequenceKind: string;
   readonly #isAboveMax: ((sequence: Value) => boolean) | undefined;
   readonly #encodeSequence: ReturnType<typeof sequenceCodec>['encode'];
@@ -87,6 +89,7 @@ export class RowProgram {
       located: new Set(passed.filter((from) => from >= 0)),
       timeZone,
     });
+    this.#emptyWhen = flow.emptyWhen === undefined ? undefined : compile(flow.emptyWhen, context);
     this.#first = this.#compileSteps(plan, context, unread);
     this.#keys = flow.keys;
     this.#keyValues = flow.keys.map(() => null);
@@ -136,7 +139,12 @@ export class RowProgram {
     }
     this.#checkSequence(sequence, timestampMs);
     this.#encodeSequence(sequence, out);
-    return 0;
+    return this.#isEmpty(row) ? emptyFlag : 0;
+  }
+
+  /** Whether the row is no row but says that its key has none (APPLY AS EMPTY WHEN). */
+  #isEmpty(row: Row): boolean {
+    return this.#emptyWhen?.(row, this.#frame) === true;
   }
 
   #checkSequence(sequence: Value, timestampMs: number): void {
@@ -250,6 +258,10 @@ export class RowProgram {
       evaluate: compile(expectation.condition, context),
     }));
     return (row, index) => {
+      if (this.#isEmpty(row)) {
+        this.#emit(row, index);
+        return;
+      }
       const counters = this.#counters as FlowCounters;
       let isDropped = false;
       let failed: ExpectationPlan | undefined;

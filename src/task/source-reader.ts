@@ -1,8 +1,10 @@
+import { assert } from '../base/assert.ts';
 import { type JsonDecoder, jsonDecoder, misfitText } from '../data/json-decode.ts';
 import { JsonObjectScanner, scanOk, scanVerdictText } from '../data/json-scan.ts';
 import { misfit } from '../data/misfit.ts';
 import { readHeaders } from '../data/record-headers.ts';
 import type { Row, Value } from '../data/value.ts';
+import { zoneOf } from '../data/zones.ts';
 import { ExpressionError } from '../expr/expression-error.ts';
 import { hiddenColumns, type SourcePlan } from '../plan/pipeline-plan.ts';
 import type { RecordCursor } from '../ports/log.ts';
@@ -12,6 +14,16 @@ export type RecordPlace = { readonly topic: string; readonly partition: number }
 
 /** Where a value lies in its record, and what kind of JSON it is (`data/json-lex.ts`). */
 export type LocatedValue = { bytes: Buffer; start: number; end: number; kind: number };
+
+export type SourceReaderOptions = {
+  readonly source: SourcePlan;
+  /** Columns that are decoded. */
+  readonly used: ReadonlySet<number>;
+  /** Columns that are only found, and decoded on demand. */
+  readonly located: ReadonlySet<number>;
+  /** Of timestamps that are written without one. */
+  readonly timeZone: string;
+};
 
 type HiddenRead = (records: RecordCursor, place: RecordPlace) => Value;
 
@@ -33,9 +45,10 @@ export class SourceReader {
   readonly #located: LocatedValue = { bytes: Buffer.alloc(0), start: 0, end: 0, kind: 0 };
   readonly #decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-  /** `used` columns are decoded; `located` ones are only found, and decoded on demand. */
-  constructor(source: SourcePlan, used: ReadonlySet<number>, located: ReadonlySet<number>) {
+  constructor({ source, used, located, timeZone }: SourceReaderOptions) {
     this.#source = source;
+    const zone = zoneOf(timeZone);
+    assert(zone !== undefined, `"${timeZone}" is no time zone`);
     const declared = source.columns.length - hiddenColumns.length;
     const byPosition = (a: number, b: number): number => a - b;
     const wantedFirst = [...used].filter((position) => position < declared).sort(byPosition);
@@ -49,9 +62,9 @@ export class SourceReader {
     );
     this.#decoded = wantedFirst.map((position) => ({
       position,
-      decode: jsonDecoder(source.columns[position]?.type ?? { kind: 'void' }),
+      decode: jsonDecoder(source.columns[position]?.type ?? { kind: 'void' }, zone),
     }));
-    this.#decoders = source.columns.map(({ type }) => jsonDecoder(type));
+    this.#decoders = source.columns.map(({ type }) => jsonDecoder(type, zone));
     this.#hidden = [...used]
       .filter((position) => position >= declared)
       .map((position) => ({

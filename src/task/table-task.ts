@@ -1,6 +1,12 @@
 import { assert } from '../base/assert.ts';
 import { FlowError } from '../base/errors.ts';
-import { encodeRowSet, type RowSet, singleEntry, storedRowCount } from '../data/row-set.ts';
+import {
+  encodeRowSet,
+  isLevelEntry,
+  type RowSet,
+  singleEntry,
+  storedRowCount,
+} from '../data/row-set.ts';
 import type { KeyRowSet, KeyRowSetOptions } from '../operators/replace-using.ts';
 import type { OutputMode } from '../plan/pipeline-plan.ts';
 import type { RecordSink, Slice } from '../ports/log.ts';
@@ -131,6 +137,7 @@ export class TableTask {
     this.#entries = this.#touched.map((state) => {
       if (!state.isChanged) return undefined;
       const key = Buffer.from(state.key, 'latin1');
+      this.#writeLevel(sink, key, state, nowMs);
       const entry = state.isSingle
         ? this.#singleEffects(sink, key, state, nowMs)
         : this.#setEffects(sink, key, state, nowMs);
@@ -148,7 +155,12 @@ export class TableTask {
   #singleEffects(sink: RecordSink, key: Buffer, state: KeyState, nowMs: number): Buffer {
     const isNumbered = this.#options.output === 'rows';
     this.#emitted = 1;
-    this.#writer.single(sink, key, state, { isNumbered, nowMs });
+    if (state.isLevel) {
+      // Also where no row stood before: the end of the output topic moves with every change of the state.
+      this.#writer.tombstone(sink, key, isNumbered ? 0 : undefined, nowMs);
+    } else {
+      this.#writer.single(sink, key, state, { isNumbered, nowMs });
+    }
     if (isNumbered) this.#bury(sink, key, state, 1, nowMs);
     return singleEntry(
       state.bytes,
@@ -174,6 +186,15 @@ export class TableTask {
     }
     this.#bury(sink, key, state, rowSet.rows.length, nowMs);
     return encodeRowSet(withoutRows(rowSet));
+  }
+
+  /** A level stands in the levels topic exactly while the output topic has no rows of the key. */
+  #writeLevel(sink: RecordSink, key: Buffer, state: KeyState, nowMs: number): void {
+    const { stored } = state;
+    if (state.isLevel) this.#writer.level(sink, key, state, nowMs);
+    else if (stored !== null && stored !== undefined && isLevelEntry(stored)) {
+      this.#writer.level(sink, key, undefined, nowMs);
+    }
   }
 
   /** Tombstones for the numbers that the stored set had beyond the present one. */

@@ -1,0 +1,82 @@
+import { FlowError } from '../base/errors.ts';
+import { readHeaders } from '../data/record-headers.ts';
+import { levelEntry, sequenceOf } from '../data/row-set.ts';
+import type { RecordCursor, Slice } from '../ports/log.ts';
+import type { StateKey } from '../ports/state-store.ts';
+import { parseSources } from './output-record.ts';
+
+/** The level of one key, as a record of the levels topic tells it. */
+export type LevelChange = { readonly key: StateKey; readonly entry: Buffer };
+
+/**
+ * Brings the levels of empty keys back into the state, after the output topic was replayed. Invariant: a level
+ * counts only above the sequence that the output topic gives its key, so replaying it twice, or one that rows
+ * have overtaken since, changes nothing.
+ */
+export class LevelRestore {
+  readonly #parseSequence: (text: string) => Buffer;
+
+  /** `parseSequence`: canonical text of a sequence → its order-preserving bytes. */
+  constructor(parseSequence: (text: string) => Buffer) {
+    this.#parseSequence = parseSequence;
+  }
+
+  /** Reads a slice into the last level of each key. A tombstone says that rows have taken the level's place. */
+  load(slice: Slice): readonly LevelChange[] {
+    const entries = new Map<StateKey, Buffer>();
+    const { records } = slice;
+    while (records.next()) {
+      const { bytes, keyStart, keyEnd } = records;
+      if (keyEnd < 0) throw foreignLevel(slice, records.offset);
+      const key = bytes.toString('latin1', keyStart, keyEnd);
+      if (records.valueEnd < 0) entries.delete(key);
+      else entries.set(key, this.#entry(slice, records));
+    }
+    return [...entries].map(([key, entry]) => ({ key, entry }));
+  }
+
+  #entry(slice: Slice, { bytes, offset, headersStart, headersEnd }: RecordCursor): Buffer {
+    let sequenceText: string | undefined;
+    let sourceText: string | undefined;
+    for (const header of readHeaders(bytes, headersStart, headersEnd)) {
+      if (header.key === 'tm-seq') sequenceText = header.value?.toString('utf8');
+      if (header.key === 'tm-src') sourceText = header.value?.toString('latin1');
+    }
+    const provenance = parseSources(sourceText ?? '')?.[0]?.[0];
+    if (sequenceText === undefined || provenance === undefined) throw foreignLevel(slice, offset);
+    return levelEntry(provenance, this.#parseSequence(sequenceText));
+  }
+
+  /** The entries that change; `present` answers the keys of the changes, by position. */
+  apply(
+    changes: readonly LevelChange[],
+    present: readonly (Buffer | undefined)[],
+  ): readonly LevelChange[] {
+    return changes.filter(({ entry }, index) => {
+      const known = present[index];
+      return known === undefined || isAbove(entry, known);
+    });
+  }
+}
+
+function isAbove(entry: Buffer, known: Buffer): boolean {
+  const [level, other] = [
+    { start: 0, end: 0 },
+    { start: 0, end: 0 },
+  ] as const;
+  if (!sequenceOf(entry, level) || !sequenceOf(known, other)) {
+    throw new FlowError('TASK_CORRUPTED', 'a state entry is of an unknown version');
+  }
+  return entry.compare(known, other.start, other.end, level.start, level.end) > 0;
+}
+
+function foreignLevel(slice: Slice, offset: number): FlowError {
+  return new FlowError(
+    'RECORD_CORRUPT',
+    `levels topic "${slice.topic}" holds a record that is not one of ours`,
+    {
+      detail: `Partition ${slice.partition}, offset ${offset}.`,
+      hint: 'Find out what else writes to this topic. It may not be written by anything but its pipeline.',
+    },
+  );
+}
