@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest';
+import { StatusReader } from '../../../src/runtime/pipeline-status.ts';
+import { PipelineWorld } from '../../../src/testing/pipeline-world.ts';
+import { pipelineStarter } from '../../../src/testing/start-pipeline.ts';
+import { samplePlan } from '../../support/sample-plan.ts';
+
+const record = (k: number, seq: number) => ({ value: JSON.stringify({ k, seq, v: 'x' }) });
+
+async function inWorld(use: (world: PipelineWorld, reader: StatusReader) => Promise<void>) {
+  const plan = samplePlan();
+  const world = new PipelineWorld({
+    plan,
+    partitions: 2,
+    sliceRecordsMax: undefined,
+    start: pipelineStarter(),
+  });
+  const reader = new StatusReader(plan, 'test', world.log);
+  try {
+    await use(world, reader);
+  } finally {
+    await reader.close();
+    world.close();
+  }
+}
+
+test('a pipeline that never ran: the whole log is lag, and nothing is created', async () => {
+  await inWorld(async (world, reader) => {
+    for (let at = 0; at < 5; at += 1) world.produce('src', record(at, 1));
+    const [flow] = await reader.read();
+    expect(flow).toMatchObject({ flow: 't', table: 't', group: 'test.t' });
+    expect(flow?.topics).toMatchObject([
+      {
+        stage: 'source',
+        topic: 'src',
+        exists: true,
+        partitions: [
+          { partition: 0, committed: undefined, logStart: 0, end: 3, lag: 3, counters: undefined },
+          { partition: 1, committed: undefined, logStart: 0, end: 2, lag: 2, counters: undefined },
+        ],
+      },
+      { stage: 'repartition', topic: 'test.t.repartition', exists: false, partitions: [] },
+    ]);
+    const topics = await world.log.describeTopics(['test.catalog', 'test.t.repartition', 't']);
+    expect([...topics.keys()]).toEqual([]);
+  });
+});
+
+test('FL-01, FL-19 after a run: checkpoints by flow, no lag, the account, who took it; then new lag', async () => {
+  await inWorld(async (world, reader) => {
+    for (let at = 0; at < 6; at += 1) world.produce('src', record(at % 3, at));
+    const process = await world.startProcess('one');
+    await world.untilCaughtUp(process);
+    await world.stop(process);
+    const [flow] = await reader.read();
+    const partitions = flow?.topics.flatMap((topic) => topic.partitions) ?? [];
+    expect(partitions.map(({ lag }) => lag)).toEqual(partitions.map(() => 0));
+    const source = flow?.topics[0]?.partitions ?? [];
+    expect(source.map(({ committed, instance }) => [committed, instance])).toEqual([
+      [3, 'one'],
+      [3, 'one'],
+    ]);
+    expect(source[0]?.counters).toMatchObject({ records: 3, decoded: 3, rows: 3 });
+    const merged = flow?.topics[1]?.partitions.map(({ counters }) => counters?.rows ?? 0) ?? [];
+    expect(merged.reduce((sum, rows) => sum + rows, 0)).toBe(6);
+    world.produce('src', record(9, 9));
+    const [later] = await reader.read();
+    const lags = later?.topics.flatMap((topic) => topic.partitions.map(({ lag }) => lag)) ?? [];
+    expect(lags.reduce((sum, lag) => sum + lag, 0)).toBe(1);
+  });
+});
