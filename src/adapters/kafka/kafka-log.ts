@@ -254,7 +254,6 @@ class KafkaLog implements Log {
       batchBytesMaxOf: (topic) => this.#batchBytesMax.get(topic),
       refreshBatchBytesMax: async (topic) => {
         await this.describeTopics([topic]);
-        return this.#batchBytesMax.get(topic);
       },
       onClose: () => this.#opened.delete(producer),
     });

@@ -24,7 +24,7 @@ export type ProducerSettings = {
   readonly compression: Compression;
   /** max.message.bytes of a topic, where it is known. */
   readonly batchBytesMaxOf: (topic: string) => number | undefined;
-  readonly refreshBatchBytesMax: (topic: string) => Promise<number | undefined>;
+  readonly refreshBatchBytesMax: (topic: string) => Promise<void>;
   readonly onClose: () => void;
 };
 
@@ -436,13 +436,23 @@ export class KafkaProducer implements LogProducer {
       this.#retryLater(batches, failure);
       return;
     }
-    this.#fail(failure.code === 'RECORD_TOO_LARGE' ? this.#tooLarge(batches, batch) : failure);
+    if (failure.code === 'RECORD_TOO_LARGE') this.#failTooLarge(batches, batch);
+    else this.#fail(failure);
   }
 
-  /** The limit may be lower than it was when the batch was filled: then the next try will heed it. */
+  /** The limit may be lower than it was when the batch was filled: it is learnt before the failure is told, so that the next try heeds it. */
+  #failTooLarge(batches: OutgoingBatches, batch: SealedBatch): void {
+    batches.retryAt = Number.POSITIVE_INFINITY;
+    this.#track(
+      this.#settings
+        .refreshBatchBytesMax(batches.topic)
+        .catch(() => {})
+        .then(() => this.#fail(this.#tooLarge(batches, batch))),
+    );
+  }
+
   #tooLarge(batches: OutgoingBatches, batch: SealedBatch): FlowError {
     const where = nameOf(batches);
-    this.#settings.refreshBatchBytesMax(batches.topic).catch(() => {});
     if (batch.recordCount > 1) {
       return new FlowError('TRANSACTION_ABORTED', `${where}: the topic takes smaller batches now`, {
         detail: `A batch of ${batch.recordCount} records and ${batch.bytes.length} bytes was refused.`,
