@@ -117,13 +117,14 @@ export type ServiceOptions = {
   readonly config: Config;
   readonly plan: PipelinePlan;
   readonly once: boolean;
+  readonly acceptGaps: readonly string[];
   readonly listener: RuntimeListener;
   readonly onTrouble: TroubleListener;
 };
 
 /** Config → adapters → a worker that is ready to run. */
 export async function composeService(options: ServiceOptions): Promise<ComposedService> {
-  const { config, plan, once, listener, onTrouble } = options;
+  const { config, plan, once, acceptGaps, listener, onTrouble } = options;
   requireOptions(config, ['pipeline.name', 'kafka.brokers']);
   const log = await composeLog(config, onTrouble);
   let state: StateStore | undefined;
@@ -135,6 +136,7 @@ export async function composeService(options: ServiceOptions): Promise<ComposedS
       state,
       clock: systemClock,
       listener,
+      acceptGaps,
       replicationFactor: config['kafka.replicationFactor'],
       settings: {
         ...defaultWorkerSettings,

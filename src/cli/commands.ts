@@ -2,6 +2,7 @@ import type { Command } from './command.ts';
 import { config } from './config.ts';
 import { dump } from './dump.ts';
 import { explain } from './explain.ts';
+import { gaps } from './gaps.ts';
 import { get } from './get.ts';
 import { run } from './run.ts';
 import { status } from './status.ts';
@@ -19,6 +20,7 @@ export const commands: readonly Command[] = [
   get,
   dump,
   config,
+  gaps,
 ];
 
 /** Verbs of the interface that are not built yet: they say so and exit non-zero. */
@@ -28,7 +30,6 @@ export const plannedVerbs: readonly string[] = [
   'refresh',
   'checkpoint',
   'flows',
-  'gaps',
   'why',
   'verify',
   'state',

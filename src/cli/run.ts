@@ -24,6 +24,12 @@ export const run: Command = {
       type: 'boolean',
       doc: 'Process what is there now, up to the offsets at the start, then exit 0.',
     },
+    'accept-gap': {
+      type: 'string',
+      multiple: true,
+      value: 'ID',
+      doc: 'Go on although records are gone: the id that the error and `tidemark gaps` print.',
+    },
   },
   usesConfig: true,
   run: async (invocation) => {
@@ -59,6 +65,7 @@ async function runService(invocation: Invocation, plan: PipelinePlan): Promise<E
     config,
     plan,
     once,
+    acceptGaps: invocation.texts('accept-gap'),
     listener: log.listener,
     onTrouble: log.trouble,
   });

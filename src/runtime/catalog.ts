@@ -2,7 +2,7 @@ import { FlowError } from '../base/errors.ts';
 import type { Log, LogProducer, LogReader, OutgoingRecord } from '../ports/log.ts';
 
 /** What the catalog topic remembers, by kind of key. Values are JSON objects. */
-export type CatalogKind = 'topic' | 'instance' | 'flow' | 'takeover';
+export type CatalogKind = 'topic' | 'instance' | 'flow' | 'takeover' | 'checkpoint' | 'gap';
 
 export type CatalogEntry = {
   readonly kind: CatalogKind;

@@ -12,6 +12,7 @@ import type {
   Slice,
 } from '../ports/log.ts';
 import type { StateStore } from '../ports/state-store.ts';
+import { decideCheckpoint, type Gap } from '../refresh/continuity.ts';
 import { FlowTask } from '../task/flow-task.ts';
 import {
   type FlowCounters,
@@ -25,6 +26,7 @@ import { RowProgram } from '../task/row-program.ts';
 import type { TableEffects } from '../task/table-task.ts';
 import type { Catalog } from './catalog.ts';
 import type { FlowFacts, SourceFacts } from './flow-facts.ts';
+import { isAccepted, recordGaps } from './gaps.ts';
 import { partitionKey } from './partition-key.ts';
 import type { RuntimeListener } from './runtime-events.ts';
 import type { TableSlot } from './table-slot.ts';
@@ -62,6 +64,12 @@ type ReadPartition = {
   isDirty: boolean;
 };
 
+type GainedPartition = {
+  readonly topic: string;
+  readonly topicId: string;
+  readonly partition: number;
+};
+
 export type PartitionProgress = {
   readonly topic: string;
   readonly partition: number;
@@ -87,6 +95,8 @@ export class FlowRunner {
   #polling: Promise<void> | undefined;
   readonly #ready: Slice[] = [];
   #pollError: { readonly error: unknown } | undefined;
+  /** Checkpoints that the catalog does not know yet: name → topic id. */
+  readonly #unrecorded = new Map<string, string>();
   /** Grows with each `drop`: what was polled before it is nobody's any more. */
   #drops = 0;
 
@@ -204,15 +214,32 @@ export class FlowRunner {
       ],
       clock.now(),
     );
+    const gaps: Gap[] = [];
     for (const [topic, partitions] of gained) {
+      const topicId = await this.#topicIdOf(topic);
       for (const partition of partitions) {
-        await this.#gainPartition(topic, partition, epoch);
+        const gap = await this.#gainPartition({ topic, topicId, partition }, epoch);
+        if (gap !== undefined) gaps.push(gap);
       }
     }
+    if (gaps.length > 0) throw await recordGaps(catalog, gaps, clock.now());
   }
 
-  async #gainPartition(topic: string, partition: number, epoch: number): Promise<void> {
-    const { facts } = this.#options;
+  /** As the topic stands now: it may have been recreated since the start. */
+  async #topicIdOf(topic: string): Promise<string> {
+    const found = (await this.#options.log.describeTopics([topic])).get(topic);
+    if (found === undefined) {
+      throw new FlowError('TOPIC_MISSING', `topic "${topic}" is gone`, {
+        hint: 'Create it again, and accept that the flow goes on from its first record.',
+      });
+    }
+    return found.topicId;
+  }
+
+  /** Gives the gap that keeps the flow from going on, if there is one. */
+  async #gainPartition(gained: GainedPartition, epoch: number): Promise<Gap | undefined> {
+    const { topic, topicId, partition } = gained;
+    const { facts, catalog } = this.#options;
     const takeover = this.#takeoverOptions();
     const isTable = topic === facts.repartition.topic;
     const slot = isTable ? await takeOverTable(takeover, partition, epoch) : undefined;
@@ -222,11 +249,25 @@ export class FlowRunner {
       const committed = await settledCheckpoint(takeover, topic, partition);
       // Asked for last: the end that stood before may lie below a checkpoint that settled meanwhile.
       const range = await this.#rangeOf(topic, partition);
-      const position = committed?.offset ?? range.start;
-      if (position < range.start || position > range.end) {
-        throw outOfRange({ topic, partition, position, ...range, flow: facts.flow.name });
+      const name = this.#checkpointName(topic, partition);
+      const recorded = catalog.get('checkpoint', name)?.value['topicId'];
+      const decided = decideCheckpoint({
+        flow: facts.flow.name,
+        topic,
+        partition,
+        committed: committed?.offset,
+        checkpointTopicId: typeof recorded === 'string' ? recorded : undefined,
+        topicId,
+        start: range.start,
+        end: range.end,
+      });
+      const accepted = decided.decision === 'gap' && isAccepted(catalog, decided.gap);
+      if (decided.decision === 'gap' && !accepted) {
+        await slot?.close().catch(() => undefined);
+        return decided.gap;
       }
-      const work = slot ?? this.#flowTask(topic, partition);
+      const position = decided.decision === 'gap' ? decided.gap.to : decided.position;
+      const work = slot ?? this.#flowTask(gained);
       startCounters(work, committed?.metadata ?? '', facts, `${topic}/${partition}`);
       this.#partitions.set(partitionKey(topic, partition), {
         topic,
@@ -234,13 +275,32 @@ export class FlowRunner {
         work,
         position,
         committed: position,
-        isDirty: false,
+        // A position that is not committed yet is committed first of all, so that its loss can be told later.
+        isDirty: committed?.offset !== position,
       });
+      if (recorded !== topicId) this.#unrecorded.set(name, topicId);
       this.#reader.assign(topic, partition, position);
+      return undefined;
     } catch (error) {
       await slot?.close().catch(() => undefined);
       throw error;
     }
+  }
+
+  #checkpointName(topic: string, partition: number): string {
+    return `${this.#options.facts.flow.name}/${partitionKey(topic, partition)}`;
+  }
+
+  /** After a commit: remembers which incarnation of each topic the checkpoints are of. */
+  async recordCheckpoints(): Promise<void> {
+    if (this.#unrecorded.size === 0) return;
+    const entries = [...this.#unrecorded].map(([name, topicId]) => ({
+      kind: 'checkpoint' as const,
+      name,
+      value: { topicId },
+    }));
+    await this.#options.catalog.write(entries, this.#options.clock.now());
+    this.#unrecorded.clear();
   }
 
   async #rangeOf(topic: string, partition: number): Promise<OffsetRange> {
@@ -267,17 +327,13 @@ export class FlowRunner {
     };
   }
 
-  #flowTask(topic: string, partition: number): FlowTask {
+  #flowTask({ topic, topicId, partition }: GainedPartition): FlowTask {
     const { facts } = this.#options;
-    const source = facts.sources.find((one) => one.topic === topic);
-    if (source === undefined) {
-      throw new FlowError('TOPIC_MISSING', `topic "${topic}" is no source of the flow`);
-    }
     return new FlowTask({
       flow: facts.flow.name,
       programs: this.#programs.get(topic) ?? [],
       topic,
-      topicId: source.topicId,
+      topicId,
       partition,
       repartitionTopic: facts.repartition.topic,
       repartitionCount: facts.repartition.partitions,
@@ -332,11 +388,15 @@ export class FlowRunner {
 
   /** The transaction stands: the state follows. Gives the number of output records. */
   applied(ends: ReadonlyMap<string, number>): number {
-    const { output } = this.#options.facts;
+    const { output, levels } = this.#options.facts;
     let outputRecords = 0;
     for (const [slot, effects] of this.#effects) {
       outputRecords += effects.outputRecords;
-      slot.follow(effects, ends.get(partitionKey(output.topic, slot.partition)));
+      slot.follow(effects, {
+        output: ends.get(partitionKey(output.topic, slot.partition)),
+        levels:
+          levels === undefined ? undefined : ends.get(partitionKey(levels.topic, slot.partition)),
+      });
     }
     this.#effects = [];
     for (const read of this.#partitions.values()) {
@@ -386,6 +446,7 @@ export class FlowRunner {
     this.#effects = [];
     this.#drops += 1;
     this.#ready.length = 0;
+    this.#unrecorded.clear();
     this.#pollError = undefined;
   }
 
@@ -443,31 +504,6 @@ function damaged(facts: FlowFacts, place: string): FlowError {
     {
       detail: `The metadata of its committed offset in group "${facts.group}" is not what Tidemark writes.`,
       hint: `Repair it with: tidemark checkpoint rewind ${facts.flow.name} --to <the same offset>. Rows stay, and the table is exact; only the counters start anew.`,
-    },
-  );
-}
-
-type OutOfRange = {
-  readonly flow: string;
-  readonly topic: string;
-  readonly partition: number;
-  readonly position: number;
-  readonly start: number;
-  readonly end: number;
-};
-
-function outOfRange({ flow, topic, partition, position, start, end }: OutOfRange): FlowError {
-  const where = `topic "${topic}", partition ${partition}`;
-  const detail =
-    position < start
-      ? `The checkpoint of ${where} is offset ${position}, and the log starts at ${start}: ${start - position} records are gone.`
-      : `The checkpoint of ${where} is offset ${position}, and the log ends at ${end}: it was cut or created again.`;
-  return new FlowError(
-    'OFFSET_OUT_OF_RANGE',
-    `flow "${flow}" cannot go on: its checkpoint is outside of the log`,
-    {
-      detail,
-      hint: 'Nothing was skipped. Refresh the table fully, or reset the checkpoint to what is there and accept the gap.',
     },
   );
 }

@@ -2,6 +2,7 @@ import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { StateStore } from '../ports/state-store.ts';
+import { acceptGaps } from './gaps.ts';
 import { prepareTopics } from './prepare-topics.ts';
 import type { RuntimeListener } from './runtime-events.ts';
 import { Worker, type WorkerSettings } from './worker.ts';
@@ -14,6 +15,8 @@ export type StartWorkerOptions = {
   readonly clock: Clock;
   readonly listener: RuntimeListener;
   readonly replicationFactor: number;
+  /** Ids of gaps that somebody takes into account. */
+  readonly acceptGaps?: readonly string[];
 };
 
 /** What every worker has where nobody says otherwise. */
@@ -45,5 +48,12 @@ export async function startWorker(options: StartWorkerOptions): Promise<Worker> 
     replicationFactor,
     nowMs: clock.now(),
   });
+  try {
+    const { instance } = settings;
+    await acceptGaps(catalog, options.acceptGaps ?? [], { instance, nowMs: clock.now() });
+  } catch (error) {
+    await catalog.close();
+    throw error;
+  }
   return new Worker({ settings, flows, catalog, log, state, clock, listener });
 }

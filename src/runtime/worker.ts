@@ -212,7 +212,9 @@ export class Worker {
   async #turn(): Promise<void> {
     this.#producer ??= await this.#options.log.openProducer(this.#transactionalId);
     if (this.#isInDoubt) {
-      for (const runner of this.#activeRunners()) await runner.retake(this.#isOusted);
+      for (const runner of this.#activeRunners()) {
+        await blame(runner, () => runner.retake(this.#isOusted));
+      }
       this.#isInDoubt = false;
       this.#isOusted = false;
     }
@@ -234,11 +236,11 @@ export class Worker {
       if (status === 'rebalancing') {
         await this.#commit();
         await runner.settle();
-        await runner.rejoin();
+        await blame(runner, () => runner.rejoin());
       } else if (status === 'lost') {
         throw new FlowError('TASK_MIGRATED', 'the group went on without this member');
       } else if (status === 'joining') {
-        await runner.rejoin();
+        await blame(runner, () => runner.rejoin());
       }
     }
   }
@@ -312,6 +314,7 @@ export class Worker {
     const { ends } = await producer.commit(commits);
     let outputRecords = 0;
     for (const runner of runners) outputRecords += runner.applied(ends);
+    for (const runner of runners) await runner.recordCheckpoints();
     const records = this.#sourceRecordsSinceCommit;
     this.#records += records;
     this.#outputRecords += outputRecords;
@@ -355,8 +358,11 @@ export class Worker {
       error = error.cause;
     }
     if (!(error instanceof FlowError)) throw error;
-    const { remedy } = error;
-    if (remedy === 'fix-input' || remedy === 'stop') {
+    const { remedy, code } = error;
+    // What a reader runs into is looked at once more in the takeover, which knows the checkpoint and records the gap.
+    const isGap = code === 'OFFSET_OUT_OF_RANGE' || code === 'TOPIC_RECREATED';
+    const isKnownGap = isGap && this.#isInDoubt;
+    if ((remedy === 'fix-input' || remedy === 'stop') && (!isGap || isKnownGap)) {
       await this.#fail(error, blamed);
       return;
     }
@@ -430,6 +436,15 @@ export class Worker {
       await runner.close(true).catch(() => undefined);
     }
     await this.#options.catalog.close().catch(() => undefined);
+  }
+}
+
+/** Runs a step of one flow, so that its failure ends that flow alone. */
+async function blame(runner: FlowRunner, step: () => Promise<void>): Promise<void> {
+  try {
+    await step();
+  } catch (error) {
+    throw new RunnerError(runner, error);
   }
 }
 

@@ -1,0 +1,94 @@
+/**
+ * Whether a flow may go on from its checkpoint of one source partition: facts in, a decision out, nothing done.
+ * Source of the rules: data continuity. Never skip silently.
+ */
+export type CheckpointFacts = {
+  readonly flow: string;
+  readonly topic: string;
+  readonly partition: number;
+  /** The committed offset; undefined: the group has none. */
+  readonly committed: number | undefined;
+  /** Id of the topic that the checkpoint was made on; undefined: none is known to have been made. */
+  readonly checkpointTopicId: string | undefined;
+  readonly topicId: string;
+  /** First available offset. */
+  readonly start: number;
+  /** Next offset to be written. */
+  readonly end: number;
+};
+
+/**
+ * - `expired`: retention (or a deletion) has overtaken the checkpoint.
+ * - `shrunk`: the log ends before the checkpoint, so it lost what it had.
+ * - `recreated`: the topic was deleted and created again under its name.
+ * - `checkpoint_lost`: there was a checkpoint, and the group has none any more.
+ */
+export type GapKind = 'expired' | 'shrunk' | 'recreated' | 'checkpoint_lost';
+
+export type Gap = {
+  /** What a person names to accept it. */
+  readonly id: string;
+  readonly kind: GapKind;
+  readonly flow: string;
+  readonly topic: string;
+  readonly partition: number;
+  /** First offset that was not processed; undefined where nobody knows. */
+  readonly from: number | undefined;
+  /** Where the flow goes on when the gap is accepted. */
+  readonly to: number;
+  /** Records that are gone; undefined where nobody knows. */
+  readonly lostRecords: number | undefined;
+};
+
+export type CheckpointDecision =
+  | { readonly decision: 'go_on'; readonly position: number }
+  | { readonly decision: 'gap'; readonly gap: Gap };
+
+/** Invariant: a position is given only where every record between it and the last processed one is there. */
+export function decideCheckpoint(facts: CheckpointFacts): CheckpointDecision {
+  const { committed, checkpointTopicId, topicId, start, end } = facts;
+  if (checkpointTopicId !== undefined && checkpointTopicId !== topicId) {
+    return gapOf(facts, 'recreated', topicId.slice(0, 8));
+  }
+  if (committed === undefined) {
+    // A first start reads from the earliest offset: a table is a function of its source.
+    return checkpointTopicId === undefined
+      ? { decision: 'go_on', position: start }
+      : gapOf(facts, 'checkpoint_lost', 'none');
+  }
+  if (committed < start) return gapOf(facts, 'expired', String(committed));
+  if (committed > end) return gapOf(facts, 'shrunk', String(committed));
+  return { decision: 'go_on', position: committed };
+}
+
+function gapOf(facts: CheckpointFacts, kind: GapKind, mark: string): CheckpointDecision {
+  const { flow, topic, partition, committed, start } = facts;
+  return {
+    decision: 'gap',
+    gap: {
+      id: `${flow}/${topic}/${partition}@${mark}`,
+      kind,
+      flow,
+      topic,
+      partition,
+      from: committed,
+      to: start,
+      lostRecords: kind === 'expired' && committed !== undefined ? start - committed : undefined,
+    },
+  };
+}
+
+/** One sentence for a person. */
+export function gapText({ kind, topic, partition, from, to, lostRecords }: Gap): string {
+  const where = `topic "${topic}", partition ${partition}`;
+  switch (kind) {
+    case 'expired':
+      return `The checkpoint of ${where} is offset ${from}, and the log starts at ${to}: ${lostRecords} records are gone.`;
+    case 'shrunk':
+      return `The checkpoint of ${where} is offset ${from}, and the log ends before it: it lost records that it had.`;
+    case 'recreated':
+      return `The ${where} was recreated: its id is another one than when the checkpoint was made, so offset ${from ?? 'none'} means nothing in it.`;
+    case 'checkpoint_lost':
+      return `The group has lost its checkpoint of ${where}; the log starts at ${to}.`;
+  }
+}

@@ -1,0 +1,72 @@
+import { FlowError } from '../base/errors.ts';
+import { type Gap, gapText } from '../refresh/continuity.ts';
+import type { Catalog } from './catalog.ts';
+
+/** A gap as the catalog keeps it, for ever: who lost what, and whether somebody took it into account. */
+export type RecordedGap = Gap & {
+  readonly detectedAtMs: number;
+  readonly acceptedAtMs: number | undefined;
+};
+
+export function isAccepted(catalog: Catalog, gap: Gap): boolean {
+  return catalog.get('gap', gap.id)?.value['acceptedAtMs'] !== undefined;
+}
+
+/** Makes gaps durable and gives the error that stops their flow. */
+export async function recordGaps(
+  catalog: Catalog,
+  gaps: readonly Gap[],
+  nowMs: number,
+): Promise<FlowError> {
+  const fresh = gaps.filter(({ id }) => catalog.get('gap', id) === undefined);
+  if (fresh.length > 0) {
+    await catalog.write(
+      fresh.map((gap) => ({
+        kind: 'gap' as const,
+        name: gap.id,
+        value: { ...gap, detectedAtMs: nowMs },
+      })),
+      nowMs,
+    );
+  }
+  const isRecreated = gaps.some(({ kind }) => kind === 'recreated');
+  const isLost = gaps.every(({ kind }) => kind === 'checkpoint_lost');
+  const accept = gaps.map(({ id }) => `--accept-gap ${id}`).join(' ');
+  return new FlowError(
+    isRecreated ? 'TOPIC_RECREATED' : isLost ? 'CHECKPOINT_MISSING' : 'OFFSET_OUT_OF_RANGE',
+    `flow "${gaps[0]?.flow ?? ''}" cannot go on without a gap in what it has read`,
+    {
+      detail: gaps.map(gapText).join(' '),
+      hint: `Nothing was skipped. Refresh the table fully, or go on from the first available offset with: tidemark run … ${accept}`,
+    },
+  );
+}
+
+/** Takes gaps into account, by their ids; an id that nobody detected is a mistake. */
+export async function acceptGaps(
+  catalog: Catalog,
+  ids: readonly string[],
+  by: { readonly instance: string; readonly nowMs: number },
+): Promise<void> {
+  if (ids.length === 0) return;
+  await catalog.read();
+  const entries = ids.map((id) => {
+    const known = catalog.get('gap', id);
+    if (known === undefined) {
+      throw new FlowError('USAGE', `there is no gap "${id}"`, {
+        hint: 'tidemark gaps lists what was detected.',
+      });
+    }
+    const { nowMs, instance } = by;
+    return {
+      kind: 'gap' as const,
+      name: id,
+      value: { acceptedAtMs: nowMs, acceptedBy: instance, ...known.value },
+    };
+  });
+  await catalog.write(entries, by.nowMs);
+}
+
+export function recordedGaps(catalog: Catalog): RecordedGap[] {
+  return catalog.all('gap').map(({ value }) => value as unknown as RecordedGap);
+}

@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest';
+import {
+  type CheckpointFacts,
+  decideCheckpoint,
+  gapText,
+} from '../../../src/refresh/continuity.ts';
+
+const facts: CheckpointFacts = {
+  flow: 'cur',
+  topic: 'orders',
+  partition: 0,
+  committed: 4,
+  checkpointTopicId: 'aaaa',
+  topicId: 'aaaa',
+  start: 2,
+  end: 9,
+};
+
+type Row = readonly [
+  title: string,
+  facts: Partial<CheckpointFacts>,
+  position: number | undefined,
+  kind?: string,
+  lost?: number,
+];
+
+const rows: readonly Row[] = [
+  ['P115 a checkpoint inside of the log is valid', {}, 4],
+  ['a checkpoint at the log start is valid', { committed: 2 }, 2],
+  ['a checkpoint at the log end is valid', { committed: 9 }, 9],
+  ['P047 retention has overtaken the checkpoint', { committed: 1 }, undefined, 'expired', 1],
+  ['the log ends before the checkpoint', { committed: 10 }, undefined, 'shrunk'],
+  ['P053 the topic was recreated', { topicId: 'bbbb' }, undefined, 'recreated'],
+  [
+    'a recreated topic counts before a lost checkpoint',
+    { topicId: 'bbbb', committed: undefined },
+    undefined,
+    'recreated',
+  ],
+  ['P051 FR-30 the checkpoint is gone', { committed: undefined }, undefined, 'checkpoint_lost'],
+  [
+    'a first start reads from the earliest offset',
+    { committed: undefined, checkpointTopicId: undefined },
+    2,
+  ],
+  ['a checkpoint from before it was recorded goes on', { checkpointTopicId: undefined }, 4],
+];
+
+test.each(rows)('%s', (_title, changed, position, kind, lost) => {
+  const decision = decideCheckpoint({ ...facts, ...changed });
+  if (position !== undefined) {
+    expect(decision).toEqual({ decision: 'go_on', position });
+    return;
+  }
+  expect(decision).toMatchObject({ decision: 'gap', gap: { kind, to: 2, lostRecords: lost } });
+  if (decision.decision === 'gap') {
+    expect(gapText(decision.gap)).toContain('"orders", partition 0');
+    expect(decision.gap.id).toMatch(/^cur\/orders\/0@/);
+  }
+});
