@@ -4,10 +4,12 @@ import type { FunctionDefinition } from './function.ts';
 import { arithmeticFunctions } from './functions/arithmetic.ts';
 import { arrayFunctions } from './functions/array.ts';
 import { arraySetFunctions } from './functions/array-set.ts';
+import { bitFunctions } from './functions/bits.ts';
 import { castFunctions } from './functions/casts.ts';
 import { conditionalFunctions } from './functions/conditional.ts';
 import { dateFunctions } from './functions/date.ts';
 import { datetimeFormatFunctions } from './functions/datetime-format.ts';
+import { datetimeMakeFunctions } from './functions/datetime-make.ts';
 import { encodingFunctions } from './functions/encoding.ts';
 import { hashFunctions } from './functions/hash.ts';
 import { higherOrderFunctions } from './functions/higher-order.ts';
@@ -15,10 +17,12 @@ import { jsonFunctions } from './functions/json.ts';
 import { mapFunctions } from './functions/map.ts';
 import { mathFunctions } from './functions/math.ts';
 import { miscFunctions } from './functions/misc.ts';
+import { numberFormatFunctions } from './functions/number-format.ts';
 import { regexpFunctions } from './functions/regexp.ts';
 import { sequenceFunctions } from './functions/sequence.ts';
 import { stringFunctions } from './functions/string.ts';
 import { structFunctions } from './functions/struct.ts';
+import { textToolFunctions } from './functions/text-tools.ts';
 import { timestampFunctions } from './functions/timestamp.ts';
 import { nearestNames } from './nearest-name.ts';
 import { isSparkFunction } from './spark-functions.ts';
@@ -32,6 +36,10 @@ const functions: ReadonlyMap<string, FunctionDefinition> = byName([
   encodingFunctions,
   regexpFunctions,
   sequenceFunctions,
+  bitFunctions,
+  datetimeMakeFunctions,
+  numberFormatFunctions,
+  textToolFunctions,
   castFunctions,
   conditionalFunctions,
   dateFunctions,

@@ -4,12 +4,14 @@ import type { DataType } from '../../data/types.ts';
 import type { MapValue, Value } from '../../data/value.ts';
 import { argumentAt } from '../arguments.ts';
 import { call, located } from '../call.ts';
+import { castTo, commonTypeWithoutStrings } from '../coerce.ts';
 import type { Evaluator, Expression, Frame, LambdaNode, Operation } from '../expression.ts';
 import { fault, mismatch } from '../faults.ts';
 import { coerceArgument, type FunctionCall, type FunctionDefinition } from '../function.ts';
 import { mapBuilder } from '../map-builder.ts';
 import { type Parameter, parameter } from '../parameter.ts';
 import { arrayOf, mapOf, types } from '../types.ts';
+import { lookupKey } from '../value-set.ts';
 import { elementType } from './array.ts';
 
 /**
@@ -23,6 +25,7 @@ export const higherOrderFunctions: readonly FunctionDefinition[] = [
   { names: ['forall'], arity: [2, 2], lambdas: 1, bind: (c) => quantified(c, false) },
   { names: ['aggregate', 'reduce'], arity: [3, 4], lambdas: 2, bind: aggregate },
   { names: ['zip_with'], arity: [3, 3], lambdas: 1, bind: zipWith },
+  { names: ['map_zip_with'], arity: [3, 3], lambdas: 1, bind: mapZipWith },
   { names: ['map_filter'], arity: [2, 2], lambdas: 1, bind: mapFilter },
   { names: ['transform_keys'], arity: [2, 2], lambdas: 1, bind: transformKeys },
   { names: ['transform_values'], arity: [2, 2], lambdas: 1, bind: transformValues },
@@ -251,6 +254,55 @@ function zipWith(c: FunctionCall): Expression {
       },
   };
   return call(operation, arrayOf(lambda.type), [left, right, lambda], c.place);
+}
+
+/** Keys of the first map, then those that only the second one has; a missing value is NULL. */
+function mapZipWith(c: FunctionCall): Expression {
+  const [left, right] = [0, 1].map((i) => coerceArgument(c.name, argumentAt(c, i), i, onlyMap));
+  const [a, b] = [left?.type, right?.type];
+  const key =
+    a?.kind === 'map' && b?.kind === 'map' ? commonTypeWithoutStrings(a.key, b.key) : undefined;
+  if (
+    left === undefined ||
+    right === undefined ||
+    a?.kind !== 'map' ||
+    b?.kind !== 'map' ||
+    key === undefined
+  ) {
+    throw mismatch(
+      'MAP_ZIP_WITH_DIFF_TYPES',
+      'map_zip_with needs maps with keys of one type',
+      c.place,
+    );
+  }
+  const lambda = boundLambda(c, 0, [key, a.value, b.value]);
+  const set = setterOf(lambda);
+  const restoring = saved([lambda], c.place);
+  const keyOf = lookupKey(key);
+  const operation: Operation = {
+    name: c.name,
+    deterministic: true,
+    compile:
+      ([first = nothing, second = nothing, body = nothing]) =>
+      (row, frame) => {
+        const x = first(row, frame) as MapValue | null;
+        if (x === null) return null;
+        const y = second(row, frame) as MapValue | null;
+        if (y === null) return null;
+        const [xs, ys] = [x, y].map(
+          (map) => new Map(map.entries.map(([k, v]) => [keyOf(k), [k, v] as const])),
+        );
+        const keys = new Map([...(xs ?? []), ...(ys ?? [])]);
+        return restoring(frame, () => ({
+          entries: Array.from(keys, ([lookup, [k]]) => {
+            set(frame, k, xs?.get(lookup)?.[1] ?? null, ys?.get(lookup)?.[1] ?? null);
+            return [k, body(row, frame)] as const;
+          }),
+        }));
+      },
+  };
+  const args = [castTo(left, mapOf(key, a.value)), castTo(right, mapOf(key, b.value)), lambda];
+  return call(operation, mapOf(key, lambda.type), args, c.place);
 }
 
 type MapStep = (map: MapValue, each: (key: Value, value: Value) => Value) => Value;

@@ -125,7 +125,8 @@ function patternText(name: string, error: RegexSyntaxError): string {
   return `the pattern of ${name} is no regular expression: ${error.message}`;
 }
 
-function regexOf(name: string, pattern: string): Regex {
+/** Throws ExpressionError for a pattern that is none. */
+export function regexOf(name: string, pattern: string): Regex {
   try {
     return new Regex(pattern);
   } catch (error) {
@@ -179,7 +180,7 @@ function replaced(regex: Regex, text: string, replacement: string, position: num
 /** Texts, and numbers of groups for `$1` and `${name}`. */
 function parseReplacement(regex: Regex, replacement: string): readonly (string | number)[] {
   const parts: (string | number)[] = [];
-  const pattern = /\\([^])|\$\{([A-Za-z][A-Za-z0-9]*)\}|\$(\d+)|([^\\$]+)|([^])/g;
+  const pattern = /\\([\s\S])|\$\{([A-Za-z][A-Za-z0-9]*)\}|\$(\d+)|([^\\$]+)|([\s\S])/g;
   for (const [, escaped, name, digits, plain] of replacement.matchAll(pattern)) {
     if (plain !== undefined) parts.push(plain);
     else if (escaped !== undefined) parts.push(escaped);

@@ -1,0 +1,236 @@
+import { daysOf } from '../../data/date-time.ts';
+import { formatType } from '../../data/type-text.ts';
+import type { DataType } from '../../data/types.ts';
+import type { Value } from '../../data/value.ts';
+import { localToUtc, utc, zoneOf } from '../../data/zones.ts';
+import { argumentAt } from '../arguments.ts';
+import { literal, strictCall } from '../call.ts';
+import {
+  addInterval,
+  checkedMicros,
+  microsPerDay,
+  sessionZone,
+  startOfDay,
+  toLocal,
+} from '../datetime-math.ts';
+import type { Expression } from '../expression.ts';
+import { ExpressionError } from '../expression-error.ts';
+import { mismatch } from '../faults.ts';
+import {
+  coerceArgument,
+  type FunctionCall,
+  type FunctionDefinition,
+  strictFunction,
+} from '../function.ts';
+import { overflow } from '../operators/arithmetic-kernels.ts';
+import { nullOnError } from '../operators/interval-arithmetic.ts';
+import { parameter, parameterOf } from '../parameter.ts';
+import { dayTime, decimal, types, yearMonth } from '../types.ts';
+
+const seconds = parameterOf<bigint>(decimal(16, 6));
+const intervalSeconds = parameterOf<bigint>(decimal(18, 6));
+
+/** Timestamps and intervals from their parts. */
+export const datetimeMakeFunctions: readonly FunctionDefinition[] = [
+  maker(['make_timestamp', 'make_timestamp_ltz'], types.timestamp, 'ansi'),
+  maker(['try_make_timestamp', 'try_make_timestamp_ltz'], types.timestamp, 'try'),
+  maker(['make_timestamp_ntz'], types.timestamp_ntz, 'ansi'),
+  maker(['try_make_timestamp_ntz'], types.timestamp_ntz, 'try'),
+  strictFunction({
+    names: ['make_dt_interval'],
+    parameters: [parameter.int, parameter.int, parameter.int, intervalSeconds],
+    defaults: [
+      [0, types.int],
+      [0, types.int],
+      [0, types.int],
+      [0n, decimal(18, 6)],
+    ],
+    returns: dayTime('day', 'second'),
+    evaluate: (days, hours, minutes, micros) =>
+      inRange(
+        BigInt(days) * microsPerDay +
+          BigInt(hours) * 3_600_000_000n +
+          BigInt(minutes) * 60_000_000n +
+          micros,
+      ),
+  }),
+  strictFunction({
+    names: ['make_ym_interval'],
+    parameters: [parameter.int, parameter.int],
+    defaults: [
+      [0, types.int],
+      [0, types.int],
+    ],
+    returns: yearMonth('year', 'month'),
+    evaluate: (years, months) => monthsInRange(years * 12 + months),
+  }),
+  makeInterval('make_interval', 'ansi'),
+  makeInterval('try_make_interval', 'try'),
+  { names: ['convert_timezone'], arity: [2, 3], bind: convertTimezone },
+  { names: ['time_bucket'], arity: [2, 3], bind: timeBucket },
+];
+
+function inRange(micros: bigint): bigint {
+  if (BigInt.asIntN(64, micros) !== micros) throw overflow(dayTime('day', 'second'));
+  return micros;
+}
+
+function monthsInRange(months: number): number {
+  if (Math.abs(months) > 2_147_483_647) throw overflow(yearMonth('year', 'month'));
+  return months;
+}
+
+function maker(names: readonly string[], type: DataType, mode: 'ansi' | 'try'): FunctionDefinition {
+  const isLocal = type.kind === 'timestamp_ntz';
+  return {
+    names,
+    arity: [6, isLocal ? 6 : 7],
+    bind: (c) => {
+      const rules = [...new Array(5).fill(parameter.int), seconds, parameter.string];
+      const args = c.arguments.map((a, i) =>
+        coerceArgument(c.name, a, i, rules[i] ?? parameter.any),
+      );
+      const made = strictCall({
+        name: `${c.name}/${args.length}`,
+        type,
+        arguments: args,
+        place: c.place,
+        prepare:
+          (context) =>
+          (...parts: readonly Value[]) => {
+            const local = localOf(parts.slice(0, 5) as number[], parts[5] as bigint);
+            if (isLocal) return local;
+            const name = parts[6];
+            const zone = typeof name === 'string' ? namedZone(name) : sessionZone(context.timeZone);
+            return checkedMicros(localToUtc(zone, local));
+          },
+      });
+      return mode === 'try' ? nullOnError(made) : made;
+    },
+  };
+}
+
+function namedZone(name: string): ReturnType<typeof sessionZone> {
+  const zone = zoneOf(name.trim());
+  if (zone !== undefined) return zone;
+  throw new ExpressionError('INVALID_TIMEZONE', `there is no time zone '${name}'`);
+}
+
+/** Second 60 is the next minute, when it has no fraction. */
+function localOf(parts: readonly number[], micros: bigint): bigint {
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0] = parts;
+  const days = daysOf(year, month, day);
+  const isClock = hour >= 0 && hour < 24 && minute >= 0 && minute < 60;
+  if (micros > 60_000_000n && micros < 61_000_000n) {
+    throw new ExpressionError(
+      'INVALID_FRACTION_OF_SECOND',
+      "second 60 of a timestamp can't have a fraction",
+    );
+  }
+  if (days === undefined || !isClock || micros < 0n || micros > 60_000_000n) {
+    throw new ExpressionError(
+      'DATETIME_FIELD_OUT_OF_BOUNDS.WITHOUT_SUGGESTION',
+      'these parts make no timestamp',
+    );
+  }
+  return BigInt(days) * microsPerDay + BigInt(hour * 60 + minute) * 60_000_000n + micros;
+}
+
+function makeInterval(name: string, mode: 'ansi' | 'try'): FunctionDefinition {
+  const ints = [
+    parameter.int,
+    parameter.int,
+    parameter.int,
+    parameter.int,
+    parameter.int,
+    parameter.int,
+  ] as const;
+  const definition = strictFunction({
+    names: [name],
+    parameters: [...ints, intervalSeconds],
+    defaults: [...ints.map(() => [0, types.int] as const), [0n, decimal(18, 6)] as const],
+    returns: types.interval,
+    evaluate: (...[years, months, weeks, days, hours, minutes, micros]) => ({
+      months: monthsInRange(years * 12 + months),
+      days: monthsInRange(weeks * 7 + days),
+      micros: inRange(BigInt(hours) * 3_600_000_000n + BigInt(minutes) * 60_000_000n + micros),
+    }),
+  });
+  if (mode === 'ansi') return definition;
+  return { ...definition, bind: (c) => nullOnError(definition.bind(c)) };
+}
+
+/** A local time of one zone as the local time of another. */
+function convertTimezone(c: FunctionCall): Expression {
+  const withSource =
+    c.arguments.length === 3
+      ? c.arguments
+      : [literal(c.timeZone, types.string, c.place), argumentAt(c, 0), argumentAt(c, 1)];
+  const rules = [parameter.string, parameter.string, parameter.timestampNtz];
+  const args = withSource.map((a, i) => coerceArgument(c.name, a, i, rules[i] ?? parameter.any));
+  return strictCall({
+    name: 'convert_timezone',
+    type: types.timestamp_ntz,
+    arguments: args,
+    place: c.place,
+    prepare: () => (from: string, to: string, local: bigint) =>
+      checkedMicros(toLocal(localToUtc(namedZone(from), local), namedZone(to))),
+  });
+}
+
+/** The start of the bucket of that width that a time lies in; buckets count from the origin, else from 1970. */
+function timeBucket(c: FunctionCall): Expression {
+  const width = argumentAt(c, 0);
+  if (width.type.kind !== 'interval_day_time' && width.type.kind !== 'interval_year_month') {
+    throw mismatch(
+      'UNEXPECTED_INPUT_TYPE',
+      `argument 1 of time_bucket must be an interval, not ${formatType(width.type)}`,
+      width.place,
+    );
+  }
+  const isMonths = width.type.kind === 'interval_year_month';
+  const time = coerceArgument(c.name, argumentAt(c, 1), 1, parameter.anyTimestamp);
+  const written = c.arguments[2];
+  const args = [width, time];
+  if (written !== undefined) args.push(coerceArgument(c.name, written, 2, parameterOf(time.type)));
+  return strictCall({
+    name: `time_bucket(${formatType(width.type)},${formatType(time.type)})`,
+    type: time.type,
+    arguments: args,
+    place: c.place,
+    prepare: (context) => {
+      const zone = time.type.kind === 'timestamp_ntz' ? utc : sessionZone(context.timeZone);
+      return (size: number | bigint, micros: bigint, from?: bigint) => {
+        const origin = from ?? startOfDay(0, zone);
+        if (Number(size) <= 0) {
+          throw new ExpressionError(
+            'INVALID_PARAMETER_VALUE.WIDTH',
+            'a bucket needs a positive width',
+          );
+        }
+        return isMonths
+          ? monthBucket(Number(size), micros, origin, zone)
+          : bucketStart(BigInt(size), micros, origin);
+      };
+    },
+  });
+}
+
+function bucketStart(size: bigint, micros: bigint, origin: bigint): bigint {
+  const rest = (((micros - origin) % size) + size) % size;
+  return micros - rest;
+}
+
+function monthBucket(
+  size: number,
+  micros: bigint,
+  origin: bigint,
+  zone: ReturnType<typeof sessionZone>,
+): bigint {
+  const at = (index: number): bigint =>
+    addInterval(origin, { months: index * size, days: 0, micros: 0n }, zone);
+  let index = Math.floor(Number((micros - origin) / microsPerDay) / (31 * size)) - 1;
+  while (at(index) > micros) index -= 1;
+  while (at(index + 1) <= micros) index += 1;
+  return at(index);
+}

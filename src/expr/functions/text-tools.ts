@@ -1,0 +1,295 @@
+import { formatType } from '../../data/type-text.ts';
+import type { DataType } from '../../data/types.ts';
+import type { Value } from '../../data/value.ts';
+import { argumentAt } from '../arguments.ts';
+import { call, literal } from '../call.ts';
+import type { Expression, Operation } from '../expression.ts';
+import { ExpressionError } from '../expression-error.ts';
+import {
+  coerceArgument,
+  type FunctionCall,
+  type FunctionDefinition,
+  strictFunction,
+} from '../function.ts';
+import { parameter } from '../parameter.ts';
+import type { Regex } from '../regex/regex.ts';
+import { characters, subString } from '../text.ts';
+import { arrayOf, mapOf, types } from '../types.ts';
+import { regexOf } from './regexp.ts';
+
+const text = parameter.string;
+
+/** Functions that compare, mask and take texts apart. */
+export const textToolFunctions: readonly FunctionDefinition[] = [
+  strictFunction({
+    names: ['levenshtein'],
+    parameters: [text, text, parameter.int],
+    defaults: [[2_147_483_647, types.int]],
+    returns: types.int,
+    evaluate: (a, b, most) => {
+      const distance = levenshtein(characters(a), characters(b));
+      return distance > most ? -1 : distance;
+    },
+  }),
+  strictFunction({
+    names: ['soundex'],
+    parameters: [text],
+    returns: types.string,
+    evaluate: soundex,
+  }),
+  strictFunction({
+    names: ['overlay'],
+    parameters: [text, text, parameter.int, parameter.int],
+    defaults: [[-1, types.int]],
+    returns: types.string,
+    evaluate: overlay,
+  }),
+  strictFunction({
+    names: ['find_in_set'],
+    parameters: [text, text],
+    returns: types.int,
+    evaluate: (word, list) => (word.includes(',') ? 0 : list.split(',').indexOf(word) + 1),
+  }),
+  { names: ['elt'], arity: [2, Infinity], bind: elt },
+  {
+    names: ['mask'],
+    arity: [1, 5],
+    parameterNames: ['input', 'upperchar', 'lowerchar', 'digitchar', 'otherchar'],
+    bind: mask,
+  },
+  strictFunction({
+    names: ['quote'],
+    parameters: [text],
+    returns: types.string,
+    evaluate: (s) => `'${s.replaceAll("'", "\\'")}'`,
+  }),
+  strictFunction({
+    names: ['luhn_check'],
+    parameters: [text],
+    returns: types.boolean,
+    evaluate: luhnCheck,
+  }),
+  strictFunction({
+    names: ['sentences'],
+    parameters: [text, text, text],
+    defaults: [
+      ['', types.string],
+      ['', types.string],
+    ],
+    returns: arrayOf(arrayOf(types.string)),
+    evaluate: (s) => sentences(s),
+  }),
+  strictFunction({
+    names: ['str_to_map'],
+    parameters: [text, text, text],
+    defaults: [
+      [',', types.string],
+      [':', types.string],
+    ],
+    returns: mapOf(types.string, types.string),
+    prepare: () => strToMap(),
+  }),
+  { names: ['raise_error'], arity: [1, 2], bind: raiseError },
+  { names: ['assert_true'], arity: [1, 2], bind: assertTrue },
+];
+
+function levenshtein(a: readonly string[], b: readonly string[]): number {
+  let last = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (const [i, character] of a.entries()) {
+    const current = [i + 1];
+    for (const [j, other] of b.entries()) {
+      const replaced = (last[j] ?? 0) + (character === other ? 0 : 1);
+      current.push(Math.min(replaced, (last[j + 1] ?? 0) + 1, (current[j] ?? 0) + 1));
+    }
+    last = current;
+  }
+  return last[b.length] ?? 0;
+}
+
+/** By letter from A; 7 stands for H and W, which do not part equal codes. */
+const soundexCodes = '01230127022455012623017202';
+
+function soundex(s: string): string {
+  const first = s.charAt(0).toUpperCase();
+  if (!/^[A-Z]$/.test(first)) return s;
+  let out = first;
+  let last = codeOf(first);
+  for (const character of s.slice(1)) {
+    const letter = character.toUpperCase();
+    if (!/^[A-Z]$/.test(letter) || character.length > 1) {
+      last = '0';
+      continue;
+    }
+    const code = codeOf(letter);
+    if (code === '7') continue;
+    if (code !== '0' && code !== last) {
+      out += code;
+      if (out.length === 4) break;
+    }
+    last = code;
+  }
+  return out.padEnd(4, '0');
+}
+
+function codeOf(letter: string): string {
+  return soundexCodes[letter.charCodeAt(0) - 65] ?? '0';
+}
+
+/** Without a length as much is replaced as the new text has. */
+function overlay(s: string, by: string, position: number, length: number): string {
+  const size = length >= 0 ? length : characters(by).length;
+  return subString(s, 1, position - 1) + by + subString(s, position + size, 2_147_483_647);
+}
+
+/** The argument at a position from 1; all texts, or all binary. */
+function elt(c: FunctionCall): Expression {
+  const index = coerceArgument(c.name, argumentAt(c, 0), 0, parameter.int);
+  const rest = c.arguments.slice(1);
+  const isBinary = rest.every((e) => e.type.kind === 'binary');
+  const type: DataType = isBinary ? types.binary : types.string;
+  const items = rest.map((e, i) => (isBinary ? e : coerceArgument(c.name, e, i + 1, text)));
+  const operation: Operation = {
+    name: `elt(${formatType(type)})`,
+    deterministic: true,
+    compile:
+      ([at = () => null, ...choices], context) =>
+      (row, frame) => {
+        const position = at(row, frame);
+        if (position === null) return null;
+        const choice = choices[(position as number) - 1];
+        if (choice !== undefined) return choice(row, frame);
+        throw new ExpressionError(
+          'INVALID_ARRAY_INDEX',
+          `elt has ${choices.length} values, there is none at ${position}`,
+          context.place,
+        );
+      },
+  };
+  return call(operation, type, [index, ...items], c.place);
+}
+
+/** A replacement that is NULL keeps the characters of its kind. */
+function mask(c: FunctionCall): Expression {
+  const defaults: readonly Value[] = ['X', 'x', 'n', null];
+  const input = coerceArgument(c.name, argumentAt(c, 0), 0, text);
+  const marks = defaults.map((value, i) => {
+    const given = c.arguments[i + 1];
+    if (given === undefined) return literal(value, types.string, c.place);
+    return coerceArgument(c.name, given, i + 1, text);
+  });
+  const operation: Operation = {
+    name: 'mask',
+    deterministic: true,
+    compile:
+      ([subject = () => null, ...rest]) =>
+      (row, frame) => {
+        const value = subject(row, frame);
+        if (value === null) return null;
+        const [upper, lower, digit, other] = rest.map((mark) => mark(row, frame) as string | null);
+        return characters(value as string)
+          .map((character) => {
+            if (/^\p{Lu}/u.test(character)) return upper ?? character;
+            if (/^\p{Ll}/u.test(character)) return lower ?? character;
+            return (/^\p{Nd}/u.test(character) ? digit : other) ?? character;
+          })
+          .join('');
+      },
+  };
+  return call(operation, types.string, [input, ...marks], c.place);
+}
+
+function luhnCheck(s: string): boolean {
+  if (!/^\d+$/.test(s)) return false;
+  let sum = 0;
+  for (let i = 0; i < s.length; i += 1) {
+    let digit = Number(s[s.length - 1 - i]);
+    if (i % 2 === 1) digit = digit > 4 ? digit * 2 - 9 : digit * 2;
+    sum += digit;
+  }
+  return sum % 10 === 0;
+}
+
+function sentences(s: string): readonly (readonly string[])[] {
+  return s
+    .split(/[.!?]+(?=\s|$)/u)
+    .map((sentence) => sentence.match(/[\p{L}\p{M}\p{N}]+(?:['’.-][\p{L}\p{M}\p{N}]+)*/gu) ?? [])
+    .filter((words) => words.length > 0)
+    .map((words) => [...words]);
+}
+
+/** Delimiters are regular expressions; a key without a value has NULL. */
+function strToMap(): (s: string, pairs: string, keys: string) => Value {
+  let known = '';
+  let split: (s: string) => readonly (readonly [string, string | null])[] = () => [];
+  return (s, pairs, keys) => {
+    const signature = `${pairs}\0${keys}`;
+    if (signature !== known) {
+      const between = regexOf('str_to_map', pairs);
+      const inside = regexOf('str_to_map', keys);
+      split = (whole) =>
+        partsOf(whole, between).map((pair) => {
+          const match = inside.search(pair);
+          if (match === undefined) return [pair, null];
+          return [pair.slice(0, match[0]), pair.slice(match[1])];
+        });
+      known = signature;
+    }
+    const entries = split(s);
+    const seen = new Set(entries.map(([key]) => key));
+    if (seen.size < entries.length) {
+      throw new ExpressionError(
+        'DUPLICATED_MAP_KEY',
+        'a key stands twice in the text of str_to_map',
+      );
+    }
+    return { entries };
+  };
+}
+
+function partsOf(s: string, between: Regex): readonly string[] {
+  const parts: string[] = [];
+  let last = 0;
+  for (const [start = 0, end = 0] of between.matches(s)) {
+    if (end === 0) continue;
+    parts.push(s.slice(last, start));
+    last = end;
+  }
+  parts.push(s.slice(last));
+  return parts;
+}
+
+function raiseError(c: FunctionCall): Expression {
+  const message = coerceArgument(c.name, c.arguments.at(-1) ?? argumentAt(c, 0), 0, text);
+  const operation: Operation = {
+    name: 'raise_error',
+    deterministic: true,
+    compile:
+      ([arg = () => null], context) =>
+      (row, frame) => {
+        const value = arg(row, frame);
+        throw new ExpressionError('USER_RAISED_EXCEPTION', String(value ?? 'NULL'), context.place);
+      },
+  };
+  return call(operation, types.void, [message], c.place);
+}
+
+function assertTrue(c: FunctionCall): Expression {
+  const condition = coerceArgument(c.name, argumentAt(c, 0), 0, parameter.boolean);
+  const written = c.arguments[1];
+  const message =
+    written === undefined
+      ? literal('the condition of assert_true does not hold', types.string, c.place)
+      : coerceArgument(c.name, written, 1, text);
+  const operation: Operation = {
+    name: 'assert_true',
+    deterministic: true,
+    compile:
+      ([test = () => null, arg = () => null], context) =>
+      (row, frame) => {
+        if (test(row, frame) === true) return null;
+        const shown = String(arg(row, frame) ?? 'NULL');
+        throw new ExpressionError('USER_RAISED_EXCEPTION', shown, context.place);
+      },
+  };
+  return call(operation, types.void, [condition, message], c.place);
+}
