@@ -1,7 +1,7 @@
 import { ByteWriter } from './byte-writer.ts';
 import { compareSpans, type Span } from './bytes.ts';
 import { provenanceSize } from './provenance.ts';
-import { writeLength } from './row-envelope.ts';
+import { emptyFlag, writeEnvelopeHead, writeLength } from './row-envelope.ts';
 
 /** One row of a row-set: its provenance, and its output JSON unless only the provenance is kept. */
 export type SetRow = {
@@ -11,9 +11,9 @@ export type SetRow = {
 };
 
 /**
- * Every row that carries the highest sequence seen for one key. Invariant: rows are ordered by
- * provenance and no provenance stands twice, so that equal sets have equal bytes whatever the order
- * in which their rows arrived.
+ * Every row that carries the highest sequence seen for one key; none where a marker said that the key is empty
+ * at that sequence. Invariant: rows are ordered by provenance and no provenance stands twice, so that equal sets
+ * have equal bytes whatever the order in which their rows arrived.
  */
 export type RowSet = { readonly sequence: Span; readonly rows: readonly SetRow[] };
 
@@ -23,7 +23,8 @@ export type RowSet = { readonly sequence: Span; readonly rows: readonly SetRow[]
  * - 1, any number of rows: 1 | sequence length 1 or 5 | sequence | row count 4 | for each row: provenance 36,
  *   row length 4, row.
  * - 2, one row: 2 | the row's envelope without its version (`row-envelope.ts`), so that it is one copy. The row is
- *   missing where only provenance is kept.
+ *   missing where only provenance is kept. With the empty flag it is no row but a level: the sequence at which
+ *   a marker emptied the key, with the marker's provenance.
  *
  * Changes: 2026-11-30 both.
  */
@@ -76,8 +77,23 @@ export function sequenceOf(entry: Buffer, found: StoredSequence): boolean {
   return found.end <= entry.length;
 }
 
+/** The entry of a key that has no rows at a sequence. */
+export function levelEntry(provenance: Buffer, sequence: Buffer): Buffer {
+  const head = new ByteWriter(64);
+  const written = new ByteWriter(sequence.length);
+  written.bytes(sequence);
+  writeEnvelopeHead(head, emptyFlag, provenance, written);
+  return singleEntry(head.buffer, 0, head.length);
+}
+
+/** Whether an entry holds a level without rows. */
+export function isLevelEntry(entry: Buffer): boolean {
+  return entry[0] === singleVersion && ((entry[1] as number) & emptyFlag) !== 0;
+}
+
 /** Rows of an entry of a known version. */
 export function storedRowCount(entry: Buffer): number {
+  if (isLevelEntry(entry)) return 0;
   const found = { start: 0, end: 0 };
   if (entry[0] !== listVersion || !sequenceOf(entry, found)) return 1;
   return entry.readUInt32BE(found.end);
@@ -88,6 +104,7 @@ export function decodeRowSet(bytes: Buffer): RowSet | undefined {
   const found = { start: 0, end: 0 };
   if (!sequenceOf(bytes, found)) return undefined;
   const sequence = { bytes, start: found.start, end: found.end };
+  if (isLevelEntry(bytes)) return { sequence, rows: [] };
   if (bytes[0] === singleVersion) {
     const provenance = { bytes, start: 2, end: 2 + provenanceSize };
     const row = { bytes, start: found.end, end: bytes.length };

@@ -2,7 +2,7 @@ import { formatType } from '../data/type-text.ts';
 import type { Column, DataType } from '../data/types.ts';
 import type { Expression } from '../expr/expression.ts';
 import type { TableDataset } from './catalog.ts';
-import { type FaultList, planFault } from './faults.ts';
+import { type FaultList, notSupportedYet, planFault } from './faults.ts';
 import type { ExpectationPlan, TablePlan } from './pipeline-plan.ts';
 
 /** A row-set beyond this many rows stops the flow, unless the table says otherwise. */
@@ -23,6 +23,12 @@ export function planTable(
 ): TablePlan {
   const { options } = table;
   checkSequenceBounds(table, sequence?.type, faults);
+  const retention = options.durationMicros('tombstone_retention');
+  if (retention !== undefined) {
+    const hint =
+      "Levels of empty keys are kept for ever: write 'forever', or leave the option out.";
+    faults.add(notSupportedYet('a tombstone_retention that ends', retention.place, hint));
+  }
   return {
     name: table.name,
     topic: table.topic,

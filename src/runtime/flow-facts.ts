@@ -9,6 +9,8 @@ export type FlowFacts = {
   readonly repartition: TopicFacts;
   readonly output: TopicFacts;
   readonly deadLetter: TopicFacts | undefined;
+  /** Where the levels of empty keys are; undefined where no key can be empty. */
+  readonly levels: TopicFacts | undefined;
   /** The largest record that the output topic takes, in bytes. */
   readonly outputRecordBytesMax: number;
   readonly timeZone: string;

@@ -1,5 +1,6 @@
 import { FlowError } from '../base/errors.ts';
 import type { FlowPlan, PipelinePlan, SourcePlan, TablePlan } from '../plan/pipeline-plan.ts';
+import { levelsTopicOf } from '../plan/topology.ts';
 import type { Log, TopicDescription, TopicSpec } from '../ports/log.ts';
 import { Catalog } from './catalog.ts';
 import type { FlowFacts, SourceFacts, TopicFacts } from './flow-facts.ts';
@@ -19,7 +20,7 @@ export type PreparedPipeline = {
   readonly catalog: Catalog;
 };
 
-type Role = 'output' | 'repartition' | 'dead_letter';
+type Role = 'output' | 'repartition' | 'levels' | 'dead_letter';
 
 type WantedTopic = TopicSpec & { readonly role: Role; readonly flow: string };
 
@@ -47,7 +48,9 @@ export async function prepareTopics(options: PrepareOptions): Promise<PreparedPi
   try {
     await catalog.read();
     checkDefinitions(plan, catalog);
-    const wanted = plan.flows.flatMap((flow) => wantedTopics(flow, options, sourceTopics));
+    const wanted = plan.flows.flatMap((flow) =>
+      wantedTopics(flow, options, { sources: sourceTopics, catalog }),
+    );
     const existing = await log.describeTopics(wanted.map(({ name }) => name));
     const resolved = resolvePartitions(plan, wanted, existing);
     await checkExisting({ log, catalog, existing, wanted: resolved });
@@ -58,7 +61,9 @@ export async function prepareTopics(options: PrepareOptions): Promise<PreparedPi
     );
     await remember(options, catalog, resolved);
     const all = await log.describeTopics(resolved.map(({ name }) => name));
-    const flows = plan.flows.map((flow) => flowFacts(flow, options, sourceTopics, all));
+    const flows = plan.flows.map((flow) =>
+      flowFacts(flow, options, { sources: sourceTopics, catalog }, all),
+    );
     return { flows, catalog };
   } catch (error) {
     await catalog.close();
@@ -123,10 +128,21 @@ function sourcesOf(plan: PipelinePlan, flow: FlowPlan): SourcePlan[] {
   return plan.sources.filter(({ name }) => names.has(name));
 }
 
+type Known = {
+  readonly sources: ReadonlyMap<string, TopicDescription>;
+  readonly catalog: Catalog;
+};
+
+/** Levels outlive the clause that made them: without them an older row would rise again. */
+function hasLevels(flow: FlowPlan, pipeline: string, catalog: Catalog): boolean {
+  const known = catalog.get('topic', levelsTopicOf(pipeline, flow.name));
+  return flow.emptyWhen !== undefined || known !== undefined;
+}
+
 function wantedTopics(
   flow: FlowPlan,
   { plan, pipeline, replicationFactor }: PrepareOptions,
-  sources: ReadonlyMap<string, TopicDescription>,
+  { sources, catalog }: Known,
 ): WantedTopic[] {
   const table = tableOf(plan, flow);
   const counts = sourcesOf(plan, flow).map(({ topic }) => sources.get(topic)?.partitions ?? 1);
@@ -147,6 +163,14 @@ function wantedTopics(
       configs: { 'cleanup.policy': 'delete', 'retention.ms': '-1', 'retention.bytes': '-1' },
     },
   ];
+  if (hasLevels(flow, pipeline, catalog)) {
+    topics.push({
+      ...base,
+      name: levelsTopicOf(pipeline, flow.name),
+      role: 'levels',
+      configs: { 'cleanup.policy': 'compact', 'retention.ms': '-1' },
+    });
+  }
   if (table.deadLetterTopic !== undefined) {
     topics.push({
       ...base,
@@ -197,10 +221,11 @@ async function checkExisting({ log, catalog, existing, wanted }: ExistingCheck):
       );
     }
     const policy = found.configs.get('cleanup.policy') ?? 'delete';
-    if (topic.role === 'output' && policy !== 'compact') {
+    const isChangelog = topic.role === 'output' || topic.role === 'levels';
+    if (isChangelog && policy !== 'compact') {
       throw new FlowError(
         'TOPIC_CONFIG',
-        `output topic "${topic.name}" has cleanup.policy=${policy}, and needs compact`,
+        `${topic.role} topic "${topic.name}" has cleanup.policy=${policy}, and needs compact`,
         {
           detail:
             'A table keeps the current rows of a key for ever; a delete policy would remove the rows of quiet keys.',
@@ -208,7 +233,7 @@ async function checkExisting({ log, catalog, existing, wanted }: ExistingCheck):
         },
       );
     }
-    if (topic.role === 'output' && catalog.get('topic', topic.name) === undefined) {
+    if (isChangelog && catalog.get('topic', topic.name) === undefined) {
       await refuseForeign(log, catalog, topic);
     }
   }
@@ -297,7 +322,7 @@ async function remember(
 function flowFacts(
   flow: FlowPlan,
   { plan, pipeline }: PrepareOptions,
-  sources: ReadonlyMap<string, TopicDescription>,
+  { sources, catalog }: Known,
   topics: ReadonlyMap<string, TopicDescription>,
 ): FlowFacts {
   const table = tableOf(plan, flow);
@@ -322,6 +347,9 @@ function flowFacts(
     output,
     deadLetter:
       table.deadLetterTopic === undefined ? undefined : topicFacts(topics, table.deadLetterTopic),
+    levels: hasLevels(flow, pipeline, catalog)
+      ? topicFacts(topics, levelsTopicOf(pipeline, flow.name))
+      : undefined,
     outputRecordBytesMax: limit > 0 ? limit : messageBytesDefault,
     timeZone: plan.timeZone,
   };

@@ -1,7 +1,22 @@
 import { FlowError } from '../base/errors.ts';
 import type { Slice } from '../ports/log.ts';
 import type { StateKey, StateMark, StateSession } from '../ports/state-store.ts';
+import { encodeLevelsPosition, levelsPositionKey } from '../task/levels-position.ts';
 import type { TableEffects, TableTask } from '../task/table-task.ts';
+
+export type TableSlotOptions = {
+  readonly task: TableTask;
+  readonly partition: number;
+  readonly session: StateSession;
+  readonly mark: StateMark;
+  readonly levelsTopicId: string | undefined;
+};
+
+/** Where a commit ended in the topics that the state follows; undefined: nothing was written there. */
+export type FollowedEnds = {
+  readonly output: number | undefined;
+  readonly levels: number | undefined;
+};
 
 /** Upper bound of keys in one read of the state store. */
 const readKeysMax = 20_000;
@@ -15,15 +30,17 @@ export class TableSlot {
   readonly partition: number;
   readonly #session: StateSession;
   readonly #topicId: string;
+  readonly #levelsTopicId: string | undefined;
   #mark: StateMark;
   /** The write that is under way: awaited before anything else touches the session. */
   #writing: Promise<void> | undefined;
 
-  constructor(task: TableTask, partition: number, session: StateSession, mark: StateMark) {
+  constructor({ task, partition, session, mark, levelsTopicId }: TableSlotOptions) {
     this.task = task;
     this.partition = partition;
     this.#session = session;
     this.#topicId = mark.topicId;
+    this.#levelsTopicId = levelsTopicId;
     this.#mark = mark;
   }
 
@@ -42,10 +59,15 @@ export class TableSlot {
    * Lets the state follow a commit. It is not waited for here, so that the next slices are fetched and
    * decoded meanwhile; `settle` waits.
    */
-  follow(effects: TableEffects, end: number | undefined): void {
-    if (effects.keys.length === 0 || end === undefined) return;
-    this.#mark = { topicId: this.#topicId, offset: end };
-    const { keys, entries } = effects;
+  follow(effects: TableEffects, { output, levels }: FollowedEnds): void {
+    if (effects.keys.length === 0 || output === undefined) return;
+    this.#mark = { topicId: this.#topicId, offset: output };
+    let { keys, entries } = effects;
+    if (levels !== undefined && this.#levelsTopicId !== undefined) {
+      const position = { topicId: this.#levelsTopicId, offset: levels };
+      keys = [...keys, levelsPositionKey];
+      entries = [...entries, encodeLevelsPosition(position)];
+    }
     this.#writing = this.#session.write({ keys, entries, mark: this.#mark });
     // Handled where it is awaited; without this a failure in between would count as unhandled.
     this.#writing.catch(() => undefined);

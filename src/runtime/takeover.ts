@@ -3,7 +3,9 @@ import { sequenceCodec } from '../data/sequence.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { CommittedOffset, Log, OffsetRange } from '../ports/log.ts';
 import type { StateMark, StateSession, StateStore } from '../ports/state-store.ts';
+import { encodeLevelsPosition, levelsOffset, levelsPositionKey } from '../task/levels-position.ts';
 import { Restore } from '../task/restore-entries.ts';
+import { LevelRestore } from '../task/restore-levels.ts';
 import { TableTask } from '../task/table-task.ts';
 import type { Catalog } from './catalog.ts';
 import type { FlowFacts } from './flow-facts.ts';
@@ -48,6 +50,7 @@ export async function takeOverTable(
   );
   try {
     const mark = await restore(options, session, partition, range);
+    await restoreLevels(options, session, partition, mark);
     const codec = sequenceCodec(facts.flow.sequenceType);
     const task = new TableTask({
       target: {
@@ -58,12 +61,19 @@ export async function takeOverTable(
         distinct: facts.flow.distinct,
         sequenceText: codec.text,
         recordBytesMax: facts.outputRecordBytesMax,
+        levelsTopic: facts.levels?.topic,
       },
       output: facts.table.output,
       rowSetRowsMax: facts.table.rowSetRowsMax,
       cacheBytesMax: options.cacheBytesMax,
     });
-    return new TableSlot(task, partition, session, mark);
+    return new TableSlot({
+      task,
+      partition,
+      session,
+      mark,
+      levelsTopicId: facts.levels?.topicId,
+    });
   } catch (error) {
     await session.close().catch(() => undefined);
     throw error;
@@ -235,4 +245,48 @@ async function catchUp({
     await reader.close();
   }
   return { mark, records };
+}
+
+/**
+ * Brings the levels that outlive their rows into a state that stands at the end of the output topic. They
+ * have a position of their own in the state: a takeover that ended in between goes on from there.
+ */
+async function restoreLevels(
+  options: TakeoverOptions,
+  session: StateSession,
+  partition: number,
+  mark: StateMark,
+): Promise<void> {
+  const { facts, log, isInterrupted } = options;
+  if (facts.levels === undefined) return;
+  const { topic, topicId } = facts.levels;
+  const range = await settledRange(options, topic, partition);
+  const [entry] = await readAt(session, [levelsPositionKey], mark);
+  const known = levelsOffset(entry, topicId) ?? range.start;
+  let offset = known >= range.start && known <= range.end ? known : range.start;
+  if (offset >= range.end) return;
+  const restoring = new LevelRestore(sequenceCodec(facts.flow.sequenceType).parse);
+  const reader = log.openReader();
+  try {
+    reader.assign(topic, partition, offset);
+    while (offset < range.end) {
+      if (isInterrupted()) throw new FlowError('TASK_MIGRATED', 'the restore was interrupted');
+      for (const slice of await reader.poll(500)) {
+        const changes = restoring.load(slice);
+        const keys = changes.map(({ key }) => key);
+        const levels = restoring.apply(changes, await readAt(session, keys, mark));
+        offset = slice.nextOffset;
+        await session.write({
+          keys: [...levels.map(({ key }) => key), levelsPositionKey],
+          entries: [
+            ...levels.map((level) => level.entry),
+            encodeLevelsPosition({ topicId, offset }),
+          ],
+          mark,
+        });
+      }
+    }
+  } finally {
+    await reader.close();
+  }
 }

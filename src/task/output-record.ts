@@ -131,6 +131,22 @@ export class OutputWriter {
     }
   }
 
+  /** The tombstone of a key that a marker emptied: it tells the marker's sequence and provenance. */
+  emptied(
+    sink: RecordSink,
+    key: Buffer,
+    marker: SingleRow,
+    { isNumbered, nowMs }: { readonly isNumbered: boolean; readonly nowMs: number },
+  ): void {
+    this.#writeSingleHeaders(marker);
+    if (isNumbered) {
+      this.#numberedKey(key, 0);
+      this.#send(sink, this.#key.buffer, this.#key.length, -1, nowMs);
+    } else {
+      this.#send(sink, key, key.length, -1, nowMs);
+    }
+  }
+
   /**
    * A record of the levels topic: the key has no rows at the marker's sequence. Without marker a tombstone, since
    * rows have brought the sequence back into the output topic.

@@ -3,7 +3,13 @@ import type { Span } from '../data/bytes.ts';
 import { splitJsonArray } from '../data/json-split.ts';
 import { provenanceSize } from '../data/provenance.ts';
 import { readHeaders } from '../data/record-headers.ts';
-import { decodeRowSet, encodeRowSet, type SetRow } from '../data/row-set.ts';
+import {
+  decodeRowSet,
+  encodeRowSet,
+  levelEntry,
+  type RowSet,
+  type SetRow,
+} from '../data/row-set.ts';
 import type { OutputMode } from '../plan/pipeline-plan.ts';
 import type { RecordCursor, Slice } from '../ports/log.ts';
 import type { StateKey } from '../ports/state-store.ts';
@@ -52,12 +58,15 @@ export class Restore {
     }
     const key = split?.key ?? recordKey;
     const position = split?.position ?? -1;
-    if (records.valueEnd < 0) return { key, position, sequence: undefined, rows: undefined };
     let sequenceText: string | undefined;
     let sourceText: string | undefined;
     for (const header of readHeaders(bytes, records.headersStart, records.headersEnd)) {
       if (header.key === 'tm-seq') sequenceText = header.value?.toString('utf8');
       if (header.key === 'tm-src') sourceText = header.value?.toString('latin1');
+    }
+    if (records.valueEnd < 0) {
+      const level = this.#level(sequenceText, sourceText);
+      return { key, position, sequence: level?.sequence, rows: undefined, level: level?.entry };
     }
     if (sequenceText === undefined || sourceText === undefined) {
       throw foreignRecord(slice, records.offset, 'its headers tm-seq and tm-src are missing');
@@ -67,7 +76,19 @@ export class Restore {
     if (rows === undefined) {
       throw foreignRecord(slice, records.offset, 'its rows and its header tm-src do not agree');
     }
-    return { key, position, sequence, rows };
+    return { key, position, sequence, rows, level: undefined };
+  }
+
+  /** A marker's tombstone tells the level at which the key is empty; any other tombstone tells nothing. */
+  #level(
+    sequenceText: string | undefined,
+    sourceText: string | undefined,
+  ): { readonly sequence: Buffer; readonly entry: Buffer } | undefined {
+    if (sequenceText === undefined || sourceText === undefined) return undefined;
+    const provenance = parseSources(sourceText)?.[0]?.[0];
+    if (provenance === undefined) return undefined;
+    const sequence = this.#options.parseSequence(sequenceText);
+    return { sequence, entry: levelEntry(provenance, sequence) };
   }
 
   #rows(bytes: Buffer, records: RecordCursor, sourceText: string): SetRow[] | undefined {
@@ -100,11 +121,11 @@ export class Restore {
     for (const [index, key] of needed.entries()) entries.set(key, present[index]);
     for (const change of changes) {
       if (this.#options.output === 'row_set') {
-        const { sequence, rows } = change;
+        const { sequence, rows, level } = change;
         entries.set(
           change.key,
           sequence === undefined || rows === undefined
-            ? undefined
+            ? level
             : encodeRowSet({ sequence: whole(sequence), rows }),
         );
       } else {
@@ -119,9 +140,12 @@ type RestoreChange = {
   readonly key: StateKey;
   /** -1 in mode `row_set`. */
   readonly position: number;
-  /** undefined: a tombstone. */
+  /** undefined: a tombstone that tells none. */
   readonly sequence: Buffer | undefined;
+  /** undefined: a tombstone. */
   readonly rows: readonly SetRow[] | undefined;
+  /** The entry of an empty key. */
+  readonly level: Buffer | undefined;
 };
 
 export type RestoreSlice = readonly RestoreChange[];
@@ -138,8 +162,9 @@ const absent: SetRow = {
  */
 function applyNumbered(entry: Buffer | undefined, change: RestoreChange): Buffer | undefined {
   const present = entry === undefined ? undefined : decodeRowSet(entry);
-  const { sequence, rows, position } = change;
+  const { sequence, rows, position, level } = change;
   if (sequence === undefined || rows === undefined) {
+    if (level !== undefined && sequence !== undefined && isAbove(sequence, present)) return level;
     if (present === undefined || position >= present.rows.length) return entry;
     const kept = [...present.rows];
     kept[position] = absent;
@@ -155,6 +180,12 @@ function applyNumbered(entry: Buffer | undefined, change: RestoreChange): Buffer
   while (kept.length < position) kept.push(absent);
   kept[position] = rows[0] as SetRow;
   return encodeRowSet({ sequence: whole(sequence), rows: kept });
+}
+
+function isAbove(sequence: Buffer, present: RowSet | undefined): boolean {
+  if (present === undefined) return true;
+  const { bytes, start, end } = present.sequence;
+  return sequence.compare(bytes, start, end) > 0;
 }
 
 function isAbsent(row: SetRow | undefined): boolean {

@@ -157,7 +157,7 @@ export class TableTask {
     this.#emitted = 1;
     if (state.isLevel) {
       // Also where no row stood before: the end of the output topic moves with every change of the state.
-      this.#writer.tombstone(sink, key, isNumbered ? 0 : undefined, nowMs);
+      this.#writer.emptied(sink, key, state, { isNumbered, nowMs });
     } else {
       this.#writer.single(sink, key, state, { isNumbered, nowMs });
     }
