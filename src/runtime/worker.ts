@@ -219,6 +219,7 @@ export class Worker {
       this.#isOusted = false;
     }
     await this.#keepMembership();
+    this.#noticeDirt();
     const slices = await this.#poll();
     for (const [runner, slice] of slices) {
       await this.#process(runner, slice);
@@ -282,6 +283,14 @@ export class Worker {
     this.#dirtySinceMs ??= clock.monotonic();
     if (producer.pendingBytes > settings.pendingBytesMax) {
       await producer.drain(settings.pendingBytesMax);
+    }
+  }
+
+  /** A partition that was taken over without a checkpoint has one to commit, even where no record comes. */
+  #noticeDirt(): void {
+    if (this.#dirtySinceMs !== undefined) return;
+    if (this.#activeRunners().some(({ isDirty }) => isDirty)) {
+      this.#dirtySinceMs = this.#options.clock.monotonic();
     }
   }
 

@@ -1,0 +1,126 @@
+import { expect, test } from 'vitest';
+import { MemoryLog } from '../../../src/adapters/memory/memory-log.ts';
+import { MemoryStateStore } from '../../../src/adapters/memory/memory-state-store.ts';
+import { systemClock } from '../../../src/adapters/system/system-clock.ts';
+import { parseColumnsText } from '../../../src/data/type-text.ts';
+import { planPipeline } from '../../../src/plan/plan-pipeline.ts';
+import { defaultWorkerSettings, startWorker } from '../../../src/runtime/start-worker.ts';
+
+const sql = `CREATE STREAMING TABLE cur FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME
+SELECT region, item, qty, seq FROM STREAM(orders);`;
+
+const schemas = new Map([
+  ['orders', parseColumnsText('region STRING, item STRING, qty INT, seq BIGINT')],
+]);
+
+/** One log and state store, and updates on them, one after the other. */
+class World {
+  readonly log = new MemoryLog({ clock: systemClock });
+  readonly state = new MemoryStateStore();
+
+  constructor() {
+    this.log.createTopic('orders', 1);
+  }
+
+  produce(...rows: readonly (readonly [region: string, item: string, seq: number])[]): void {
+    for (const [region, item, seq] of rows) {
+      this.log.produce('orders', 0, { value: JSON.stringify({ region, item, qty: 1, seq }) });
+    }
+  }
+
+  async update(acceptGaps: readonly string[] = []): Promise<void> {
+    const { plan } = planPipeline([{ file: 'cur.sql', text: sql }], { schemas });
+    if (plan === undefined) throw new Error('the pipeline is valid');
+    const log = this.log.connect();
+    const worker = await startWorker({
+      plan,
+      log,
+      state: this.state,
+      clock: systemClock,
+      listener: () => undefined,
+      replicationFactor: -1,
+      acceptGaps,
+      settings: {
+        ...defaultWorkerSettings,
+        pipeline: 'p',
+        instance: '0',
+        once: true,
+        commitIntervalMs: 10,
+        retryDelayMinMs: 1,
+        retriesMax: 5,
+      },
+    });
+    try {
+      await worker.run();
+    } finally {
+      await log.close();
+    }
+  }
+
+  rows(): string[] {
+    const byKey = new Map<string, string>();
+    for (const { key, value } of this.log.readCommitted('cur')) {
+      byKey.set(String(key), String(value));
+    }
+    return [...byKey.values()]
+      .flatMap((value) => (JSON.parse(value) as { item: string }[]).map(({ item }) => item))
+      .sort();
+  }
+}
+
+test('P047 a checkpoint that retention has overtaken stops the flow, and an accepted gap goes on at the log start', async () => {
+  const world = new World();
+  world.produce(['EU', 'i1', 1], ['EU', 'i2', 2]);
+  await world.update();
+  world.produce(['EU', 'i3', 3], ['EU', 'i4', 4], ['EU', 'i5', 5], ['EU', 'i6', 6]);
+  await world.log.deleteRecords('orders', new Map([[0, 4]]));
+  const failure = await world.update().catch((error: unknown) => error);
+  expect(failure).toMatchObject({
+    code: 'OFFSET_OUT_OF_RANGE',
+    detail: expect.stringMatching(/"orders", partition 0 is offset 2, .* starts at 4: 2 records/),
+    hint: expect.stringContaining('--accept-gap cur/orders/0@2'),
+  });
+  expect(world.rows()).toEqual(['i2']);
+  await expect(world.update(['cur/orders/0@9'])).rejects.toMatchObject({ code: 'USAGE' });
+  await world.update(['cur/orders/0@2']);
+  expect(world.rows()).toEqual(['i6']);
+  // The gap is behind it: nothing has to be accepted again.
+  await world.update();
+});
+
+test('P115 a checkpoint that is still in the log is kept when records before it expire', async () => {
+  const world = new World();
+  world.produce(['EU', 'i1', 1], ['US', 'i2', 2], ['JP', 'i3', 3]);
+  await world.update();
+  await world.log.deleteRecords('orders', new Map([[0, 2]]));
+  world.produce(['EU', 'i4', 4]);
+  await world.update();
+  expect(world.rows()).toEqual(['i2', 'i3', 'i4']);
+});
+
+test('P053 FR-23 a topic that was deleted and created again is another source', async () => {
+  const world = new World();
+  world.produce(['EU', 'old', 50]);
+  await world.update();
+  world.log.deleteTopic('orders');
+  world.log.createTopic('orders', 1);
+  world.produce(['EU', 'late', 1], ['US', 'new', 1]);
+  const failure = await world.update().catch((error: unknown) => error);
+  expect(failure).toMatchObject({
+    code: 'TOPIC_RECREATED',
+    detail: expect.stringContaining('recreated'),
+  });
+  const id = /--accept-gap (\S+)/.exec((failure as { hint: string }).hint)?.[1] ?? '';
+  await world.update([id]);
+  expect(world.rows()).toEqual(['new', 'old']);
+  world.produce(['US', 'newer', 2]);
+  await world.update();
+  expect(world.rows()).toEqual(['newer', 'old']);
+});
+
+test('a partition without any record has a checkpoint after the first update', async () => {
+  const world = new World();
+  await world.update();
+  const committed = await world.log.committedOffsets('p.cur', 'orders', [0]);
+  expect(committed.get(0)?.offset).toBe(0);
+});
