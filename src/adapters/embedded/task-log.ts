@@ -404,7 +404,9 @@ export class TaskLog {
         break;
       }
     }
-    const isComplete = (run[0]?.number ?? 0) <= this.#state.firstSegment;
+    // A segment without batches proves nothing: a crash of the machine may have emptied it.
+    const first = run.find((segment) => segment.size > 0) ?? run[0];
+    const isComplete = (first?.number ?? 0) <= this.#state.firstSegment;
     // From the end: should this be cut short, then what is left still breaks off at the same place.
     for (const segment of segments.toReversed()) {
       const isNeeded = segment.number >= this.#state.firstSegment;

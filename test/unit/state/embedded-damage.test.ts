@@ -114,7 +114,7 @@ test('rule 2: any damage to the files gives the state at some mark, or none at a
     return standOf(copy);
   })();
   expect(undamaged).toEqual({ mark: at(120), entries: history.get(120) });
-  const place = fc.double({ min: 0, max: 0.999, noNaN: true });
+  const place = fc.noBias(fc.integer({ min: 0, max: 999 })).map((mille) => mille / 1_000);
   const damage = fc.record({
     kind: fc.constantFrom('remove', 'cut', 'flip', 'zero', 'empty', 'append'),
     file: place,
@@ -160,6 +160,58 @@ test('rule 2: any damage to the files gives the state at some mark, or none at a
     { numRuns: 250 },
   );
   expect(survivals).toBeGreaterThan(10);
+});
+
+function textOf(entries: Map<string, string>): string {
+  return [...entries].sort().join(' ');
+}
+
+test('rule 2: a log whose end belongs to another history breaks off where that begins', async () => {
+  const [ours, others] = [join(root, 'ours'), join(root, 'others')];
+  const states: Map<string, string>[] = [];
+  for (const [directory, text] of [
+    [ours, 'a'],
+    [others, 'b'],
+  ] as const) {
+    const store = await open(directory, {});
+    const session = await store.open(task, 1);
+    const state = new Map<string, string>();
+    for (let offset = 1; offset <= 4; offset++) {
+      await write(session, { [`k${offset}`]: text }, at(offset));
+      states.push(new Map(state.set(`k${offset}`, text)));
+    }
+    await store.close();
+  }
+  const [ourBytes, otherBytes] = [ours, others].map((each) =>
+    readFileSync(segmentsOf(each)[0] ?? ''),
+  );
+  if (ourBytes === undefined || otherBytes === undefined) throw new Error('two logs were written');
+  expect(ourBytes.length).toBe(otherBytes.length);
+  const spliced = join(root, 'spliced');
+  const offsets = new Set<number | undefined>();
+  for (let byte = 0; byte <= ourBytes.length; byte++) {
+    cpSync(ours, spliced, { recursive: true });
+    const bytes = Buffer.concat([ourBytes.subarray(0, byte), otherBytes.subarray(byte)]);
+    writeFileSync(segmentsOf(spliced)[0] ?? '', bytes);
+    const stand = await standOf(spliced);
+    expect(['', ...states.map(textOf)]).toContain(textOf(stand.entries));
+    offsets.add(stand.mark?.offset);
+    rmSync(spliced, { recursive: true });
+  }
+  expect(offsets).toEqual(new Set([4, undefined, 1, 2, 3]));
+});
+
+test('a segment that was left behind before a gap is not needed, and goes', async () => {
+  const live = join(root, 'live');
+  await fill(live, 3);
+  const [first = ''] = segmentsOf(live);
+  const content = readFileSync(first);
+  rmSync(live, { recursive: true });
+  const history = await fill(live, 120);
+  expect(segmentsOf(live)[0]?.endsWith('0000000001.log')).toBe(false);
+  writeFileSync(first, content);
+  expect(await standOf(live)).toEqual({ mark: at(120), entries: history.get(120) });
+  expect(segmentsOf(live)).not.toContain(first);
 });
 
 test('P101 an older copy of the directory is told by its mark', async () => {
