@@ -18,13 +18,24 @@ export abstract class LookaheadGrammar extends GrammarBase {
     return isFree || this.endsName(2) || this.is(2, Minus, Plus, Star);
   }
 
-  /** Whether a word in front is an alias without AS, not the beginning of the next clause. */
-  protected startsAlias(): boolean {
-    if (!this.isWord(1)) return false;
-    if (this.isPlainName(1) || this.is(2, Comma)) return true;
-    if (this.isOneOf(1, wordUse.neverAlias)) return false;
-    const second = wordUse.clausePairs.get(this.LA(1).tokenType);
-    return second === undefined || !this.isOneOf(2, second);
+  /** Whether a word is an alias without AS, not the beginning of the next clause. */
+  protected startsAlias(distance = 1): boolean {
+    if (!this.isWord(distance)) return false;
+    if (this.isPlainName(distance) || this.is(distance + 1, Comma)) return true;
+    if (this.is(distance, K.WATERMARK)) return !this.startsWatermark(distance);
+    if (this.isOneOf(distance, wordUse.neverAlias)) return false;
+    const second = wordUse.clausePairs.get(this.LA(distance).tokenType);
+    return second === undefined || !this.isOneOf(distance + 1, second);
+  }
+
+  /** Whether what stands there is a watermark, not a table that is called so. */
+  protected startsWatermark(distance = 1): boolean {
+    return this.is(distance, K.WATERMARK) && !this.endsTable(distance + 1);
+  }
+
+  /** Whether the token belongs to what follows a table, so that what precedes it is the table or its alias. */
+  protected endsTable(distance: number): boolean {
+    return this.isOneOf(distance, wordUse.neverAlias) || this.endsName(distance);
   }
 
   /** Whether a query begins there, as distinct from an expression. */
@@ -55,19 +66,22 @@ export abstract class LookaheadGrammar extends GrammarBase {
   }
 
   protected startsCall(): boolean {
+    if (this.is(1, K.SELECT)) return false;
     const end = this.behindName(1);
     // `f (SELECT` is no call: a query in an argument has its own parentheses.
     return this.is(end, OpenParen) && !(this.is(end + 1, K.SELECT) && !this.endsName(end + 2));
   }
 
-  /** Whether the word, and no comma before it, stands directly in the parentheses behind the first token. */
+  /** Whether the word, and no comma, stands directly in the parentheses behind the first token. */
   protected hasInside(word: TokenType): boolean {
     const end = this.behindParens(2) - 1;
-    for (let at = 3; at < end && !this.is(at, Comma); at += 1) {
-      if (this.is(at, word) && !this.is(at - 1, K.DISTINCT)) return true;
+    let isInside = false;
+    for (let at = 3; at < end; at += 1) {
+      if (this.is(at, Comma)) return false;
+      isInside ||= this.is(at, word) && !this.is(at - 1, K.DISTINCT);
       if (this.is(at, OpenParen)) at = Math.max(at, this.behindParens(at) - 1);
     }
-    return false;
+    return isInside;
   }
 
   protected isUnit(distance: number): boolean {

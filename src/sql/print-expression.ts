@@ -289,8 +289,10 @@ export abstract class ExpressionPrinter {
   }
 }
 
-/** A dot behind these would go on their own name or path, so they stand in parentheses in front of a field. */
-const swallowsDot: ReadonlySet<Expression['node']> = new Set(['column', 'path', 'collate']);
+/** A dot behind these would go on their own name, digits or path, so they stand in parentheses in front of a field. */
+const swallowsDot: ReadonlySet<Expression['node']> = new Set([
+  ...(['column', 'number', 'path', 'collate'] as const),
+]);
 const swallowsBracket: ReadonlySet<Expression['node']> = new Set(['path']);
 
 function bindingOf(node: Expression): number {

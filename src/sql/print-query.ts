@@ -84,7 +84,11 @@ export abstract class QueryPrinter extends ExpressionPrinter {
   }
 
   #values({ rows, alias }: Extract<QueryBody, { node: 'values' }>): string {
-    const texts = rows.map((row) => `(${this.expressions(row)})`);
+    const texts = rows.map((row) => {
+      // `(values(1))` would be a query in parentheses; a call alone needs none.
+      const isCall = row.length === 1 && row[0]?.node === 'call';
+      return isCall ? this.expressions(row) : `(${this.expressions(row)})`;
+    });
     return `VALUES ${texts.join(', ')}${this.#alias(alias)}`;
   }
 

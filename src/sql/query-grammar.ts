@@ -225,7 +225,7 @@ export abstract class QueryGrammar extends RelationGrammar {
   });
 
   private checkTrailingComma(): void {
-    if (!this.is(0, Comma) || !this.is(1, K.FROM) || this.endsName(2)) return;
+    if (!this.is(0, Comma) || !this.is(1, K.FROM) || this.startsName()) return;
     this.refuse(
       this.placeOf(this.LA(0)),
       'the select list ends with a comma',
@@ -234,11 +234,15 @@ export abstract class QueryGrammar extends RelationGrammar {
     );
   }
 
+  private startsAliasList(): boolean {
+    return this.is(1, OpenParen) && this.isWord(2) && this.is(3, Comma, CloseParen);
+  }
+
   /** `AS a`, `a`, `AS (a, b)`, `(a, b)`. */
   readonly itemAliases = this.RULE('itemAliases', (): Identifier[] => {
     let aliases: Identifier[] = [];
     this.OPTION({
-      GATE: () => this.is(1, OpenParen, K.AS) || this.startsAlias(),
+      GATE: () => this.is(1, K.AS) || this.startsAlias() || this.startsAliasList(),
       DEF: () => {
         this.OPTION2(() => this.CONSUME(K.AS));
         aliases = this.OR([
@@ -508,9 +512,21 @@ export abstract class QueryGrammar extends RelationGrammar {
     this.CONSUME(K.AGGREGATE);
     const items: SelectItem[] = [];
     let groupBy: GroupBy | undefined;
-    this.MANY_SEP({ SEP: Comma, DEF: () => items.push(this.SUBRULE(this.selectItem)) });
+    this.OPTION2({
+      GATE: () => !this.is(1, K.GROUP),
+      DEF: () => {
+        this.AT_LEAST_ONE_SEP({
+          SEP: Comma,
+          DEF: () => items.push(this.SUBRULE(this.selectItem)),
+        });
+      },
+    });
     this.OPTION(() => {
       groupBy = this.SUBRULE(this.groupBy);
+    });
+    this.ACTION(() => {
+      if (items.length > 0 || groupBy !== undefined) return;
+      this.refuse(this.placeOf(this.LA(0)), 'AGGREGATE stands without an aggregate or GROUP BY');
     });
     return { items, groupBy };
   });

@@ -158,14 +158,14 @@ export abstract class RelationGrammar extends OptionGrammar {
         { GATE: () => this.startsStream(), ALT: () => this.SUBRULE(this.streamRelation) },
         { ALT: () => this.SUBRULE(this.parenthesizedRelation) },
         {
-          GATE: () => !this.endsName(2) && !this.startsTableTail(2),
+          GATE: () => !this.endsTable(2),
           ALT: () => {
             const values = this.SUBRULE(this.inlineValues);
             return { node: 'inline', values, place: values.place };
           },
         },
         {
-          GATE: () => !this.isOneOf(1, wordUse.reserved) || this.endsName(2),
+          GATE: () => !this.isOneOf(1, wordUse.neverAlias) || this.endsName(2),
           ALT: () => this.SUBRULE(this.namedRelation, { ARGS: [false, this.LA(1)] }),
         },
       ]),
@@ -174,13 +174,7 @@ export abstract class RelationGrammar extends OptionGrammar {
   /** STREAM in front of a name or parentheses, as distinct from a table called stream. */
   private startsStream(): boolean {
     if (!this.is(1, K.STREAM)) return false;
-    return (
-      this.is(2, OpenParen) || (this.isWord(2) && !this.startsTableTail(2) && !this.endsName(2))
-    );
-  }
-
-  private startsTableTail(distance: number): boolean {
-    return this.isOneOf(distance, wordUse.neverAlias) || this.endsName(distance);
+    return this.is(2, OpenParen) || this.startsAlias(2);
   }
 
   /** `STREAM name`, `STREAM(name)`, `STREAM f(…)`, `STREAM(f(…))`, `STREAM (SELECT …)`. */
@@ -238,7 +232,7 @@ export abstract class RelationGrammar extends OptionGrammar {
             let options: Option[] = [];
             let clause: ForeignClause | undefined;
             this.OPTION({
-              GATE: () => this.startsVersion(),
+              GATE: () => !stream && this.startsVersion(),
               DEF: () => {
                 clause = this.SUBRULE(this.versionClause);
               },
@@ -250,7 +244,7 @@ export abstract class RelationGrammar extends OptionGrammar {
               },
             });
             this.OPTION3({
-              GATE: () => this.is(2, OpenParen),
+              GATE: () => !stream && this.is(2, OpenParen),
               DEF: () => {
                 clause = this.SUBRULE(this.sample);
               },
@@ -333,7 +327,7 @@ export abstract class RelationGrammar extends OptionGrammar {
     (): { watermark: Watermark | undefined; alias: TableAlias | undefined } => {
       let watermark: Watermark | undefined;
       this.OPTION({
-        GATE: () => !this.endsName(2) && !this.startsTableTail(2),
+        GATE: () => this.startsWatermark(),
         DEF: () => {
           watermark = this.SUBRULE(this.watermark);
         },

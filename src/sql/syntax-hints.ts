@@ -7,6 +7,7 @@ type Mistake = {
   /** The token that was found; its image is empty at the end of the statement. */
   readonly token: IToken;
   readonly previous: IToken | undefined;
+  readonly next: IToken | undefined;
   readonly message: string;
   /** The innermost rule of the grammar that could not go on. */
   readonly rule: string;
@@ -22,7 +23,8 @@ export function withHint(
   const index = tokens.indexOf(token);
   const previous = index < 0 ? tokens.at(-1) : tokens[index - 1];
   const rule = error.context.ruleStack.at(-1) ?? '';
-  const hint = hintFor({ token, previous, message, rule });
+  const next = index < 0 ? undefined : tokens[index + 1];
+  const hint = hintFor({ token, previous, next, message, rule });
   const place = index < 0 ? end : { ...end, ...spanOf(token) };
   return {
     ...{ severity: 'error', code: 'PARSE_SYNTAX_ERROR', message, place },
@@ -107,7 +109,8 @@ const commonMistakes: readonly (readonly [(mistake: Mistake) => boolean, Hint])[
     'An argument is named with => instead.',
   ],
   [
-    ({ token, previous }) => token.tokenType === K.SELECT && previous?.tokenType === OpenParen,
+    ({ token, next, previous }) =>
+      token.tokenType === OpenParen && next?.tokenType === K.SELECT && isWord(previous),
     'A query among arguments stands in parentheses of its own.',
   ],
 ];

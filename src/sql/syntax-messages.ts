@@ -4,7 +4,21 @@ import {
   type TokenType,
   tokenLabel,
 } from 'chevrotain';
-import { PlainWord, QuotedWord, Word } from './tokens.ts';
+import {
+  Bang,
+  Colon,
+  K,
+  Minus,
+  Numeral,
+  OpenParen,
+  PlainWord,
+  Plus,
+  Question,
+  QuotedWord,
+  Text,
+  Tilde,
+  Word,
+} from './tokens.ts';
 
 /**
  * What a reader is told where the grammar and the text part: the thing found and the thing expected.
@@ -25,13 +39,18 @@ export const syntaxMessages: IParserErrorMessageProvider = {
     }`,
 };
 
+const relation = 'a table, STREAM(…), a subquery or a table function';
+
 /** Rules that begin in so many ways that a list of them would say less than a noun. */
 const parts: Readonly<Record<string, string>> = {
   expression: 'an expression',
   primary: 'an expression',
   wordExpression: 'an expression',
   parenthesized: 'an expression',
-  relationPrimary: 'a table, STREAM(…), a subquery or a table function',
+  fromClause: relation,
+  joinClause: relation,
+  relation,
+  relationPrimary: relation,
   queryPrimary: 'a query',
   type: 'a data type',
   statement: 'a statement (CREATE, SET, APPLY CHANGES or a query)',
@@ -51,10 +70,18 @@ export function found(token: IToken | undefined): string {
 }
 
 function choice(paths: readonly (readonly TokenType[])[]): string {
-  const labels = [...new Set(paths.flatMap(([first]) => (first ? [labelOf(first)] : [])))];
+  const types = new Set(paths.flatMap(([first]) => (first ? [first] : [])));
+  // A tilde begins nothing but an expression, and everything that begins one then says the same.
+  const isExpression = types.has(Tilde);
+  const others = [...types].filter((type) => !(isExpression && beginsExpression.has(type)));
+  const labels = [...new Set(others.map(labelOf)), ...(isExpression ? ['an expression'] : [])];
   const last = labels.pop() ?? 'something else';
   return labels.length === 0 ? last : `${labels.slice(0, 8).join(', ')} or ${last}`;
 }
+
+const beginsExpression: ReadonlySet<TokenType> = new Set([
+  ...[Word, K.NOT, Bang, Minus, Plus, Tilde, Numeral, Text, OpenParen, Question, Colon],
+]);
 
 function labelOf(type: TokenType): string {
   return type === PlainWord || type === QuotedWord || type === Word ? 'a name' : tokenLabel(type);

@@ -171,6 +171,8 @@ export abstract class TableGrammar extends FlowGrammar {
 
   /** Clauses of other systems: the common ones are checked, the others end where the next clause begins. */
   private readonly otherClause = this.RULE('otherClause', (): ForeignClause => {
+    // WITH ROW FILTER is the clause ROW FILTER; the WITH in front of it says nothing.
+    this.OPTION({ GATE: () => this.is(2, K.ROW), DEF: () => this.CONSUME(K.WITH) });
     const first = this.LA(1);
     const name = this.OR([
       {
@@ -219,7 +221,7 @@ export abstract class TableGrammar extends FlowGrammar {
       { ALT: () => this.looseClause(this.CONSUME(K.STORED)) },
       { ALT: () => this.looseClause(this.CONSUME(K.CLUSTERED)) },
       { GATE: () => this.isWord(2), ALT: () => this.looseClause(this.CONSUME(K.ROW)) },
-      { GATE: () => this.isWord(2), ALT: () => this.looseClause(this.CONSUME(K.WITH)) },
+      { GATE: () => this.isWord(2), ALT: () => this.looseClause(this.CONSUME2(K.WITH)) },
       { GATE: () => this.is(2, K.POLICY), ALT: () => this.looseClause(this.CONSUME(K.REFRESH)) },
     ]);
     return this.foreignClause(name, first);
@@ -227,10 +229,13 @@ export abstract class TableGrammar extends FlowGrammar {
 
   private looseClause(word: IToken): string {
     return this.ACTION(() => {
-      const second = this.LA(1).image.toUpperCase();
-      this.skipUntil(clauseStarts);
       const first = this.upper(word);
-      return /^(?:SCHEDULE|TRIGGER)$/.test(first) ? first : `${first} ${second}`;
+      const isOneWord = word.tokenType === K.SCHEDULE || word.tokenType === K.TRIGGER;
+      const second = isOneWord ? '' : ` ${this.LA(1).image.toUpperCase()}`;
+      // The second word of STORED AS or ROW FORMAT looks as if a clause began there.
+      if (!isOneWord) this.skip(1);
+      this.skipUntil(clauseStarts);
+      return first + second;
     });
   }
 }
