@@ -17,7 +17,11 @@ import type { Worker } from './runtime/worker.ts';
 export type TroubleListener = (text: string) => void;
 
 /** Connects to the brokers; an outage at the start is waited out for `retry.startTimeoutMs`. */
-export async function composeLog(config: Config, onTrouble: TroubleListener): Promise<Log> {
+export async function composeLog(
+  config: Config,
+  onTrouble: TroubleListener,
+  isStopped: () => boolean = () => false,
+): Promise<Log> {
   requireOptions(config, ['kafka.brokers']);
   const options: KafkaLogOptions = {
     brokers: config['kafka.brokers'],
@@ -28,9 +32,8 @@ export async function composeLog(config: Config, onTrouble: TroubleListener): Pr
     ...tlsOf(config),
     ...saslOf(config),
   };
-  return waitFor(config, onTrouble, `Kafka at ${config['kafka.brokers'].join(', ')}`, () =>
-    openKafkaLog(options),
-  );
+  const what = `Kafka at ${config['kafka.brokers'].join(', ')}`;
+  return waitFor({ config, onTrouble, isStopped, what, open: () => openKafkaLog(options) });
 }
 
 function tlsOf(config: Config): Pick<KafkaLogOptions, 'ssl'> {
@@ -68,13 +71,14 @@ function saslOf(config: Config): Pick<KafkaLogOptions, 'sasl'> {
 export async function composeState(
   config: Config,
   onTrouble: TroubleListener,
+  isStopped: () => boolean = () => false,
 ): Promise<StateStore> {
   if (config['state.kind'] === 'embedded') {
     return openEmbeddedStateStore({ directory: config['state.directory'] });
   }
   requireOptions(config, ['redis.url']);
   const url = config['redis.url'] ?? '';
-  return waitFor(config, onTrouble, 'Redis', async () => {
+  const open = async (): Promise<StateStore> => {
     const store = await openRedisStateStore({
       url,
       deadlineMs: config['redis.commandTimeoutMs'],
@@ -86,26 +90,33 @@ export async function composeState(
       await store.close().catch(() => undefined);
       throw error;
     }
-  });
+  };
+  return waitFor({ config, onTrouble, isStopped, what: 'Redis', open });
 }
 
+type Wait<Result> = {
+  readonly config: Config;
+  readonly onTrouble: TroubleListener;
+  /** Whether somebody asked for the end meanwhile: the failure at hand is then the last one. */
+  readonly isStopped: () => boolean;
+  readonly what: string;
+  readonly open: () => Promise<Result>;
+};
+
 /** Tries again with growing delays while the remedy of the failure is to try again. */
-async function waitFor<Result>(
-  config: Config,
-  onTrouble: TroubleListener,
-  what: string,
-  open: () => Promise<Result>,
-): Promise<Result> {
+async function waitFor<Result>(wait: Wait<Result>): Promise<Result> {
+  const { config, onTrouble, isStopped, what, open } = wait;
   const deadline = systemClock.monotonic() + config['retry.startTimeoutMs'];
   let delayMs = config['retry.delayMinMs'];
   for (;;) {
     try {
       return await open();
     } catch (error) {
-      if (!(error instanceof FlowError) || error.remedy !== 'retry') throw error;
+      if (!(error instanceof FlowError) || error.remedy !== 'retry' || isStopped()) throw error;
       if (systemClock.monotonic() + delayMs > deadline) throw error;
       onTrouble(`${what} does not answer yet (${error.message}); next try in ${delayMs} ms`);
       await systemClock.sleep(delayMs);
+      if (isStopped()) throw error;
       delayMs = Math.min(delayMs * 2, config['retry.delayMaxMs']);
     }
   }
@@ -120,16 +131,17 @@ export type ServiceOptions = {
   readonly acceptGaps: readonly string[];
   readonly listener: RuntimeListener;
   readonly onTrouble: TroubleListener;
+  readonly isStopped: () => boolean;
 };
 
 /** Config → adapters → a worker that is ready to run. */
 export async function composeService(options: ServiceOptions): Promise<ComposedService> {
-  const { config, plan, once, acceptGaps, listener, onTrouble } = options;
+  const { config, plan, once, acceptGaps, listener, onTrouble, isStopped } = options;
   requireOptions(config, ['pipeline.name', 'kafka.brokers']);
-  const log = await composeLog(config, onTrouble);
+  const log = await composeLog(config, onTrouble, isStopped);
   let state: StateStore | undefined;
   try {
-    state = await composeState(config, onTrouble);
+    state = await composeState(config, onTrouble, isStopped);
     const worker = await startWorker({
       plan,
       log,

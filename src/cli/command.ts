@@ -1,13 +1,8 @@
 import { parseArgs } from 'node:util';
 import { FlowError } from '../base/errors.ts';
 import { loadConfig } from '../config/load-config.ts';
-import {
-  type Config,
-  environmentName,
-  flagName,
-  type OptionDeclaration,
-  optionDeclarations,
-} from '../config/options.ts';
+import { valueText } from '../config/option-text.ts';
+import { type Config, environmentName, flagName, optionDeclarations } from '../config/options.ts';
 
 /** 0 done · 1 failed at run time · 2 usage · 3 invalid pipeline · 4 refused because data would be lost · 5 a test case failed. */
 export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5;
@@ -203,22 +198,4 @@ function configHelp(): string[] {
     );
   }
   return lines;
-}
-
-/** What an option takes and where it stands when nobody sets it. */
-export function valueText({
-  kind,
-  choices,
-  min,
-  max,
-  default: standard,
-}: OptionDeclaration): string {
-  const values =
-    kind === 'choice'
-      ? (choices ?? []).join(' | ')
-      : kind === 'int'
-        ? `whole number from ${min ?? 0} to ${max ?? Number.MAX_SAFE_INTEGER}`
-        : { string: 'text', boolean: 'true | false', list: 'list' }[kind];
-  const isUnset = standard === undefined || (Array.isArray(standard) && standard.length === 0);
-  return `${values}; ${isUnset ? 'not set' : `default ${String(standard)}`}`;
 }

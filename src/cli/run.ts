@@ -1,6 +1,6 @@
 import { systemClock } from '../adapters/system/system-clock.ts';
 import { FlowError } from '../base/errors.ts';
-import { composeService } from '../compose.ts';
+import { type ComposedService, composeService, type ServiceOptions } from '../compose.ts';
 import { shownConfig } from '../config/load-config.ts';
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import type { Worker } from '../runtime/worker.ts';
@@ -61,7 +61,7 @@ async function runService(invocation: Invocation, plan: PipelinePlan): Promise<E
     stopAsked = true;
     worker?.stop();
   });
-  const service = await composeService({
+  const service = await composeUnlessStopped(() => stopAsked, {
     config,
     plan,
     once,
@@ -69,6 +69,10 @@ async function runService(invocation: Invocation, plan: PipelinePlan): Promise<E
     listener: log.listener,
     onTrouble: log.trouble,
   });
+  if (service === undefined) {
+    log.info({}, 'stopped before it had started');
+    return 0;
+  }
   ({ worker } = service);
   if (stopAsked) worker.stop();
   const stopProgress = showProgress(invocation, worker, log.info);
@@ -89,6 +93,19 @@ async function runService(invocation: Invocation, plan: PipelinePlan): Promise<E
   } finally {
     stopProgress();
     await service.close();
+  }
+}
+
+/** Undefined: whoever asked for the end did so while Kafka or Redis was waited for. */
+async function composeUnlessStopped(
+  isStopped: () => boolean,
+  options: Omit<ServiceOptions, 'isStopped'>,
+): Promise<ComposedService | undefined> {
+  try {
+    return await composeService({ ...options, isStopped });
+  } catch (error) {
+    if (isStopped() && error instanceof FlowError && error.remedy === 'retry') return undefined;
+    throw error;
   }
 }
 

@@ -388,6 +388,24 @@ test('SIGTERM ends a continuous run with exit 0 within the transaction timeout, 
   expect(JSON.parse(out)).toMatchObject({ sequence: 2, rows: [{ item: 'c' }] });
 });
 
+test('SIGTERM while Kafka is waited for ends the run with exit 0', async () => {
+  const orders = new Orders();
+  const service = new ServiceProcess({
+    brokers: `127.0.0.1:${await freePort()}`,
+    redisUrl,
+    pipeline: orders.pipeline,
+    instance: 'one',
+    sql: orders.sql,
+  });
+  try {
+    service.start();
+    await service.sees('the outage', ({ msg }) => msg?.includes('does not answer yet') === true);
+    expect(await service.end('SIGTERM', 15_000)).toEqual({ code: 0, signal: null });
+  } finally {
+    await service.dispose();
+  }
+});
+
 test('status --watch repeats until SIGTERM, and ends with exit 0', async () => {
   const orders = await new Orders().create();
   await orders.produce(['EU', 'a', 1, 1]);
