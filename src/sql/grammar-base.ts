@@ -17,7 +17,7 @@ import {
 } from './tokens.ts';
 
 /** How deep expressions, queries and types may stand inside each other. */
-export const nestingMax = 150;
+const nestingMax = 150;
 
 /**
  * What every part of the grammar uses: looking ahead, places, names, texts. Invariant: a rule decides

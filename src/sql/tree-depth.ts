@@ -1,7 +1,7 @@
 import { FaultError, type Place } from '../base/place.ts';
 
 /** How deep a tree may be: whoever walks it recursively, by a few calls a level, is safe below that. */
-export const treeDepthMax = 500;
+const treeDepthMax = 500;
 
 /**
  * Refuses a tree that is too deep to be walked. Long chains such as `a + b + c …` become deep without
