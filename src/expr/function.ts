@@ -42,6 +42,8 @@ export type FunctionDefinition = {
   readonly lambdas?: number;
   /** Where arguments may be given by name. */
   readonly parameterNames?: readonly string[];
+  /** By position, for arguments that are left out before one that is given by name. */
+  readonly parameterDefaults?: readonly (string | null | undefined)[];
   /** With three arguments the first one is the word for a unit, as in `dateadd(DAY, 1, d)`. */
   readonly unitFirst?: true;
   readonly bind: (call: FunctionCall) => Expression;

@@ -477,8 +477,11 @@ function orderedArguments(
     }
     placed[index] = value;
   }
-  return placed.map((argument) => {
+  return Array.from(placed, (argument, i): ast.Expression => {
     if (argument !== undefined) return argument;
+    const value = i < definition.arity[0] ? undefined : definition.parameterDefaults?.[i];
+    if (value === null) return { node: 'null', place: node.place };
+    if (value !== undefined) return { node: 'string', value, place: node.place };
     throw fault(
       'REQUIRED_PARAMETER_NOT_FOUND',
       `${definition.names[0] ?? ''} lacks an argument`,

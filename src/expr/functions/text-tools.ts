@@ -19,6 +19,9 @@ import { regexOf } from './regexp.ts';
 
 const text = parameter.string;
 
+/** What stands for an upper-case letter, a lower-case one, a digit, and all else. */
+const maskDefaults = ['X', 'x', 'n', null] as const;
+
 /** Functions that compare, mask and take texts apart. */
 export const textToolFunctions: readonly FunctionDefinition[] = [
   strictFunction({
@@ -55,6 +58,7 @@ export const textToolFunctions: readonly FunctionDefinition[] = [
     names: ['mask'],
     arity: [1, 5],
     parameterNames: ['input', 'upperchar', 'lowerchar', 'digitchar', 'otherchar'],
+    parameterDefaults: [undefined, ...maskDefaults],
     bind: mask,
   },
   strictFunction({
@@ -170,9 +174,8 @@ function elt(c: FunctionCall): Expression {
 
 /** A replacement that is NULL keeps the characters of its kind. */
 function mask(c: FunctionCall): Expression {
-  const defaults: readonly Value[] = ['X', 'x', 'n', null];
   const input = coerceArgument(c.name, argumentAt(c, 0), 0, text);
-  const marks = defaults.map((value, i) => {
+  const marks = maskDefaults.map((value, i) => {
     const given = c.arguments[i + 1];
     if (given === undefined) return literal(value, types.string, c.place);
     return coerceArgument(c.name, given, i + 1, text);
