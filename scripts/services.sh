@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A real Kafka (one KRaft broker) and Redis on 127.0.0.1 for development.
 #
+#   scripts/services.sh install         installs what `up` needs, starts nothing
 #   scripts/services.sh up              starts what is not running, waits until both answer
 #   scripts/services.sh status [--env]  what runs; --env: KAFKA_BROKERS=… and REDIS_URL=… for eval
 #   scripts/services.sh down            stops what `up` started, and nothing else
@@ -132,6 +133,13 @@ status() { # name, check
 
 exec 9>"$run/lock"
 case ${1:-} in
+  install)
+    flock 9
+    need java openjdk-17-jre-headless
+    need mvn maven
+    need redis-server redis-server
+    "$here/services/kafka-jars.sh" "${KAFKA_VERSION:-4.1.0}" >/dev/null
+    ;;
   up)
     flock 9
     up_kafka
@@ -159,7 +167,7 @@ case ${1:-} in
     fi
     ;;
   *)
-    sed -n '2,9p' "${BASH_SOURCE[0]}" | sed 's/^# \{0,1\}//' >&2
+    sed -n '2,10p' "${BASH_SOURCE[0]}" | sed 's/^# \{0,1\}//' >&2
     exit 2
     ;;
 esac
