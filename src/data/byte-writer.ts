@@ -8,7 +8,7 @@ export class ByteWriter {
   length = 0;
 
   constructor(capacity = 1024) {
-    this.buffer = Buffer.allocUnsafeSlow(capacity);
+    this.buffer = Buffer.allocUnsafe(capacity);
   }
 
   reset(): void {

@@ -39,7 +39,7 @@ export type FlowTaskOptions = {
 export class FlowTask {
   readonly #options: FlowTaskOptions;
   readonly #templates: readonly Buffer[];
-  readonly #rows = new ByteWriter(64 * 1024);
+  readonly #rows = new ByteWriter(4 * 1024);
   readonly #provenance = new ByteWriter(64);
   readonly #sequence = new ByteWriter(64);
   readonly #deadLetterHeaders = new HeaderWriter();

@@ -46,7 +46,7 @@ const plus = 0x2b;
  */
 export class OutputWriter {
   readonly #target: OutputTarget;
-  readonly #value = new ByteWriter(64 * 1024);
+  readonly #value = new ByteWriter(4 * 1024);
   readonly #key = new ByteWriter(256);
   readonly #headers = new HeaderWriter();
   readonly #sources = new ByteWriter(256);

@@ -9,7 +9,8 @@ type Sleeper = { readonly untilMs: number; readonly wake: () => void };
 export class ManualClock implements Clock {
   readonly #startMs: number;
   #elapsedMs = 0;
-  #sleepers: Sleeper[] = [];
+  /** The next one last. Of two with the same time, the one that slept first wakes first. */
+  readonly #sleepers: Sleeper[] = [];
 
   constructor(startMs = Date.UTC(2026, 0, 1)) {
     this.#startMs = startMs;
@@ -25,7 +26,11 @@ export class ManualClock implements Clock {
 
   sleep(ms: number): Promise<void> {
     return new Promise((wake) => {
-      this.#sleepers.push({ untilMs: this.#elapsedMs + Math.max(0, ms), wake });
+      const sleepers = this.#sleepers;
+      const untilMs = this.#elapsedMs + Math.max(0, ms);
+      let at = sleepers.length;
+      while (at > 0 && (sleepers[at - 1] as Sleeper).untilMs <= untilMs) at -= 1;
+      sleepers.splice(at, 0, { untilMs, wake });
     });
   }
 
@@ -33,8 +38,8 @@ export class ManualClock implements Clock {
   async advance(ms: number): Promise<void> {
     const untilMs = this.#elapsedMs + ms;
     await settled();
-    while (this.#nextMs() <= untilMs) {
-      this.#wakeNext();
+    while ((this.#sleepers.at(-1)?.untilMs ?? Infinity) <= untilMs) {
+      this.leap();
       await settled();
     }
     this.#elapsedMs = untilMs;
@@ -42,21 +47,11 @@ export class ManualClock implements Clock {
 
   /** Leaps to the next sleeper; false when nobody sleeps. */
   leap(): boolean {
-    if (this.#sleepers.length === 0) return false;
-    this.#wakeNext();
+    const sleeper = this.#sleepers.pop();
+    if (sleeper === undefined) return false;
+    this.#elapsedMs = Math.max(this.#elapsedMs, sleeper.untilMs);
+    sleeper.wake();
     return true;
-  }
-
-  #nextMs(): number {
-    return this.#sleepers.reduce((least, { untilMs }) => Math.min(least, untilMs), Infinity);
-  }
-
-  #wakeNext(): void {
-    const nextMs = this.#nextMs();
-    const at = this.#sleepers.findIndex(({ untilMs }) => untilMs === nextMs);
-    const [sleeper] = this.#sleepers.splice(at, 1);
-    this.#elapsedMs = Math.max(this.#elapsedMs, nextMs);
-    sleeper?.wake();
   }
 }
 

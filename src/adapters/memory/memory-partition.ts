@@ -136,7 +136,7 @@ export class MemoryPartition {
     if (segment === undefined || !segment.fits(size)) {
       // The first one starts small: most partitions of a test hold a handful of records.
       const first = segment === undefined;
-      segment = new MemorySegment(Math.max(size, first ? 1024 : 1 << 16), first ? 16 : 1024);
+      segment = new MemorySegment(Math.max(size, first ? 512 : 1 << 16));
       this.#segments.push(segment);
     }
     segment.append(record, offset, transaction);

@@ -5,22 +5,20 @@ const bytesSize = 1 << 20;
 
 /**
  * A run of records of one partition: their bytes in one buffer, what describes them in flat arrays.
- * Invariant: a record that was appended never changes, so a cursor needs no copy; only the arrays
- * are replaced when they grow.
+ * Invariant: a record that was appended never changes, so a cursor needs no copy; only the buffer
+ * is replaced when it grows.
  */
 export class MemorySegment {
   bytes: Buffer;
   count = 0;
   #size = 0;
   /** Per record: offset, timestamp, transaction. */
-  #numbers: Float64Array;
+  readonly #numbers: number[] = [];
   /** Per record: key start, key end, value start, value end, headers start, headers end. */
-  #spans: Int32Array;
+  readonly #spans: number[] = [];
 
-  constructor(bytesCapacity: number, recordsCapacity: number) {
-    this.bytes = Buffer.allocUnsafeSlow(bytesCapacity);
-    this.#numbers = new Float64Array(recordsCapacity * 3);
-    this.#spans = new Int32Array(recordsCapacity * 6);
+  constructor(bytesCapacity: number) {
+    this.bytes = Buffer.allocUnsafe(bytesCapacity);
   }
 
   /** Whether another record of this size belongs here. An empty segment takes any. */
@@ -31,14 +29,10 @@ export class MemorySegment {
   append(record: OutgoingRecord, offset: number, transaction: number): void {
     const size = recordSize(record);
     this.#reserve(size);
-    const at = this.count * 3;
-    this.#numbers[at] = offset;
-    this.#numbers[at + 1] = record.timestampMs;
-    this.#numbers[at + 2] = transaction;
-    const span = this.count * 6;
-    this.#copy(span, record.key, record.keyStart, record.keyEnd);
-    this.#copy(span + 2, record.value, record.valueStart, record.valueEnd);
-    this.#copy(span + 4, record.headers, record.headersStart, record.headersEnd);
+    this.#numbers.push(offset, record.timestampMs, transaction);
+    this.#copy(record.key, record.keyStart, record.keyEnd);
+    this.#copy(record.value, record.valueStart, record.valueEnd);
+    this.#copy(record.headers, record.headersStart, record.headersEnd);
     this.count += 1;
   }
 
@@ -76,32 +70,32 @@ export class MemorySegment {
     return low;
   }
 
-  #copy(span: number, source: Uint8Array, start: number, end: number): void {
-    this.#spans[span] = this.#size;
+  #copy(source: Uint8Array, start: number, end: number): void {
+    const at = this.#size;
     if (end < 0) {
-      this.#spans[span + 1] = -1;
+      this.#spans.push(at, -1);
       return;
     }
-    this.bytes.set(source.subarray(start, end), this.#size);
-    this.#size += end - start;
-    this.#spans[span + 1] = this.#size;
+    const size = end - start;
+    if (size < 24) {
+      // A loop beats the native copy for short spans.
+      const { bytes } = this;
+      for (let from = start, to = at; from < end; from += 1, to += 1) {
+        bytes[to] = source[from] as number;
+      }
+    } else {
+      this.bytes.set(source.subarray(start, end), at);
+    }
+    this.#size = at + size;
+    this.#spans.push(at, this.#size);
   }
 
   #reserve(size: number): void {
     const needed = this.#size + size;
-    if (needed > this.bytes.length) {
-      const grown = Buffer.allocUnsafeSlow(Math.max(needed, this.bytes.length * 2));
-      this.bytes.copy(grown, 0, 0, this.#size);
-      this.bytes = grown;
-    }
-    if ((this.count + 1) * 3 > this.#numbers.length) {
-      const numbers = new Float64Array(this.#numbers.length * 2);
-      numbers.set(this.#numbers);
-      this.#numbers = numbers;
-      const spans = new Int32Array(this.#spans.length * 2);
-      spans.set(this.#spans);
-      this.#spans = spans;
-    }
+    if (needed <= this.bytes.length) return;
+    const grown = Buffer.allocUnsafeSlow(Math.max(needed, this.bytes.length * 2));
+    this.bytes.copy(grown, 0, 0, this.#size);
+    this.bytes = grown;
   }
 }
 
