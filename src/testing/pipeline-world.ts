@@ -73,10 +73,11 @@ export class PipelineWorld {
     this.log.produce(topic, target, record);
   }
 
-  async startProcess(instance: string): Promise<WorldProcess> {
+  /** `plan`: what is deployed from now on, where it is not the world's own. */
+  async startProcess(instance: string, plan: PipelinePlan = this.#plan): Promise<WorldProcess> {
     const client = this.log.connect();
     const options = { pipeline: pipelineName, instance, clock: this.clock };
-    const pipeline = this.#start(this.#plan, client, this.state, options);
+    const pipeline = this.#start(plan, client, this.state, options);
     await this.#inTime('start', pipeline.start());
     return { pipeline, client };
   }
