@@ -12,6 +12,13 @@ export type RuntimeEvent =
       readonly reason: string;
     }
   | {
+      readonly event: 'restore_progress';
+      readonly flow: string;
+      readonly partition: number;
+      /** Offsets that are still to be read. */
+      readonly remaining: number;
+    }
+  | {
       readonly event: 'restored';
       readonly flow: string;
       readonly partition: number;

@@ -18,6 +18,9 @@ export type FollowedEnds = {
   readonly levels: number | undefined;
 };
 
+/** The entry of a key; undefined: it was never seen. */
+export type StoredEntry = { readonly partition: number; readonly entry: Buffer | undefined };
+
 /** Upper bound of keys in one read of the state store. */
 const readKeysMax = 20_000;
 
@@ -34,6 +37,8 @@ export class TableSlot {
   #mark: StateMark;
   /** The write that is under way: awaited before anything else touches the session. */
   #writing: Promise<void> | undefined;
+  /** What `peek` has found: the state was lost, or an older image of it came back. */
+  #corrupted: FlowError | undefined;
 
   constructor({ task, partition, session, mark, levelsTopicId }: TableSlotOptions) {
     this.task = task;
@@ -68,16 +73,33 @@ export class TableSlot {
       keys = [...keys, levelsPositionKey];
       entries = [...entries, encodeLevelsPosition(position)];
     }
+    if (this.#corrupted !== undefined) return;
     this.#writing = this.#session.write({ keys, entries, mark: this.#mark });
     // Handled where it is awaited; without this a failure in between would count as unhandled.
     this.#writing.catch(() => undefined);
   }
 
   async settle(): Promise<void> {
+    if (this.#corrupted !== undefined) throw this.#corrupted;
     const writing = this.#writing;
     if (writing === undefined) return;
     await writing;
     if (this.#writing === writing) this.#writing = undefined;
+  }
+
+  /**
+   * One key's entry for somebody who asks from outside, between the calls of the task. A state that stands elsewhere
+   * than it should is no answer, and nothing is written on top of it: the session has seen the wrong mark and would
+   * go on from there. The next `settle` fails with it.
+   */
+  async peek(key: Buffer): Promise<StoredEntry> {
+    try {
+      const [entry] = await readAt(this.#session, [key.toString('latin1')], this.#mark);
+      return { partition: this.partition, entry };
+    } catch (error) {
+      if (error instanceof FlowError && error.code === 'TASK_CORRUPTED') this.#corrupted = error;
+      throw error;
+    }
   }
 
   async close(): Promise<void> {

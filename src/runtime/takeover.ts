@@ -214,6 +214,7 @@ type CatchUp = TakeoverOptions & {
 async function catchUp({
   facts,
   log,
+  listener,
   isInterrupted,
   session,
   partition,
@@ -239,6 +240,8 @@ async function catchUp({
         mark = { topicId: start.topicId, offset: slice.nextOffset };
         await session.write({ keys: [...entries.keys()], entries: [...entries.values()], mark });
         records += changes.length;
+        const remaining = Math.max(0, end - mark.offset);
+        listener({ event: 'restore_progress', flow: facts.flow.name, partition, remaining });
       }
     }
   } finally {

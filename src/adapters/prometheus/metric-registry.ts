@@ -1,0 +1,73 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { assert } from '../../base/assert.ts';
+import {
+  type CounterName,
+  type GaugeName,
+  type HistogramName,
+  type LabelsOf,
+  metricDeclarations,
+} from './metric-declarations.ts';
+
+export type MetricRegistryOptions = {
+  /** On every series, so that pipelines can be told apart wherever they are scraped. */
+  readonly pipeline: string;
+  /** Whether those of the process and of Node.js are there as well. */
+  readonly hasProcessMetrics: boolean;
+};
+
+/**
+ * Every declared metric, ready to be counted and scraped. Invariant: nothing but what is declared is exposed, beside
+ * the metrics of the process that prom-client defines.
+ */
+export class MetricRegistry {
+  readonly #registry = new Registry();
+  readonly #counters = new Map<string, Counter>();
+  readonly #gauges = new Map<string, Gauge>();
+  readonly #histograms = new Map<string, Histogram>();
+
+  constructor({ pipeline, hasProcessMetrics }: MetricRegistryOptions) {
+    this.#registry.setDefaultLabels({ pipeline });
+    for (const { name, type, help, labels, buckets } of metricDeclarations) {
+      const settings = { name, help, labelNames: [...labels], registers: [this.#registry] };
+      if (type === 'counter') this.#counters.set(name, new Counter(settings));
+      else if (type === 'gauge') this.#gauges.set(name, new Gauge(settings));
+      else {
+        this.#histograms.set(name, new Histogram({ ...settings, buckets: [...(buckets ?? [])] }));
+      }
+    }
+    if (hasProcessMetrics) collectDefaultMetrics({ register: this.#registry });
+  }
+
+  /** Also with 0, so that a series is there before the first event: else its first increase is not seen. */
+  count<Name extends CounterName>(name: Name, labels: LabelsOf<Name>, by = 1): void {
+    found(this.#counters, name).inc(labels, by);
+  }
+
+  set<Name extends GaugeName>(name: Name, labels: LabelsOf<Name>, value: number): void {
+    found(this.#gauges, name).set(labels, value);
+  }
+
+  observe<Name extends HistogramName>(name: Name, labels: LabelsOf<Name>, value: number): void {
+    found(this.#histograms, name).observe(labels, value);
+  }
+
+  /** Makes the series of a histogram visible before its first value. */
+  start<Name extends HistogramName>(name: Name, labels: LabelsOf<Name>): void {
+    found(this.#histograms, name).zero(labels);
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  /** The exposition as Prometheus scrapes it. */
+  text(): Promise<string> {
+    return this.#registry.metrics();
+  }
+}
+
+function found<Metric>(metrics: ReadonlyMap<string, Metric>, name: string): Metric {
+  const metric = metrics.get(name);
+  assert(metric !== undefined, `metric ${name} is declared`);
+  return metric;
+}
