@@ -4,7 +4,8 @@ export type ReferenceRow<Sequence> = {
   readonly sequence: Sequence;
   /** Tells apart two rows that are equal, and makes one of a row that is read twice. */
   readonly provenance: string;
-  readonly row: string;
+  /** undefined: no row, but a marker that the key has none at this sequence. */
+  readonly row: string | undefined;
 };
 
 export type ReferenceSet<Sequence> = {
@@ -14,7 +15,8 @@ export type ReferenceSet<Sequence> = {
 };
 
 /**
- * The definition of REPLACE USING in one pass: of each key the rows that carry its highest sequence.
+ * The definition of REPLACE USING in one pass: of each key the rows that carry its highest sequence, and none where
+ * only markers do.
  * Invariant: nothing here is shared with the product's own merge, so that a fault there is no fault here.
  */
 export function reference<Sequence>(
@@ -25,8 +27,9 @@ export function reference<Sequence>(
   for (const { key, sequence, provenance, row } of rows) {
     const set = sets.get(key);
     const order = set === undefined ? 1 : compare(sequence, set.sequence);
-    if (order > 0) sets.set(key, { sequence, rows: new Map([[provenance, row]]) });
-    else if (order === 0) set?.rows.set(provenance, row);
+    const rows = order > 0 ? new Map<string, string>() : set?.rows;
+    if (order >= 0 && row !== undefined) rows?.set(provenance, row);
+    if (order > 0 && rows !== undefined) sets.set(key, { sequence, rows });
   }
   return sets;
 }

@@ -1,41 +1,86 @@
 import { MemoryLog } from '../../src/adapters/memory/memory-log.ts';
+import { MemoryStateStore } from '../../src/adapters/memory/memory-state-store.ts';
 import type { PipelinePlan } from '../../src/plan/pipeline-plan.ts';
 import type { WorkerSettings } from '../../src/runtime/worker.ts';
-import { Faults, noFaults } from '../../src/testing/faults.ts';
 import { foldOutput } from '../../src/testing/fold-output.ts';
-import { FragileState } from '../../src/testing/fragile-state.ts';
 import { LeapingClock } from '../../src/testing/leaping-clock.ts';
-import { Random } from '../../src/testing/random.ts';
-import { SimulatedLog } from '../../src/testing/simulated-log.ts';
-import { SimulatedProcess } from '../../src/testing/simulated-process.ts';
-import { SimulatedStateStore } from '../../src/testing/simulated-state-store.ts';
+import type { PipelineUnderTest } from '../../src/testing/pipeline-runner.ts';
 import { pipelineStarter } from '../../src/testing/start-pipeline.ts';
 import type { Given } from './scenario.ts';
 
 const stepsMax = 2_000;
 
-/** Misfortune by number: the process dies in its n-th call to the outside. */
-class CrashAtStep extends Faults {
-  readonly #step: number;
-  #calls = 0;
-  died = false;
+/** What a process asks of the outside without waiting for an answer. */
+const answeredAtOnce = ['openReader', 'joinGroup', 'assign', 'unassign', 'wake', 'range', 'append'];
 
-  constructor(step: number) {
-    super(new Random(step), noFaults);
-    this.#step = step;
+/** A process whose n-th step, before or after one of its calls to the outside, is its last. */
+class DoomedProcess {
+  died = false;
+  #stepsLeft: number;
+  #report: () => void = () => undefined;
+  readonly #kill: () => void;
+  readonly dead = new Promise<void>((resolve) => {
+    this.#report = resolve;
+  });
+
+  constructor(stepsMax: number, kill: () => void) {
+    this.#stepsLeft = stepsMax;
+    this.#kill = kill;
   }
 
-  override strikes(fault: keyof typeof noFaults): boolean {
-    if (fault !== 'crash') return false;
-    this.#calls += 1;
-    if (this.#calls === this.#step) this.died = true;
-    return this.#calls === this.#step;
+  readonly step = async (): Promise<void> => {
+    if (!this.died) {
+      this.#stepsLeft -= 1;
+      if (this.#stepsLeft > 0) return;
+      this.died = true;
+      this.#kill();
+      this.#report();
+    }
+    // Its code stands still for ever, as that of a process that is gone.
+    await new Promise(() => {});
+  };
+
+  /** The same service, each call of which takes two steps. */
+  reach<Service extends object>(service: Service): Service {
+    return new Proxy(service, {
+      get: (target, name) => {
+        const member: unknown = Reflect.get(target, name, target);
+        if (typeof member !== 'function') return member;
+        const call = member.bind(target) as (...values: unknown[]) => unknown;
+        if (answeredAtOnce.includes(String(name))) {
+          return (...values: unknown[]) => this.#reachResult(call(...values));
+        }
+        if (name === 'onStatus') return this.#listen(call);
+        return async (...values: unknown[]) => {
+          await this.step();
+          const result = await call(...values);
+          await this.step();
+          return this.#reachResult(result);
+        };
+      },
+    });
+  }
+
+  #listen(call: (listener: () => void) => unknown) {
+    return (listener: () => void) =>
+      call(() => {
+        if (!this.died) listener();
+      });
+  }
+
+  /** Readers, producers, members and sessions are services themselves; data is not. */
+  #reachResult(result: unknown): unknown {
+    const isService =
+      typeof result === 'object' &&
+      result !== null &&
+      ['poll', 'commit', 'rejoin', 'read'].some((name) => name in result);
+    return isService ? this.reach(result) : result;
   }
 }
 
 /**
- * Runs a pipeline of one source once for each of its calls to log and state store, lets it die there, and a
- * second process finish its work. `check` sees the rows of the first table. Gives the number of steps.
+ * Runs a pipeline of one source once for each of its steps, lets it die there, and a second process finish its
+ * work. `check` sees the rows of the first table. Gives the number of steps that it takes unharmed.
  */
 export async function dieAtEveryStep(
   plan: PipelinePlan,
@@ -63,34 +108,33 @@ async function dieAtStep(
 ): Promise<{ readonly rows: readonly string[]; readonly died: boolean }> {
   const clock = new LeapingClock();
   const log = new MemoryLog({ clock });
+  const state = new MemoryStateStore();
   const topic = plan.sources[0]?.topic ?? '';
   log.createTopic(topic, 1);
   for (const { value } of records) log.produce(topic, 0, { value: JSON.stringify(value) });
-  const faults = new CrashAtStep(step);
-  const state = new FragileState(faults);
-  const start = pipelineStarter({ sessionTimeoutMs: 5_000, ...settings });
-  const begin = () => {
-    const process = new SimulatedProcess({ clock, faults, stallMsMax: 1 });
-    const fetched = new SimulatedLog(log, process, 2);
-    const kept = new SimulatedStateStore(state, process);
-    const options = { pipeline: 'test', instance: 'pod-0', clock: process.clock };
-    return { process, pipeline: start(plan, fetched, kept, options) };
-  };
-  const live = async ({ pipeline }: ReturnType<typeof begin>) => {
-    await pipeline.start();
-    await pipeline.untilCaughtUp();
-    await pipeline.stop();
+  const begin = (steps: number) => {
+    const process = new DoomedProcess(steps, () => client.kill());
+    const client = log.connect({ sliceRecordsMax: 2, betweenCommitSteps: process.step });
+    const start = pipelineStarter({ sessionTimeoutMs: 5_000, ...settings });
+    const options = { pipeline: 'test', instance: 'pod-0', clock };
+    return { process, pipeline: start(plan, process.reach(client), process.reach(state), options) };
   };
   try {
-    const doomed = begin();
-    await Promise.race([live(doomed), doomed.process.crashed]);
-    if (faults.died) await live(begin());
+    const doomed = begin(step);
+    await Promise.race([live(doomed.pipeline), doomed.process.dead]);
+    if (doomed.process.died) await live(begin(Number.POSITIVE_INFINITY).pipeline);
     const [table] = plan.tables;
     const rows = foldOutput(log.readCommitted(table?.topic ?? ''), table?.output ?? 'row_set')
       .rows()
       .map(({ row }) => row.bytes.toString('utf8', row.start, row.end));
-    return { rows: rows.sort(), died: faults.died };
+    return { rows: rows.sort(), died: doomed.process.died };
   } finally {
     clock.stop();
   }
+}
+
+async function live(pipeline: PipelineUnderTest): Promise<void> {
+  await pipeline.start();
+  await pipeline.untilCaughtUp();
+  await pipeline.stop();
 }
