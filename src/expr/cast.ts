@@ -95,7 +95,7 @@ function asInsert(convert: Converter): Converter {
 }
 
 function strictConverter(from: DataType, to: DataType, mode: CastMode, zone: Zone): Converter {
-  if (sameType(from, to)) return (value) => value;
+  if (sameType(from, to) || from.kind === 'void') return (value) => value;
   const nested = nestedConverter(from, to, mode, zone);
   if (nested !== undefined) return nested;
   switch (to.kind) {

@@ -18,6 +18,7 @@ import { mapFunctions } from './functions/map.ts';
 import { mathFunctions } from './functions/math.ts';
 import { miscFunctions } from './functions/misc.ts';
 import { numberFormatFunctions } from './functions/number-format.ts';
+import { numberTextFunctions } from './functions/number-text.ts';
 import { regexpFunctions } from './functions/regexp.ts';
 import { sequenceFunctions } from './functions/sequence.ts';
 import { stringFunctions } from './functions/string.ts';
@@ -40,6 +41,7 @@ const functions: ReadonlyMap<string, FunctionDefinition> = byName([
   datetimeMakeFunctions,
   numberFormatFunctions,
   textToolFunctions,
+  numberTextFunctions,
   castFunctions,
   conditionalFunctions,
   dateFunctions,

@@ -4,10 +4,9 @@ import { literal } from '../expr/call.ts';
 import { castTo } from '../expr/coerce.ts';
 import type { Expression, LambdaNode } from '../expr/expression.ts';
 import { fault } from '../expr/faults.ts';
-import type { FunctionCall, FunctionDefinition, LambdaArgument } from '../expr/function.ts';
+import type { FunctionDefinition, LambdaArgument } from '../expr/function.ts';
 import { findFunction, unknownFunction } from '../expr/function-registry.ts';
 import { structCall } from '../expr/functions/struct.ts';
-import { nearestNames } from '../expr/nearest-name.ts';
 import { field, subscript } from '../expr/operators/access.ts';
 import { arithmetic, negate, unaryOperand } from '../expr/operators/arithmetic.ts';
 import { bitwise, bitwiseNot, shift } from '../expr/operators/bitwise.ts';
@@ -16,6 +15,7 @@ import { caseWhen } from '../expr/operators/conditional.ts';
 import { combineLikes, escapeOf, like } from '../expr/operators/like.ts';
 import { and, isNull, isTruth, not, or } from '../expr/operators/logic.ts';
 import type * as ast from '../sql/ast.ts';
+import { bindCall, functionName, orderedArguments, unitName } from './bind-call.ts';
 import { bindInterval, bindIntervalRange, bindNumber, bindTyped } from './bind-literal.ts';
 import { resolveType } from './resolve-type.ts';
 
@@ -391,31 +391,6 @@ class Binder {
 
 const emptyCall = { name: '', arguments: [], names: [], lambdas: [] } as const;
 
-function bindCall(definition: FunctionDefinition, call: FunctionCall): Expression {
-  const name = definition.names[0] ?? call.name;
-  const count = call.arguments.length + call.lambdas.length;
-  const [least, most] = definition.arity;
-  if (count < least || count > most) {
-    const wanted =
-      least === most ? `${least}` : most === Infinity ? `${least} or more` : `${least} to ${most}`;
-    throw fault(
-      'WRONG_NUM_ARGS.WITHOUT_SUGGESTION',
-      `${name} takes ${wanted} arguments, not ${count}`,
-      call.place,
-    );
-  }
-  const lambdasMost = definition.lambdas ?? 0;
-  const surplus = call.lambdas[lambdasMost];
-  if (surplus !== undefined) {
-    throw fault(
-      'INVALID_LAMBDA_FUNCTION_CALL.NON_HIGHER_ORDER_FUNCTION',
-      `${name} takes ${lambdasMost === 0 ? 'no lambda' : `${lambdasMost} lambdas at most`}`,
-      surplus.place,
-    );
-  }
-  return definition.bind({ ...call, name });
-}
-
 function withFields(value: Expression, fields: readonly ast.Identifier[]): Expression {
   return fields.reduce<Expression>((base, name) => field(base, name.text, name.place), value);
 }
@@ -432,74 +407,6 @@ function nameOf(node: ast.Expression): string | undefined {
     default:
       return undefined;
   }
-}
-
-function functionName(node: ast.CallExpression): string {
-  const parts = node.name.parts.map((part) => part.text.toLowerCase());
-  // Spark's own functions may be named with their place in its catalog.
-  const isQualified = parts.length > 1 && (parts[0] === 'builtin' || parts[0] === 'system');
-  return isQualified ? (parts.at(-1) ?? '') : parts.join('.');
-}
-
-/** Arguments given by name put where they belong, behind those given by place. */
-function orderedArguments(
-  definition: FunctionDefinition,
-  node: ast.CallExpression,
-): readonly ast.Expression[] {
-  if (node.named.length === 0) return node.arguments;
-  const known = definition.parameterNames;
-  const [first] = node.named;
-  if (known === undefined && first !== undefined) {
-    throw fault(
-      'NAMED_PARAMETERS_NOT_SUPPORTED',
-      `${definition.names[0] ?? ''} takes its arguments by place only`,
-      first.name.place,
-    );
-  }
-  const placed: (ast.Expression | undefined)[] = [...node.arguments];
-  for (const { name, value } of node.named) {
-    const index = (known ?? []).indexOf(name.text.toLowerCase());
-    if (index < 0) {
-      const near = nearestNames(name.text, known ?? []);
-      throw fault(
-        'UNRECOGNIZED_PARAMETER_NAME',
-        `${definition.names[0] ?? ''} has no parameter ${name.text}`,
-        name.place,
-        near.length === 0 ? undefined : `Did you mean ${near.join(', ')}?`,
-      );
-    }
-    if (placed[index] !== undefined) {
-      throw fault(
-        'DUPLICATE_ROUTINE_PARAMETER_ASSIGNMENT.BOTH_POSITIONAL_AND_NAMED',
-        `${name.text} is given twice`,
-        name.place,
-      );
-    }
-    placed[index] = value;
-  }
-  return Array.from(placed, (argument, i): ast.Expression => {
-    if (argument !== undefined) return argument;
-    const value = i < definition.arity[0] ? undefined : definition.parameterDefaults?.[i];
-    if (value === null) return { node: 'null', place: node.place };
-    if (value !== undefined) return { node: 'string', value, place: node.place };
-    throw fault(
-      'REQUIRED_PARAMETER_NOT_FOUND',
-      `${definition.names[0] ?? ''} lacks an argument`,
-      node.place,
-    );
-  });
-}
-
-/** `DAY` in `dateadd(DAY, 1, d)` is a word of the language there, not a column. */
-function unitName(
-  definition: FunctionDefinition,
-  argument: ast.Expression,
-  count: number,
-): Expression | undefined {
-  if (definition.unitFirst !== true || count !== 3 || argument.node !== 'column') return undefined;
-  const [part] = argument.name.parts;
-  if (argument.name.parts.length !== 1 || part === undefined) return undefined;
-  return literal(part.text, { kind: 'string' }, argument.place);
 }
 
 const clockNames: ReadonlySet<string> = new Set([

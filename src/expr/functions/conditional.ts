@@ -1,9 +1,16 @@
 import { argumentAt } from '../arguments.ts';
 import { call, literal } from '../call.ts';
-import type { Operation } from '../expression.ts';
-import { coerceArgument, type FunctionDefinition } from '../function.ts';
+import type { Expression, Operation } from '../expression.ts';
+import { coerceArgument, type FunctionCall, type FunctionDefinition } from '../function.ts';
 import { between, nullSafeEqual } from '../operators/comparison.ts';
-import { choose, coalesce, extreme, ifNotNull, nullIf } from '../operators/conditional.ts';
+import {
+  caseWhen,
+  choose,
+  coalesce,
+  extreme,
+  ifNotNull,
+  nullIf,
+} from '../operators/conditional.ts';
 import { isNull } from '../operators/logic.ts';
 import { oneOf, parameter } from '../parameter.ts';
 import { types } from '../types.ts';
@@ -15,6 +22,7 @@ export const conditionalFunctions: readonly FunctionDefinition[] = [
     arity: [3, 3],
     bind: (c) => choose(argumentAt(c, 0), argumentAt(c, 1), argumentAt(c, 2), c.place),
   },
+  { names: ['when'], arity: [2, Infinity], bind: when },
   { names: ['coalesce'], arity: [1, Infinity], bind: (c) => coalesce(c.arguments, c.place) },
   { names: ['nvl', 'ifnull'], arity: [2, 2], bind: (c) => coalesce(c.arguments, c.place) },
   {
@@ -84,6 +92,16 @@ export const conditionalFunctions: readonly FunctionDefinition[] = [
     bind: (c) => between(argumentAt(c, 0), argumentAt(c, 1), argumentAt(c, 2), c.place),
   },
 ];
+
+/** Conditions and values in turn, and perhaps one value more: CASE as a function. */
+function when(c: FunctionCall): Expression {
+  const branches = [];
+  for (let i = 0; i + 1 < c.arguments.length; i += 2) {
+    branches.push({ when: argumentAt(c, i), result: argumentAt(c, i + 1) });
+  }
+  const otherwise = c.arguments.length % 2 === 1 ? c.arguments.at(-1) : undefined;
+  return caseWhen(branches, otherwise, c.place);
+}
 
 const isNanOperation: Operation = {
   name: 'isnan',

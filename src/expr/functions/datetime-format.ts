@@ -55,7 +55,7 @@ function patternArgument(c: FunctionCall, index: number, use: 'print' | 'parse')
   return pattern;
 }
 
-function dateFormat(c: FunctionCall): Expression {
+export function dateFormat(c: FunctionCall): Expression {
   const timestamp = coerceArgument(c.name, argumentAt(c, 0), 0, parameter.timestamp);
   return strictCall({
     name: 'date_format',

@@ -32,7 +32,7 @@ test('a function of Spark that is missing here is refused by its name', () => {
 test('a wrong number of arguments says how many there may be', () => {
   expect(faultOf('upper()')).toMatchObject({
     code: 'WRONG_NUM_ARGS.WITHOUT_SUGGESTION',
-    message: 'upper takes 1 arguments, not 0',
+    message: 'upper takes 1 argument, not 0',
   });
 });
 
