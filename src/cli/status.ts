@@ -129,6 +129,9 @@ function show(invocation: Invocation, report: PipelineReport, isWatching: boolea
   terminal.out(reportText(report));
 }
 
+/** A topic that is cut short could be another one. */
+const topicNameMax = 249;
+
 const headers = [
   'topic',
   'partition',
@@ -155,7 +158,7 @@ function reportText({ pipeline, lag, flows }: PipelineReport): string {
     return [
       `flow ${flow.flow}, table ${flow.table}, group ${flow.group}\n`,
       ...flow.missingTopics.map((topic) => `topic "${topic}" does not exist yet\n`),
-      rows.length === 0 ? '' : tableText(headers, rows),
+      rows.length === 0 ? '' : tableText(headers, rows, topicNameMax),
       flow.account === undefined ? 'nothing is committed yet\n' : flowLines(flow.account),
       '\n',
     ].join('');

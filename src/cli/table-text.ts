@@ -2,8 +2,9 @@
 export function tableText(
   headers: readonly string[],
   rows: readonly (readonly string[])[],
+  cellMax = 60,
 ): string {
-  const cells = [headers, ...rows].map((row) => row.map(oneLine));
+  const cells = [headers, ...rows].map((row) => row.map((cell) => oneLine(cell, cellMax)));
   const widths = headers.map((_, column) =>
     Math.max(...cells.map((row) => [...(row[column] ?? '')].length)),
   );
@@ -17,9 +18,7 @@ export function tableText(
   return `${[lines[0], rule, ...lines.slice(1)].join('\n')}\n`;
 }
 
-const cellMax = 60;
-
-function oneLine(text: string): string {
+function oneLine(text: string, cellMax: number): string {
   const flat = text.replace(/\p{Cc}/gu, (control) =>
     control === '\n' ? '\\n' : control === '\t' ? '\\t' : '\ufffd',
   );
