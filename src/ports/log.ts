@@ -29,8 +29,25 @@ export interface Log {
     topic: string,
     partitions: readonly number[],
   ): Promise<ReadonlyMap<number, CommittedOffset>>;
+  /** Partition → the first offset whose record is as late as the time (milliseconds since 1970); without one, the end. */
+  offsetsAt(
+    topic: string,
+    partitions: readonly number[],
+    timestampMs: number,
+  ): Promise<ReadonlyMap<number, number>>;
   /** Deletes records below the given offsets. */
   deleteRecords(topic: string, before: ReadonlyMap<number, number>): Promise<void>;
+  /** Deletes topics with all they hold; one that is missing is left alone. */
+  deleteTopics(names: readonly string[]): Promise<void>;
+  /** Who is in a group, as its coordinator knows; empty: nobody, or there is no such group. */
+  groupMembers(group: string): Promise<readonly SeatedMember[]>;
+  /**
+   * Sets checkpoints from outside of the group, which only tools do: the coordinator itself refuses it with GROUP_BUSY
+   * while the group has a member.
+   */
+  commitCheckpoint(group: string, offsets: OffsetCommit['offsets']): Promise<void>;
+  /** Deletes a group with all its checkpoints; refused with GROUP_BUSY while it has a member. */
+  deleteCheckpoints(group: string): Promise<void>;
   openReader(): LogReader;
   /** With an id: transactional; fences and ends whatever an earlier producer of this id left open. Without: idempotent only. */
   openProducer(transactionalId: string | undefined): Promise<LogProducer>;
@@ -55,6 +72,13 @@ export type TopicSpec = {
   /** -1: the broker's default. */
   readonly replicationFactor: number;
   readonly configs: Readonly<Record<string, string>>;
+};
+
+export type SeatedMember = {
+  readonly memberId: string;
+  readonly instanceId: string | undefined;
+  /** Where it speaks from, in words for a person. */
+  readonly host: string;
 };
 
 export type OffsetRange = { readonly start: number; readonly stable: number; readonly end: number };
@@ -159,6 +183,7 @@ export interface LogProducer extends RecordSink {
   /**
    * Sends what is pending, then the offsets, then ends the transaction (without a transactional id:
    * sends, waits for all acknowledgements, then commits the offsets). Without records and offsets it does nothing.
+   * One commit runs at a time; what is appended while it runs belongs to the next transaction.
    */
   commit(commits: readonly OffsetCommit[]): Promise<CommitResult>;
   /** Drops everything since the last commit. */

@@ -1,4 +1,5 @@
 import { FlowError } from '../base/errors.ts';
+import { partitionOf } from '../data/murmur2.ts';
 import type { Clock } from '../ports/clock.ts';
 import type {
   Assignment,
@@ -29,7 +30,7 @@ import type { FlowFacts, SourceFacts } from './flow-facts.ts';
 import { isAccepted, recordGaps } from './gaps.ts';
 import { partitionKey } from './partition-key.ts';
 import type { RuntimeListener } from './runtime-events.ts';
-import type { TableSlot } from './table-slot.ts';
+import type { StoredEntry, TableSlot } from './table-slot.ts';
 import {
   settledCheckpoint,
   settledRange,
@@ -64,6 +65,15 @@ type ReadPartition = {
   isDirty: boolean;
 };
 
+/** What belongs to the commit that runs. */
+type InFlight = {
+  readonly effects: readonly (readonly [TableSlot, TableEffects])[];
+  /** Partitions with the offset that is committed. */
+  readonly reads: readonly (readonly [ReadPartition, number])[];
+};
+
+const nothingInFlight: InFlight = { effects: [], reads: [] };
+
 type GainedPartition = {
   readonly topic: string;
   readonly topicId: string;
@@ -76,7 +86,11 @@ export type PartitionProgress = {
   readonly position: number;
   readonly committed: number;
   readonly stable: number;
+  /** First available offset; undefined before the log has answered. */
+  readonly logStart: number | undefined;
   readonly counters: FlowCounters | TableCounters;
+  /** Keys that a table task has in memory; 0 of a source partition. */
+  readonly keysHeld: number;
 };
 
 /**
@@ -91,7 +105,7 @@ export class FlowRunner {
   readonly #partitions = new Map<string, ReadPartition>();
   readonly #programs = new Map<string, RowProgram[]>();
   #assignment: Assignment | undefined;
-  #effects: readonly (readonly [TableSlot, TableEffects])[] = [];
+  #inFlight: InFlight = nothingInFlight;
   #polling: Promise<void> | undefined;
   readonly #ready: Slice[] = [];
   #pollError: { readonly error: unknown } | undefined;
@@ -99,6 +113,7 @@ export class FlowRunner {
   readonly #unrecorded = new Map<string, string>();
   /** Grows with each `drop`: what was polled before it is nobody's any more. */
   #drops = 0;
+  #outputRecords = 0;
 
   constructor(options: FlowRunnerOptions) {
     this.#options = options;
@@ -113,10 +128,15 @@ export class FlowRunner {
     return this.#options.member;
   }
 
-  /** Whether anything was processed since the last commit. */
+  /** Whether anything was processed since the last commit was begun. */
   get isDirty(): boolean {
     for (const { isDirty } of this.#partitions.values()) if (isDirty) return true;
     return false;
+  }
+
+  /** Written and committed by this process. */
+  get outputRecords(): number {
+    return this.#outputRecords;
   }
 
   wake(): void {
@@ -358,13 +378,18 @@ export class FlowRunner {
     return true;
   }
 
-  /** Emits what the tables have collected and gives the offsets to commit with it. */
+  /**
+   * Emits what the tables have collected and gives the offsets to commit with it. From here on the tasks go on as
+   * if the transaction stood; where it does not, all of them are thrown away.
+   */
   commits(sink: RecordSink, nowMs: number): OffsetCommit | undefined {
     const identity = this.#assignment?.identity;
     if (identity === undefined) return undefined;
     const effects: (readonly [TableSlot, TableEffects])[] = [];
+    const reads: (readonly [ReadPartition, number])[] = [];
     const offsets: OffsetCommit['offsets'][number][] = [];
-    for (const { topic, partition, work, position, isDirty } of this.#partitions.values()) {
+    for (const read of this.#partitions.values()) {
+      const { topic, partition, work, position, isDirty } = read;
       if (!isDirty) continue;
       let metadata: string;
       if (work instanceof FlowTask) {
@@ -372,10 +397,13 @@ export class FlowRunner {
       } else {
         effects.push([work, work.task.effects(sink, nowMs)]);
         metadata = tableMetadata(work.task.counters);
+        work.task.applied();
       }
       offsets.push({ topic, partition, offset: position, metadata });
+      reads.push([read, position]);
+      read.isDirty = false;
     }
-    this.#effects = effects;
+    this.#inFlight = { effects, reads };
     return offsets.length === 0 ? undefined : { member: identity, offsets };
   }
 
@@ -389,35 +417,44 @@ export class FlowRunner {
   /** The transaction stands: the state follows. Gives the number of output records. */
   applied(ends: ReadonlyMap<string, number>): number {
     const { output, levels } = this.#options.facts;
+    const { effects, reads } = this.#inFlight;
+    this.#inFlight = nothingInFlight;
     let outputRecords = 0;
-    for (const [slot, effects] of this.#effects) {
-      outputRecords += effects.outputRecords;
-      slot.follow(effects, {
+    for (const [slot, done] of effects) {
+      outputRecords += done.outputRecords;
+      slot.follow(done, {
         output: ends.get(partitionKey(output.topic, slot.partition)),
         levels:
           levels === undefined ? undefined : ends.get(partitionKey(levels.topic, slot.partition)),
       });
     }
-    this.#effects = [];
-    for (const read of this.#partitions.values()) {
-      if (!read.isDirty) continue;
-      if (!(read.work instanceof FlowTask)) read.work.task.applied();
-      read.committed = read.position;
-      read.isDirty = false;
-    }
+    for (const [read, offset] of reads) read.committed = offset;
     return outputRecords;
   }
 
   /** Where each partition of this worker stands. */
   progress(): PartitionProgress[] {
-    return [...this.#partitions.values()].map((read) => ({
-      topic: read.topic,
-      partition: read.partition,
-      position: read.position,
-      committed: read.committed,
-      stable: this.#reader.range(read.topic, read.partition)?.stable ?? read.position,
-      counters: read.work instanceof FlowTask ? read.work.counters : read.work.task.counters,
-    }));
+    return [...this.#partitions.values()].map((read) => {
+      const range = this.#reader.range(read.topic, read.partition);
+      return {
+        topic: read.topic,
+        partition: read.partition,
+        position: read.position,
+        committed: read.committed,
+        stable: range?.stable ?? read.position,
+        logStart: range?.start,
+        counters: read.work instanceof FlowTask ? read.work.counters : read.work.task.counters,
+      keysHeld: read.work instanceof FlowTask ? 0 : read.work.task.keysHeld,
+      };
+    });
+  }
+
+  /** What the state has of a key, as of the last commit; undefined: its partition is not here. */
+  peek(key: Buffer): Promise<StoredEntry> | undefined {
+    const { repartition } = this.facts;
+    const partition = partitionOf(key, 0, key.length, repartition.partitions);
+    const work = this.#partitions.get(partitionKey(repartition.topic, partition))?.work;
+    return work === undefined || work instanceof FlowTask ? undefined : work.peek(key);
   }
 
   /** Where this worker stands between the stages, against what the log says. */
@@ -443,7 +480,7 @@ export class FlowRunner {
   /** Forgets all tasks and what they collected. */
   async drop(): Promise<void> {
     for (const key of [...this.#partitions.keys()]) await this.#release(key);
-    this.#effects = [];
+    this.#inFlight = nothingInFlight;
     this.#drops += 1;
     this.#ready.length = 0;
     this.#unrecorded.clear();

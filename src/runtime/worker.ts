@@ -2,7 +2,7 @@ import { assert } from '../base/assert.ts';
 import { FlowError } from '../base/errors.ts';
 import { StateMachine } from '../base/state-machine.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Log, LogProducer, OffsetCommit, Slice } from '../ports/log.ts';
+import type { CommitResult, Log, LogProducer, OffsetCommit, Slice } from '../ports/log.ts';
 import type { StateStore } from '../ports/state-store.ts';
 import type { Catalog } from './catalog.ts';
 import type { FlowFacts } from './flow-facts.ts';
@@ -10,6 +10,7 @@ import { FlowRunner, type PartitionProgress } from './flow-runner.ts';
 import { RepartitionPurge } from './repartition-purge.ts';
 import type { RuntimeListener } from './runtime-events.ts';
 import { StuckPartitions } from './stuck-partitions.ts';
+import type { StoredEntry } from './table-slot.ts';
 import { TriggeredUpdate } from './triggered-update.ts';
 import { type WorkerState, workerTransitions } from './worker-states.ts';
 
@@ -54,12 +55,18 @@ export type WorkerProgress = {
   readonly outputRecords: number;
   readonly commits: number;
   readonly fencings: number;
-  readonly flows: readonly {
-    readonly flow: string;
-    readonly group: string;
-    readonly failed: FlowError | undefined;
-    readonly partitions: readonly PartitionProgress[];
-  }[];
+  /** Steps that the loop has begun: whoever lives, turns. */
+  readonly turns: number;
+  readonly flows: readonly FlowProgress[];
+};
+
+export type FlowProgress = {
+  readonly flow: string;
+  readonly group: string;
+  readonly failed: FlowError | undefined;
+  /** Written and committed by this process. */
+  readonly outputRecords: number;
+  readonly partitions: readonly PartitionProgress[];
 };
 
 /** Longest wait for records in one turn; member statuses are looked at in between. */
@@ -71,7 +78,7 @@ const pollMaxOnceMs = 50;
  * One process's share of a pipeline: fetch → prefetch → process → commit → apply, for all of its flows
  * in one transaction after another.
  *
- * Invariants: at most one transaction is open; it holds the effects of whole slices only; partitions are let
+ * Invariants: at most one transaction ends while the next one is filled; each holds the effects of whole slices only; partitions are let
  * go only when nothing of them is uncommitted; after any doubt about an outcome all tasks are taken over anew
  * from what the log says. So a crash between any two steps costs a replay, and provenance makes it harmless.
  */
@@ -84,6 +91,9 @@ export class Worker {
   readonly #purge: RepartitionPurge;
   readonly #stuck: StuckPartitions;
   #producer: LogProducer | undefined;
+  /** The commit that runs; at most one does. */
+  #committing: Promise<void> | undefined;
+  #commitFailure: { readonly error: unknown } | undefined;
   #isStopping = false;
   #dirtySinceMs: number | undefined;
   #recordsSinceCommit = 0;
@@ -99,6 +109,7 @@ export class Worker {
   #outputRecords = 0;
   #commits = 0;
   #fencings = 0;
+  #turns = 0;
   #failuresInRow = 0;
 
   constructor(options: WorkerOptions) {
@@ -147,13 +158,25 @@ export class Worker {
       outputRecords: this.#outputRecords,
       commits: this.#commits,
       fencings: this.#fencings,
-      flows: this.#options.flows.map((facts) => ({
-        flow: facts.flow.name,
-        group: facts.group,
-        failed: this.#failed.get(facts.flow.name),
-        partitions: this.#runners.find((runner) => runner.facts === facts)?.progress() ?? [],
-      })),
+      turns: this.#turns,
+      flows: this.#options.flows.map((facts) => {
+        const runner = this.#runners.find((one) => one.facts === facts);
+        return {
+          flow: facts.flow.name,
+          group: facts.group,
+          failed: this.#failed.get(facts.flow.name),
+          outputRecords: runner?.outputRecords ?? 0,
+          partitions: runner?.progress() ?? [],
+        };
+      }),
     };
+  }
+
+  /** What the state has of a key of a flow's table; undefined: its partition is not here. */
+  peek(flow: string, key: Buffer): Promise<StoredEntry> | undefined {
+    return this.#activeRunners()
+      .find(({ facts }) => facts.flow.name === flow)
+      ?.peek(key);
   }
 
   #start(): void {
@@ -188,9 +211,15 @@ export class Worker {
     while (!this.#isStopping) {
       await this.#guard(() => this.#turn());
       if (update === undefined || this.#machine.state !== 'running') continue;
-      const isDone = await this.#guard(() => update.isDone(this.#activeRunners()));
+      const isDone = await this.#guard(() => this.#isUpdateDone(update));
       if (isDone === true) return;
     }
+  }
+
+  /** Until the next record comes there is time to wait for the commit. */
+  async #isUpdateDone(update: TriggeredUpdate): Promise<boolean> {
+    if (this.#dirtySinceMs === undefined) await this.#settleCommit();
+    return update.isDone(this.#activeRunners());
   }
 
   #activeRunners(): FlowRunner[] {
@@ -199,6 +228,7 @@ export class Worker {
 
   /** Runs one step; an error that has a remedy is handled here and ends the step. */
   async #guard<Result>(step: () => Promise<Result>): Promise<Result | undefined> {
+    this.#turns += 1;
     try {
       const result = await step();
       if (this.#machine.state !== 'running') this.#machine.transition('running');
@@ -210,6 +240,7 @@ export class Worker {
   }
 
   async #turn(): Promise<void> {
+    this.#checkCommit();
     this.#producer ??= await this.#options.log.openProducer(this.#transactionalId);
     if (this.#isInDoubt) {
       for (const runner of this.#activeRunners()) {
@@ -236,6 +267,7 @@ export class Worker {
       const { status } = runner.member;
       if (status === 'rebalancing') {
         await this.#commit();
+        await this.#settleCommit();
         await runner.settle();
         await blame(runner, () => runner.rejoin());
       } else if (status === 'lost') {
@@ -304,14 +336,20 @@ export class Worker {
     );
   }
 
+  /**
+   * Begins a commit, once the one before it is over. Meanwhile the next slices are processed: a transaction waits
+   * for the broker for most of its time.
+   */
   async #commit(): Promise<void> {
+    await this.#settleCommit();
     if (this.#dirtySinceMs === undefined || this.#producer === undefined) return;
-    const { clock, listener } = this.#options;
+    const { clock } = this.#options;
     const startedMs = clock.monotonic();
     const producer = this.#producer;
     const runners = this.#activeRunners();
     const commits: OffsetCommit[] = [];
     for (const runner of runners) {
+      // The state writes of the commit before: no more than one of them is ever behind the log.
       await runner.settle();
       try {
         const commit = runner.commits(producer, clock.now());
@@ -320,25 +358,50 @@ export class Worker {
         throw new RunnerError(runner, error);
       }
     }
-    const { ends } = await producer.commit(commits);
+    const records = this.#sourceRecordsSinceCommit;
+    this.#forget();
+    this.#committing = producer
+      .commit(commits)
+      .then(({ ends }) => this.#committed(runners, ends, { records, startedMs }))
+      .catch((error: unknown) => {
+        this.#commitFailure = { error };
+        // Even where no record comes any more, somebody has to look at it.
+        for (const runner of runners) runner.wake();
+      });
+  }
+
+  async #committed(
+    runners: readonly FlowRunner[],
+    ends: CommitResult['ends'],
+    { records, startedMs }: { readonly records: number; readonly startedMs: number },
+  ): Promise<void> {
+    const { clock, listener } = this.#options;
     let outputRecords = 0;
     for (const runner of runners) outputRecords += runner.applied(ends);
     for (const runner of runners) await runner.recordCheckpoints();
-    const records = this.#sourceRecordsSinceCommit;
     this.#records += records;
     this.#outputRecords += outputRecords;
     this.#commits += 1;
-    this.#forget();
     this.#failuresInRow = 0;
-    listener({
-      event: 'committed',
-      records,
-      outputRecords,
-      durationMs: clock.monotonic() - startedMs,
-    });
+    const durationMs = clock.monotonic() - startedMs;
+    listener({ event: 'committed', records, outputRecords, durationMs });
   }
 
-  /** Nothing is uncommitted any more: it was committed, or it will be read again. */
+  /** Waits for the commit that runs, and throws what became of it. */
+  async #settleCommit(): Promise<void> {
+    await this.#committing;
+    this.#committing = undefined;
+    this.#checkCommit();
+  }
+
+  /** Throws, once, why the last commit failed. */
+  #checkCommit(): void {
+    const failure = this.#commitFailure;
+    this.#commitFailure = undefined;
+    if (failure !== undefined) throw failure.error;
+  }
+
+  /** Nothing is uncommitted any more: it is being committed, or it will be read again. */
   #forget(): void {
     this.#recordsSinceCommit = 0;
     this.#sourceRecordsSinceCommit = 0;
@@ -367,6 +430,8 @@ export class Worker {
       error = error.cause;
     }
     if (!(error instanceof FlowError)) throw error;
+    // Whatever becomes of it, it has to be over before its producer is closed and its tasks are dropped.
+    await this.#settleCommit().catch(() => undefined);
     const { remedy, code } = error;
     // What a reader runs into is looked at once more in the takeover, which knows the checkpoint and records the gap.
     const isGap = code === 'OFFSET_OUT_OF_RANGE' || code === 'TOPIC_RECREATED';
@@ -416,6 +481,7 @@ export class Worker {
     this.#machine.transition('stopping');
     try {
       await this.#commit();
+      await this.#settleCommit();
       for (const runner of this.#activeRunners()) await runner.settle();
       await this.#purge.finish(this.#activeRunners());
       await this.#signOff();

@@ -21,6 +21,8 @@ export class MemoryProducer implements LogProducer {
   #ends = new Map<string, number>();
   #failure: FlowError | undefined;
   #closed = false;
+  /** Records that were appended while a commit runs: they belong to the next transaction. */
+  #later: (readonly [topic: string, partition: number, record: OutgoingRecord])[] | undefined;
 
   constructor(
     broker: MemoryBroker,
@@ -41,6 +43,11 @@ export class MemoryProducer implements LogProducer {
       this.#failure = this.#fenced();
       return;
     }
+    if (this.#later === undefined) this.#tryAppend(topic, partition, record);
+    else this.#later.push([topic, partition, copyOf(record)]);
+  }
+
+  #tryAppend(topic: string, partition: number, record: OutgoingRecord): void {
     try {
       this.#append(topic, partition, record);
     } catch (error) {
@@ -54,7 +61,20 @@ export class MemoryProducer implements LogProducer {
   }
 
   commit(commits: readonly OffsetCommit[]): Promise<CommitResult> {
-    return this.#life.through(() => this.#commit(commits));
+    this.seal();
+    return this.#life.through(() => this.#commit(commits)).finally(() => this.#catchUp());
+  }
+
+  /** From now on, what is appended belongs to the next transaction: `commit` begins so. */
+  seal(): void {
+    this.#later ??= [];
+  }
+
+  #catchUp(): void {
+    const later = this.#later ?? [];
+    this.#later = undefined;
+    if (this.#closed || this.#failure !== undefined || this.#life.killed) return;
+    for (const [topic, partition, record] of later) this.append(topic, partition, record);
   }
 
   abort(): Promise<void> {
@@ -124,6 +144,7 @@ export class MemoryProducer implements LogProducer {
   }
 
   #abort(): void {
+    this.#later = undefined;
     if (this.#session !== undefined) this.#broker.endTransaction(this.#session, false);
     this.#ends = new Map();
     this.#failure = undefined;
@@ -135,6 +156,25 @@ export class MemoryProducer implements LogProducer {
       `another producer took over the transactional id "${this.transactionalId ?? ''}"`,
     );
   }
+}
+
+/** The caller fills the same object again. */
+function copyOf(record: OutgoingRecord): OutgoingRecord {
+  const key = Buffer.from(record.key.subarray(record.keyStart, Math.max(record.keyEnd, 0)));
+  const value = Buffer.from(record.value.subarray(record.valueStart, Math.max(record.valueEnd, 0)));
+  const headers = Buffer.from(record.headers.subarray(record.headersStart, record.headersEnd));
+  return {
+    key,
+    keyStart: 0,
+    keyEnd: record.keyEnd < 0 ? -1 : key.length,
+    value,
+    valueStart: 0,
+    valueEnd: record.valueEnd < 0 ? -1 : value.length,
+    headers,
+    headersStart: 0,
+    headersEnd: headers.length,
+    timestampMs: record.timestampMs,
+  };
 }
 
 function checkRecord(topic: MemoryTopic, record: OutgoingRecord): void {
