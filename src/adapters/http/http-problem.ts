@@ -1,0 +1,98 @@
+import { FlowError } from '../../base/errors.ts';
+
+/** Codes of faults that only a request can have; everything else carries the code of its FlowError. */
+export type RequestFault =
+  | 'BAD_REQUEST'
+  | 'UNAUTHORIZED'
+  | 'FORBIDDEN'
+  | 'NOT_FOUND'
+  | 'METHOD_NOT_ALLOWED'
+  | 'BODY_TOO_LARGE'
+  | 'TOO_MANY_REQUESTS'
+  | 'OVERLOADED'
+  | 'STARTING'
+  | 'TIMEOUT'
+  | 'INTERNAL';
+
+const statusOfFault: Readonly<Record<RequestFault, number>> = {
+  BAD_REQUEST: 400,
+  UNAUTHORIZED: 401,
+  FORBIDDEN: 403,
+  NOT_FOUND: 404,
+  METHOD_NOT_ALLOWED: 405,
+  BODY_TOO_LARGE: 413,
+  TOO_MANY_REQUESTS: 429,
+  OVERLOADED: 503,
+  STARTING: 503,
+  TIMEOUT: 504,
+  INTERNAL: 500,
+};
+
+/** A request that is refused. The message is one short clause, the hint a whole sentence. */
+export class HttpProblem extends Error {
+  override readonly name = 'HttpProblem';
+  readonly code: RequestFault;
+  readonly hint: string | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    code: RequestFault,
+    message: string,
+    options: { readonly hint?: string; readonly headers?: Readonly<Record<string, string>> } = {},
+  ) {
+    super(message);
+    this.code = code;
+    this.hint = options.hint;
+    this.headers = options.headers ?? {};
+  }
+}
+
+/** RFC 9457, with our code, remedy and hint as further members. */
+export type ProblemDocument = {
+  readonly type: string;
+  readonly title: string;
+  readonly status: number;
+  readonly code: string;
+  readonly remedy?: string;
+  readonly detail?: string;
+  readonly hint?: string;
+};
+
+/** The document for whatever a handler threw. Invariant: a bug tells nothing of itself to the outside. */
+export function problemDocument(error: unknown): ProblemDocument {
+  if (error instanceof HttpProblem) {
+    const { code, message, hint } = error;
+    return document({ code, title: message, status: statusOfFault[code], hint });
+  }
+  if (error instanceof FlowError) {
+    const { code, message, detail, hint, remedy } = error;
+    return document({ code, title: message, status: statusOf(error), remedy, detail, hint });
+  }
+  return document({ code: 'INTERNAL', title: 'an internal error', status: 500 });
+}
+
+function statusOf({ code, remedy }: FlowError): number {
+  if (code === 'USAGE') return 400;
+  if (code === 'TOPIC_MISSING') return 404;
+  return remedy === 'retry' || remedy === 'rejoin' || remedy === 'rebuild-state' ? 503 : 500;
+}
+
+function document(parts: {
+  readonly code: string;
+  readonly title: string;
+  readonly status: number;
+  readonly remedy?: string;
+  readonly detail?: string | undefined;
+  readonly hint?: string | undefined;
+}): ProblemDocument {
+  const { code, title, status, remedy, detail, hint } = parts;
+  return {
+    type: `urn:tidemark:error:${code}`,
+    title,
+    status,
+    code,
+    ...(remedy === undefined ? {} : { remedy }),
+    ...(detail === undefined ? {} : { detail }),
+    ...(hint === undefined ? {} : { hint }),
+  };
+}
