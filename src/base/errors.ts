@@ -15,6 +15,7 @@ const remedies = {
   NOT_AUTHORIZED: 'fix-input',
   BROKER_TOO_OLD: 'fix-input',
   NOT_SUPPORTED: 'fix-input',
+  GROUP_BUSY: 'fix-input',
   BROKER_UNAVAILABLE: 'retry',
   BROKER_TIMEOUT: 'retry',
   STATE_UNAVAILABLE: 'retry',
@@ -32,6 +33,7 @@ const remedies = {
   CHECKPOINT_DAMAGED: 'stop',
   DEFINITION_CHANGED: 'stop',
   DATA_LOSS_REFUSED: 'stop',
+  TABLE_LOCKED: 'stop',
 } as const satisfies Record<string, Remedy>;
 
 export type ErrorCode = keyof typeof remedies;

@@ -226,6 +226,8 @@ const kafkaErrors: ReadonlyMap<number, KafkaError> = new Map(
         'TRANSACTION_ABORTED',
         'fail',
       ],
+      [68, 'NON_EMPTY_GROUP', 'the group has members', 'GROUP_BUSY', 'fail'],
+      [69, 'GROUP_ID_NOT_FOUND', 'there is no such group', 'CHECKPOINT_MISSING', 'fail'],
       [
         72,
         'LISTENER_NOT_FOUND',

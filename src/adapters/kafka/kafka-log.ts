@@ -5,12 +5,15 @@ import type {
   Log,
   LogProducer,
   LogReader,
+  OffsetCommit,
   OffsetRange,
+  SeatedMember,
   TopicDescription,
   TopicSpec,
 } from '../../ports/log.ts';
 import { KafkaCluster } from './cluster.ts';
 import type { ConnectionSettings } from './connection.ts';
+import { commitFromOutside, deleteGroup, groupMembers } from './group-admin.ts';
 import { KafkaGroupMember } from './group-member.ts';
 import { brokerError } from './kafka-errors.ts';
 import { openKafkaProducer } from './kafka-producer.ts';
@@ -21,6 +24,7 @@ import type { Compression } from './wire/compression.ts';
 import { TOPIC_RESOURCE } from './wire/config-resource.ts';
 import { createTopics } from './wire/create-topics.ts';
 import { deleteRecords } from './wire/delete-records.ts';
+import { deleteTopics } from './wire/delete-topics.ts';
 import { describeConfigs } from './wire/describe-configs.ts';
 import type { Isolation } from './wire/fetch.ts';
 import { EARLIEST_OFFSET, LATEST_OFFSET } from './wire/list-offsets.ts';
@@ -227,6 +231,60 @@ class KafkaLog implements Log {
       partitions: part,
       timeoutMs,
     }));
+  }
+
+  async offsetsAt(
+    topic: string,
+    partitions: readonly number[],
+    timestampMs: number,
+  ): Promise<ReadonlyMap<number, number>> {
+    const found = await offsetsAt(this.#cluster, topic, partitions, {
+      timestamp: timestampMs,
+      isolation: 'read_uncommitted',
+    });
+    const ranges = await this.offsetRanges(topic, partitions);
+    return new Map(
+      partitions.map((partition) => {
+        const offset = found.get(partition) ?? -1;
+        return [partition, offset < 0 ? (ranges.get(partition)?.end ?? 0) : offset];
+      }),
+    );
+  }
+
+  async deleteTopics(names: readonly string[]): Promise<void> {
+    if (names.length === 0) return;
+    const timeoutMs = this.#cluster.settings.requestTimeoutMs;
+    await this.#retry(async () => {
+      const controller = await this.#cluster.controller();
+      const answer = await this.#cluster.control.request(controller, deleteTopics, {
+        names,
+        timeoutMs,
+      });
+      for (const { name, errorCode, errorMessage } of answer.topics) {
+        this.#remember(name, undefined);
+        if (errorCode !== 0 && errorCode !== 3) {
+          throw brokerError(errorCode, `topic "${name}"`, errorMessage);
+        }
+      }
+    });
+    // The brokers forget a topic a little later than the controller does.
+    await this.#retry(async () => {
+      await this.#cluster.refreshTopics(names);
+      const [left] = names.filter((name) => this.#cluster.knownTopic(name) !== undefined);
+      if (left !== undefined) throw brokerError(7, `topic "${left}"`);
+    });
+  }
+
+  groupMembers(group: string): Promise<readonly SeatedMember[]> {
+    return groupMembers(this.#cluster, group);
+  }
+
+  commitCheckpoint(group: string, offsets: OffsetCommit['offsets']): Promise<void> {
+    return commitFromOutside(this.#cluster, group, offsets);
+  }
+
+  deleteCheckpoints(group: string): Promise<void> {
+    return deleteGroup(this.#cluster, group);
   }
 
   openReader(): LogReader {

@@ -3,7 +3,9 @@ import type {
   CommittedOffset,
   GroupOptions,
   Log,
+  OffsetCommit,
   OffsetRange,
+  SeatedMember,
   TopicDescription,
   TopicSpec,
 } from '../../ports/log.ts';
@@ -112,6 +114,49 @@ export class MemoryClient implements Log {
         log.deleteBefore(offset);
       }
       this.#broker.announce();
+    });
+  }
+
+  offsetsAt(
+    topic: string,
+    partitions: readonly number[],
+    timestampMs: number,
+  ): Promise<ReadonlyMap<number, number>> {
+    return this.#life.through(
+      () =>
+        new Map(
+          partitions.map((partition) => [
+            partition,
+            this.#broker.partition(topic, partition).offsetAt(timestampMs),
+          ]),
+        ),
+    );
+  }
+
+  deleteTopics(names: readonly string[]): Promise<void> {
+    return this.#life.through(() => {
+      for (const name of names) this.#broker.deleteTopic(name);
+    });
+  }
+
+  groupMembers(group: string): Promise<readonly SeatedMember[]> {
+    return this.#life.through(() => this.#broker.group(group).members());
+  }
+
+  commitCheckpoint(group: string, offsets: OffsetCommit['offsets']): Promise<void> {
+    return this.#life.through(() => {
+      const coordinator = this.#broker.group(group);
+      coordinator.checkEmpty();
+      for (const { topic, partition } of offsets) this.#broker.partition(topic, partition);
+      coordinator.store({ offsets });
+    });
+  }
+
+  deleteCheckpoints(group: string): Promise<void> {
+    return this.#life.through(() => {
+      const coordinator = this.#broker.group(group);
+      coordinator.checkEmpty();
+      coordinator.clear();
     });
   }
 

@@ -6,6 +6,7 @@ import type {
   GroupOptions,
   MemberIdentity,
   OffsetCommit,
+  SeatedMember,
 } from '../../ports/log.ts';
 import { partitionOf, stickyAssignment, topicOf } from './sticky-assignment.ts';
 
@@ -146,7 +147,29 @@ export class MemoryGroup {
     return partitions.some((partition) => this.#pending.has(`${topic}/${partition}`));
   }
 
-  store({ offsets }: OffsetCommit): void {
+  members(): readonly SeatedMember[] {
+    this.expire();
+    return [...this.#seats.values()].map(({ memberId, options: { instanceId } }) => ({
+      memberId,
+      instanceId,
+      host: 'memory',
+    }));
+  }
+
+  /** Whoever is no member changes checkpoints only while nobody is. */
+  checkEmpty(): void {
+    if (this.memberCount === 0) return;
+    throw new FlowError('GROUP_BUSY', `group "${this.#name}" has members`, {
+      detail: 'Its checkpoints are set from outside only while nobody reads.',
+    });
+  }
+
+  /** Forgets all checkpoints, as a broker does with a group that is deleted. */
+  clear(): void {
+    this.#offsets.clear();
+  }
+
+  store({ offsets }: Pick<OffsetCommit, 'offsets'>): void {
     for (const { topic, partition, offset, metadata } of offsets) {
       this.#offsets.set(`${topic}/${partition}`, { offset, metadata });
     }

@@ -7,7 +7,9 @@ import type {
   Log,
   LogProducer,
   LogReader,
+  OffsetCommit,
   OffsetRange,
+  SeatedMember,
   TopicDescription,
   TopicSpec,
 } from '../../ports/log.ts';
@@ -119,6 +121,22 @@ export class MemoryLog implements Log {
     return offset;
   }
 
+  /** The range of a partition as it stands at this moment. */
+  rangeNow(topic: string, partition: number): OffsetRange {
+    const { logStart, stable, end } = this.#broker.partition(topic, partition);
+    return { start: logStart, stable, end };
+  }
+
+  /** 0: there is no such topic at this moment. */
+  partitionCountNow(topic: string): number {
+    return this.#broker.topic(topic)?.partitions.length ?? 0;
+  }
+
+  /** A checkpoint as it stands at this moment; what is pending is not waited for. */
+  committedNow(group: string, topic: string, partition: number): CommittedOffset | undefined {
+    return this.#broker.group(group).committed(topic, partition);
+  }
+
   /** Everything that a committed reader sees, partition by partition, in order. */
   readCommitted(topic: string): readonly CommittedRecord[] {
     const partitions = this.#broker.topic(topic)?.partitions ?? [];
@@ -172,8 +190,32 @@ export class MemoryLog implements Log {
     return this.#client.committedOffsets(group, topic, partitions);
   }
 
+  offsetsAt(
+    topic: string,
+    partitions: readonly number[],
+    timestampMs: number,
+  ): Promise<ReadonlyMap<number, number>> {
+    return this.#client.offsetsAt(topic, partitions, timestampMs);
+  }
+
   deleteRecords(topic: string, before: ReadonlyMap<number, number>): Promise<void> {
     return this.#client.deleteRecords(topic, before);
+  }
+
+  deleteTopics(names: readonly string[]): Promise<void> {
+    return this.#client.deleteTopics(names);
+  }
+
+  groupMembers(group: string): Promise<readonly SeatedMember[]> {
+    return this.#client.groupMembers(group);
+  }
+
+  commitCheckpoint(group: string, offsets: OffsetCommit['offsets']): Promise<void> {
+    return this.#client.commitCheckpoint(group, offsets);
+  }
+
+  deleteCheckpoints(group: string): Promise<void> {
+    return this.#client.deleteCheckpoints(group);
   }
 
   openReader(): LogReader {

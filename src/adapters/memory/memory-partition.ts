@@ -80,6 +80,17 @@ export class MemoryPartition {
     return { records: this.#cursor(ranges), recordCount, byteLength, nextOffset };
   }
 
+  /** The first offset whose record is as late as the time; the end without one. */
+  offsetAt(timestampMs: number): number {
+    for (const segment of this.#segments) {
+      for (let index = 0; index < segment.count; index += 1) {
+        const offset = segment.offset(index);
+        if (offset >= this.logStart && segment.timestampMs(index) >= timestampMs) return offset;
+      }
+    }
+    return this.end;
+  }
+
   /** A cursor over everything that is committed. */
   committed(): MemoryCursor {
     return this.read(this.logStart, { bytesMax: Infinity, recordsMax: Infinity }).records;
