@@ -1,14 +1,14 @@
-import { assert } from '../base/assert.ts';
 import type { Expression } from './expression.ts';
-import type { FunctionCall, LambdaArgument } from './function.ts';
+import { fault } from './faults.ts';
+import type { FunctionCall } from './function.ts';
 
-/** An argument whose presence the arity has proved. */
+/** An argument by position. It may still be missing where a lambda stands in its place. */
 export function argumentAt(call: FunctionCall, index: number): Expression {
   const found = call.arguments[index];
-  assert(found !== undefined, `${call.name} has no argument ${index + 1}`);
-  return found;
-}
-
-export function lambdaAt(call: FunctionCall, index: number): LambdaArgument | undefined {
-  return call.lambdas[index];
+  if (found !== undefined) return found;
+  throw fault(
+    'WRONG_NUM_ARGS.WITHOUT_SUGGESTION',
+    `argument ${index + 1} of ${call.name} must be a value, not a lambda`,
+    call.place,
+  );
 }

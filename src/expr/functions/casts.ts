@@ -1,4 +1,5 @@
 import type { DataType } from '../../data/types.ts';
+import { argumentAt } from '../arguments.ts';
 import { castTo } from '../coerce.ts';
 import type { FunctionDefinition } from '../function.ts';
 import { decimal, types } from '../types.ts';
@@ -23,9 +24,6 @@ function cast(name: string, type: DataType): FunctionDefinition {
   return {
     names: [name],
     arity: [1, 1],
-    bind: ({ arguments: [value], place }) => {
-      if (value === undefined) throw new RangeError('an argument is missing');
-      return castTo(value, type, 'ansi', place);
-    },
+    bind: (c) => castTo(argumentAt(c, 0), type, 'ansi', c.place),
   };
 }

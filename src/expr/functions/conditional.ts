@@ -76,9 +76,8 @@ export const conditionalFunctions: readonly FunctionDefinition[] = [
     arity: [2, 2],
     bind: (c) => {
       const rule = oneOf([parameter.double, parameter.float]);
-      let [value, other] = c.arguments.map((a, i) => coerceArgument(c.name, a, i, rule));
-      if (value === undefined || other === undefined)
-        throw new RangeError('an argument is missing');
+      let value = coerceArgument(c.name, argumentAt(c, 0), 0, rule);
+      let other = coerceArgument(c.name, argumentAt(c, 1), 1, rule);
       if (value.type.kind !== other.type.kind) {
         value = coerceArgument(c.name, value, 0, parameter.double);
         other = coerceArgument(c.name, other, 1, parameter.double);
