@@ -1,5 +1,6 @@
 import { requireOptions } from '../config/load-config.ts';
-import { type ReadProgress, readTable } from '../runtime/read-table.ts';
+import type { ReadProgress } from '../runtime/read-partition.ts';
+import { readTable } from '../runtime/read-table.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
 import { csvLine } from './csv-line.ts';
 import { namedPipeline, namedTable, pipelineFlag, withLog } from './pipeline-files.ts';

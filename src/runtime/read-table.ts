@@ -1,6 +1,6 @@
 import { FlowError } from '../base/errors.ts';
 import { splitJsonArray } from '../data/json-split.ts';
-import { murmur2, partitionOf } from '../data/murmur2.ts';
+import { partitionOf } from '../data/murmur2.ts';
 import { type Provenance, readProvenance } from '../data/provenance.ts';
 import { readHeaders } from '../data/record-headers.ts';
 import { sequenceCodec } from '../data/sequence.ts';
@@ -8,6 +8,8 @@ import type { FlowPlan, TablePlan } from '../plan/pipeline-plan.ts';
 import type { Log, RecordCursor, Slice } from '../ports/log.ts';
 import { splitNumberedKey } from '../task/numbered-key.ts';
 import { parseSources } from '../task/output-record.ts';
+import { halves, isInShare, type KeyShare, shareBitsMax, wholeShare } from './key-share.ts';
+import { type PartitionToRead, type ReadProgress, readPartition } from './read-partition.ts';
 
 /** One row as the output topic holds it. */
 export type CommittedRow = {
@@ -36,18 +38,9 @@ export type ReadTableOptions = {
   readonly onProgress?: (progress: ReadProgress) => void;
 };
 
-export type ReadProgress = {
-  readonly partition: number;
-  readonly partitions: number;
-  readonly position: number;
-  readonly end: number;
-};
-
 const heldBytesDefault = 256 * 1024 * 1024;
 /** What a map entry and its objects take beside the bytes themselves; measured roughly. */
 const heldOverheadBytes = 250;
-/** Later rounds only follow what was written meanwhile, so they are short. */
-const roundsMax = 6;
 
 /** The committed row-sets of some keys, by position; undefined: the key has no rows. Keys are canonical bytes. */
 export async function readTableKeys(
@@ -66,7 +59,7 @@ export async function readTableKeys(
   const found = new Map<string, CommittedSet>();
   for (const [partition, wanted] of byPartition) {
     const fold = new KeyFold(options, partition, (key) => wanted.has(key));
-    await readToEnd(options, { partition, partitions }, (slice) => fold.take(slice));
+    await readPartition(placeOf(options, partition, partitions), (slice) => fold.take(slice));
     for (const [text, set] of fold.sets()) found.set(text, set);
   }
   return places.map(({ text }) => found.get(text));
@@ -81,18 +74,18 @@ export async function* readTable(options: ReadTableOptions): AsyncGenerator<Comm
   const heldBytesMax = options.heldBytesMax ?? heldBytesDefault;
   const partitions = await partitionCount(options);
   for (let partition = 0; partition < partitions; partition += 1) {
-    const shares: KeyShare[] = [{ bits: 0, value: 0 }];
+    const shares: KeyShare[] = [wholeShare];
     for (;;) {
       const first = shares.shift();
       if (first === undefined) break;
       let share = first;
       const fold = new KeyFold(options, partition, (key) => isInShare(key, share));
-      await readToEnd(options, { partition, partitions }, (slice) => {
+      await readPartition(placeOf(options, partition, partitions), (slice) => {
         fold.take(slice);
-        while (fold.heldBytes > heldBytesMax && share.bits < 24) {
-          const bits = share.bits + 1;
-          shares.unshift({ bits, value: share.value * 2 + 1 });
-          share = { bits, value: share.value * 2 };
+        while (fold.heldBytes > heldBytesMax && share.bits < shareBitsMax) {
+          const [kept, later] = halves(share);
+          shares.unshift(later);
+          share = kept;
           fold.drop((key) => !isInShare(key, share));
         }
       });
@@ -101,14 +94,12 @@ export async function* readTable(options: ReadTableOptions): AsyncGenerator<Comm
   }
 }
 
-/** The keys whose hash begins with these bits. */
-type KeyShare = { readonly bits: number; readonly value: number };
-
-function isInShare(key: string, { bits, value }: KeyShare): boolean {
-  if (bits === 0) return true;
-  const bytes = Buffer.from(key, 'latin1');
-  // The low bits are alike within a partition: they chose it.
-  return murmur2(bytes, 0, bytes.length) >>> (32 - bits) === value;
+function placeOf(
+  { log, table, onProgress }: ReadTableOptions,
+  partition: number,
+  partitions: number,
+): PartitionToRead {
+  return { log, topic: table.topic, partition, partitions, onProgress };
 }
 
 async function partitionCount({ log, table }: ReadTableOptions): Promise<number> {
@@ -119,42 +110,6 @@ async function partitionCount({ log, table }: ReadTableOptions): Promise<number>
     `output topic "${table.topic}" of table "${table.name}" does not exist`,
     { hint: 'Run the pipeline once: it creates the topic.' },
   );
-}
-
-type PartitionToRead = { readonly partition: number; readonly partitions: number };
-
-/**
- * Reads one partition to its last stable offset. What was written meanwhile is followed: compaction may
- * have taken away a record for the sake of one that lies behind the end as it stood at the start.
- */
-async function readToEnd(
-  { log, table: { topic }, onProgress }: ReadTableOptions,
-  { partition, partitions }: PartitionToRead,
-  take: (slice: Slice) => void,
-): Promise<void> {
-  const rangeNow = async (): Promise<{ start: number; stable: number }> => {
-    const range = (await log.offsetRanges(topic, [partition])).get(partition);
-    if (range !== undefined) return range;
-    throw new FlowError('TOPIC_MISSING', `topic "${topic}" has no partition ${partition}`);
-  };
-  let range = await rangeNow();
-  let position = range.start;
-  const reader = log.openReader();
-  try {
-    reader.assign(topic, partition, position);
-    for (let round = 0; round < roundsMax && position < range.stable; round += 1) {
-      while (position < range.stable) {
-        for (const slice of await reader.poll(500)) {
-          take(slice);
-          position = slice.nextOffset;
-          onProgress?.({ partition, partitions, position, end: range.stable });
-        }
-      }
-      range = await rangeNow();
-    }
-  } finally {
-    await reader.close();
-  }
 }
 
 /** A record as it is kept until it is known to be the last of its key. */
