@@ -16,6 +16,7 @@ import type { StateStore } from '../ports/state-store.ts';
 import { decideCheckpoint, type Gap } from '../refresh/continuity.ts';
 import { FlowTask } from '../task/flow-task.ts';
 import {
+  copyFlowCounters,
   type FlowCounters,
   flowMetadata,
   parseFlowMetadata,
@@ -62,14 +63,21 @@ type ReadPartition = {
   position: number;
   /** As of the last commit that stands. */
   committed: number;
+  committedCounters: FlowCounters | TableCounters;
   isDirty: boolean;
 };
 
 /** What belongs to the commit that runs. */
 type InFlight = {
   readonly effects: readonly (readonly [TableSlot, TableEffects])[];
-  /** Partitions with the offset that is committed. */
-  readonly reads: readonly (readonly [ReadPartition, number])[];
+  /** Partitions with what stands once the commit does. */
+  readonly reads: readonly CommittedRead[];
+};
+
+type CommittedRead = {
+  readonly read: ReadPartition;
+  readonly offset: number;
+  readonly counters: FlowCounters | TableCounters;
 };
 
 const nothingInFlight: InFlight = { effects: [], reads: [] };
@@ -89,6 +97,8 @@ export type PartitionProgress = {
   /** First available offset; undefined before the log has answered. */
   readonly logStart: number | undefined;
   readonly counters: FlowCounters | TableCounters;
+  /** The account as it stands with the checkpoint. */
+  readonly committedCounters: FlowCounters | TableCounters;
   /** Keys that a table task has in memory; 0 of a source partition. */
   readonly keysHeld: number;
 };
@@ -295,6 +305,7 @@ export class FlowRunner {
         work,
         position,
         committed: position,
+        committedCounters: countersOf(work),
         // A position that is not committed yet is committed first of all, so that its loss can be told later.
         isDirty: committed?.offset !== position,
       });
@@ -386,7 +397,7 @@ export class FlowRunner {
     const identity = this.#assignment?.identity;
     if (identity === undefined) return undefined;
     const effects: (readonly [TableSlot, TableEffects])[] = [];
-    const reads: (readonly [ReadPartition, number])[] = [];
+    const reads: CommittedRead[] = [];
     const offsets: OffsetCommit['offsets'][number][] = [];
     for (const read of this.#partitions.values()) {
       const { topic, partition, work, position, isDirty } = read;
@@ -400,7 +411,7 @@ export class FlowRunner {
         work.task.applied();
       }
       offsets.push({ topic, partition, offset: position, metadata });
-      reads.push([read, position]);
+      reads.push({ read, offset: position, counters: countersOf(work) });
       read.isDirty = false;
     }
     this.#inFlight = { effects, reads };
@@ -428,7 +439,11 @@ export class FlowRunner {
           levels === undefined ? undefined : ends.get(partitionKey(levels.topic, slot.partition)),
       });
     }
-    for (const [read, offset] of reads) read.committed = offset;
+    for (const { read, offset, counters } of reads) {
+      read.committed = offset;
+      read.committedCounters = counters;
+    }
+    this.#outputRecords += outputRecords;
     return outputRecords;
   }
 
@@ -444,7 +459,8 @@ export class FlowRunner {
         stable: range?.stable ?? read.position,
         logStart: range?.start,
         counters: read.work instanceof FlowTask ? read.work.counters : read.work.task.counters,
-      keysHeld: read.work instanceof FlowTask ? 0 : read.work.task.keysHeld,
+        committedCounters: read.committedCounters,
+        keysHeld: read.work instanceof FlowTask ? 0 : read.work.task.keysHeld,
       };
     });
   }
@@ -514,6 +530,11 @@ function compileSource(facts: FlowFacts, source: SourceFacts): RowProgram[] {
         isSpliced: true,
       }),
   );
+}
+
+/** A copy: those of the task go on. */
+function countersOf(work: FlowTask | TableSlot): FlowCounters | TableCounters {
+  return work instanceof FlowTask ? copyFlowCounters(work.counters) : { ...work.task.counters };
 }
 
 function startCounters(
