@@ -19,6 +19,11 @@ export class KeyCache {
     this.#bytesMax = bytesMax;
   }
 
+  /** Keys in memory; one that is in both generations counts twice. */
+  get size(): number {
+    return this.#young.size + this.#old.size;
+  }
+
   /** The key's state, made with `stored` undefined where it is not known. */
   get(key: StateKey): KeyState {
     const young = this.#young.get(key);

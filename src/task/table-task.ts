@@ -74,6 +74,11 @@ export class TableTask {
     return this.#counters;
   }
 
+  /** Keys in memory, those of the open transaction included. */
+  get keysHeld(): number {
+    return this.#cache.size;
+  }
+
   /** Takes over the counters that stand with the checkpoint. */
   startCounters(counters: TableCounters): void {
     this.#counters = { ...counters };
