@@ -27,7 +27,7 @@ describe('several instances', () => {
   async function startAll(names: readonly string[]): Promise<ServiceProcess[]> {
     const services = names.map((name) => world.service(name).start());
     for (const service of services) {
-      await service.sees('an assignment', ({ msg }) => msg === 'partitions assigned');
+      await service.isAssigned();
     }
     return services;
   }

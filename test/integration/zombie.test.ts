@@ -37,7 +37,7 @@ describe('who comes back from the dead', () => {
       one.start();
       two.start();
       for (const service of [one, two]) {
-        await service.sees('an assignment', ({ msg }) => msg === 'partitions assigned');
+        await service.isAssigned();
       }
       const records = workload({ seed: 65, records: 12_000, partitions: 4, keys: 300 });
       const producing = world.producePaced(records, { durationMs: 18_000 });
@@ -62,7 +62,7 @@ describe('who comes back from the dead', () => {
       options: { 'kafka.transactionTimeoutMs': 5_000, 'commit.intervalMs': 20 },
     });
     const service = world.service('worker-1').start();
-    await service.sees('an assignment', ({ msg }) => msg === 'partitions assigned');
+    await service.isAssigned();
     const records = workload({ seed: 69, records: 5_000, partitions: 4 });
     const producing = world.producePaced(records, { durationMs: 4_000 });
     await stopWhen(service, () => hasOpenTransaction(log, repartition, all));
@@ -112,7 +112,7 @@ describe('who comes back from the dead', () => {
     await world.produce(workload({ seed: 1, records: 500, partitions: 4 }));
     await world.caughtUp();
     const second = world.service('worker-1').start();
-    await second.sees('an assignment', ({ msg }) => msg === 'partitions assigned');
+    await second.isAssigned();
     await world.produce(workload({ seed: 2, records: 500, partitions: 4 }));
     await until('the first one gave up', () => Promise.resolve(!first.isRunning), {
       withinMs: 30_000,

@@ -39,6 +39,8 @@ export class ServiceProcess {
   #child: ChildProcess | undefined;
   #exit: Promise<Exit> = Promise.resolve({ code: null, signal: null });
   #stdout = '';
+  /** Length of the log file before the last start. */
+  #logStart = 0;
 
   constructor(options: ServiceOptions) {
     this.options = options;
@@ -84,6 +86,7 @@ export class ServiceProcess {
     for (const [name, value] of Object.entries(settings)) args.push(flag(name), String(value));
     if (once === true) args.push('--once');
     const log = openSync(this.#logFile, 'a');
+    this.#logStart = readFileSync(this.#logFile).length;
     const child = spawn(process.execPath, args, {
       stdio: ['ignore', 'pipe', log],
       env: { ...process.env, TIDEMARK_REDIS_URL: redisUrl },
@@ -128,9 +131,9 @@ export class ServiceProcess {
     }
   }
 
-  /** All log lines so far, of every start. */
+  /** The log lines since the last start. */
   lines(): LogLine[] {
-    return this.#text()
+    return this.stderr
       .split('\n')
       .filter((line) => line.startsWith('{'))
       .flatMap((line) => {
@@ -143,19 +146,23 @@ export class ServiceProcess {
       });
   }
 
-  /** Everything that was written to standard error. */
-  #text(): string {
-    return readFileSync(this.#logFile, 'utf8');
-  }
-
+  /** What was written to standard error since the last start. */
   get stderr(): string {
-    return this.#text();
+    return readFileSync(this.#logFile).subarray(this.#logStart).toString('utf8');
   }
 
+  /** The end of the log, of earlier starts too. */
   tail(lines = 30): string {
-    return this.#text().split('\n').slice(-lines).join('\n');
+    return readFileSync(this.#logFile, 'utf8').split('\n').slice(-lines).join('\n');
   }
 
+  /** Waits until it has work. */
+  async isAssigned(withinMs?: number): Promise<this> {
+    await this.sees('an assignment', ({ msg }) => msg === 'partitions assigned', withinMs);
+    return this;
+  }
+
+  /** Waits for a log line since the last start. */
   async sees(
     what: string,
     isSeen: (line: LogLine) => boolean,

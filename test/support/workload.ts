@@ -1,3 +1,4 @@
+import { FlowError } from '../../src/base/errors.ts';
 import type { Log } from '../../src/ports/log.ts';
 import { Random } from '../../src/testing/random.ts';
 import { textRecord } from './log-worker.ts';
@@ -98,8 +99,25 @@ export async function producePaced(
   const startedAt = Date.now();
   for (let piece = 0; piece * size < records.length; piece += 1) {
     if (options.isStopped?.() === true) return;
-    await produce(log, topic, records.slice(piece * size, (piece + 1) * size));
+    await producePatiently(log, topic, records.slice(piece * size, (piece + 1) * size));
     await sleep(Math.max(0, startedAt + (piece + 1) * pieceMs - Date.now()));
+  }
+}
+
+/** Through outages of the broker. */
+async function producePatiently(
+  log: Log,
+  topic: string,
+  records: readonly SourceRecord[],
+): Promise<void> {
+  for (;;) {
+    try {
+      await produce(log, topic, records);
+      return;
+    } catch (error) {
+      if (!(error instanceof FlowError) || error.remedy === 'fix-input') throw error;
+      await sleep(200);
+    }
   }
 }
 
