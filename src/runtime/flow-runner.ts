@@ -65,6 +65,8 @@ type ReadPartition = {
   committed: number;
   committedCounters: FlowCounters | TableCounters;
   isDirty: boolean;
+  /** The catalog does not know yet that there is a checkpoint, and of which incarnation of the topic. */
+  unrecorded: { readonly name: string; readonly topicId: string } | undefined;
 };
 
 /** What belongs to the commit that runs. */
@@ -119,8 +121,8 @@ export class FlowRunner {
   #polling: Promise<void> | undefined;
   readonly #ready: Slice[] = [];
   #pollError: { readonly error: unknown } | undefined;
-  /** Checkpoints that the catalog does not know yet: name → topic id. */
-  readonly #unrecorded = new Map<string, string>();
+  /** Partitions of the last commit that stands. */
+  #lastCommitted: readonly ReadPartition[] = [];
   /** Grows with each `drop`: what was polled before it is nobody's any more. */
   #drops = 0;
   #outputRecords = 0;
@@ -308,8 +310,8 @@ export class FlowRunner {
         committedCounters: countersOf(work),
         // A position that is not committed yet is committed first of all, so that its loss can be told later.
         isDirty: committed?.offset !== position,
+        unrecorded: recorded === topicId ? undefined : { name, topicId },
       });
-      if (recorded !== topicId) this.#unrecorded.set(name, topicId);
       this.#reader.assign(topic, partition, position);
       return undefined;
     } catch (error) {
@@ -322,17 +324,24 @@ export class FlowRunner {
     return `${this.#options.facts.flow.name}/${partitionKey(topic, partition)}`;
   }
 
-  /** After a commit: remembers which incarnation of each topic the checkpoints are of. */
+  /** After a commit: remembers which incarnation of each topic its checkpoints are of. */
   async recordCheckpoints(): Promise<void> {
-    if (this.#unrecorded.size === 0) return;
-    const recorded = [...this.#unrecorded];
-    const entries = recorded.map(([name, topicId]) => ({
-      kind: 'checkpoint' as const,
-      name,
-      value: { topicId },
-    }));
+    const fresh = this.#lastCommitted.filter(({ unrecorded }) => unrecorded !== undefined);
+    this.#lastCommitted = [];
+    if (fresh.length === 0) return;
+    const entries = fresh.flatMap(({ unrecorded }) =>
+      unrecorded === undefined
+        ? []
+        : [
+            {
+              kind: 'checkpoint' as const,
+              name: unrecorded.name,
+              value: { topicId: unrecorded.topicId },
+            },
+          ],
+    );
     await this.#options.catalog.write(entries, this.#options.clock.now());
-    for (const [name] of recorded) this.#unrecorded.delete(name);
+    for (const read of fresh) read.unrecorded = undefined;
   }
 
   async #rangeOf(topic: string, partition: number): Promise<OffsetRange> {
@@ -490,8 +499,6 @@ export class FlowRunner {
     const read = this.#partitions.get(key);
     if (read === undefined) return;
     this.#partitions.delete(key);
-    // Let go before its first commit, it has no checkpoint that could be lost (simulation seed 532).
-    this.#unrecorded.delete(this.#checkpointName(read.topic, read.partition));
     this.#reader.unassign(read.topic, read.partition);
     if (!(read.work instanceof FlowTask)) await read.work.close().catch(() => undefined);
   }
@@ -502,7 +509,7 @@ export class FlowRunner {
     this.#inFlight = nothingInFlight;
     this.#drops += 1;
     this.#ready.length = 0;
-    this.#unrecorded.clear();
+    this.#lastCommitted = [];
     this.#pollError = undefined;
   }
 
