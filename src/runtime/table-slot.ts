@@ -1,6 +1,6 @@
 import { FlowError } from '../base/errors.ts';
 import type { Slice } from '../ports/log.ts';
-import type { StateKey, StateMark, StateSession } from '../ports/state-store.ts';
+import type { StateKey, StateMark, StateSession, StateWrite } from '../ports/state-store.ts';
 import { encodeLevelsPosition, levelsPositionKey } from '../task/levels-position.ts';
 import type { TableEffects, TableTask } from '../task/table-task.ts';
 
@@ -36,6 +36,8 @@ export class TableSlot {
   readonly #levelsTopicId: string | undefined;
   #mark: StateMark;
   #isBroken = false;
+  /** The read that was begun last, judged. */
+  #reading: Promise<void> | undefined;
   /** The write that is under way: awaited before anything else touches the session. */
   #writing: Promise<void> | undefined;
   /** What `peek` has found: the state was lost, or an older image of it came back. */
@@ -62,12 +64,14 @@ export class TableSlot {
   }
 
   async #read(keys: readonly StateKey[]): Promise<readonly (Buffer | undefined)[]> {
-    try {
-      return await readAt(this.#session, keys, this.#mark);
-    } catch (error) {
-      this.#isBroken = true;
-      throw error;
-    }
+    const reading = readAt(this.#session, keys, this.#mark);
+    this.#reading = reading.then(
+      () => undefined,
+      () => {
+        this.#isBroken = true;
+      },
+    );
+    return reading;
   }
 
   /**
@@ -75,8 +79,6 @@ export class TableSlot {
    * decoded meanwhile; `settle` waits.
    */
   follow(effects: TableEffects, { output, levels }: FollowedEnds): void {
-    // A commit may still be on its way when a read finds an older image of the state: on top of that, its entries
-    // would look whole (simulation seed 20285).
     if (this.#isBroken || effects.keys.length === 0 || output === undefined) return;
     this.#mark = { topicId: this.#topicId, offset: output };
     let { keys, entries } = effects;
@@ -86,9 +88,18 @@ export class TableSlot {
       entries = [...entries, encodeLevelsPosition(position)];
     }
     if (this.#corrupted !== undefined) return;
-    this.#writing = this.#session.write({ keys, entries, mark: this.#mark });
+    this.#writing = this.#writeAfterRead({ keys, entries, mark: this.#mark });
     // Handled where it is awaited; without this a failure in between would count as unhandled.
     this.#writing.catch(() => undefined);
+  }
+
+  /**
+   * A read that is under way is judged first: it may find that an older image of the state came back, and on top of
+   * that the entries of this commit would look whole (simulation seed 20285).
+   */
+  async #writeAfterRead(write: StateWrite): Promise<void> {
+    await this.#reading;
+    if (!this.#isBroken) await this.#session.write(write);
   }
 
   async settle(): Promise<void> {
