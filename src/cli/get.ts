@@ -1,15 +1,12 @@
 import { requireOptions } from '../config/load-config.ts';
-import { jsonText } from '../data/json-encode.ts';
 import type { Provenance } from '../data/provenance.ts';
-import { topicIdHex } from '../data/provenance.ts';
-import { sequenceCodec } from '../data/sequence.ts';
-import type { FlowPlan, PipelinePlan, TablePlan } from '../plan/pipeline-plan.ts';
-import type { Log } from '../ports/log.ts';
+import type { TablePlan } from '../plan/pipeline-plan.ts';
 import { type CommittedSet, readTableKeys } from '../runtime/read-table.ts';
 import { keyColumnsOf, parseTableKey } from '../runtime/table-key.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
 import { namedPipeline, namedTable, pipelineFlag, withLog } from './pipeline-files.ts';
 import { cellReader } from './row-cells.ts';
+import { rowSetJson, sourceTopicsById } from './row-set-json.ts';
 import { tableText } from './table-text.ts';
 
 export const get: Command = {
@@ -32,7 +29,7 @@ export const get: Command = {
     requireOptions(config, ['kafka.brokers']);
     return withLog<ExitCode>(invocation, config, async (log) => {
       const sets = await readTableKeys({ log, table, flow }, keys);
-      const topics = await topicsById(plan, log);
+      const topics = await sourceTopicsById(plan, log);
       let exitCode: ExitCode = 0;
       for (const [index, key] of keys.entries()) {
         const set = sets[index];
@@ -41,52 +38,14 @@ export const get: Command = {
           exitCode = 1;
           invocation.terminal.err(`table "${table.name}" has no rows for key ${text}\n`);
         }
-        if (invocation.json) printMachine(invocation, { text, set, flow, topics });
+        if (invocation.json)
+          invocation.terminal.out(`${rowSetJson({ key: text, set, flow, topics })}\n`);
         else if (set !== undefined) printPeople(invocation, table, set, topics);
       }
       return exitCode;
     });
   },
 };
-
-/** Provenance names topics by id: a topic that was created again is another one. */
-async function topicsById(plan: PipelinePlan, log: Log): Promise<ReadonlyMap<string, string>> {
-  const names = [...new Set(plan.sources.map(({ topic }) => topic))];
-  const described = await log.describeTopics(names);
-  return new Map([...described].map(([name, { topicId }]) => [topicIdHex(topicId), name]));
-}
-
-type Found = {
-  readonly text: string;
-  readonly set: CommittedSet | undefined;
-  readonly flow: FlowPlan;
-  readonly topics: ReadonlyMap<string, string>;
-};
-
-/** One line a key. Key, sequence and rows are put in as text, so that no digit is lost on the way. */
-function printMachine({ terminal }: Invocation, { text, set, flow, topics }: Found): void {
-  const rows = (set?.rows ?? []).map(({ json }) => json).join(',');
-  const sources = (set?.rows ?? []).flatMap((row, index) =>
-    row.sources.map((source) => ({ row: index, ...sourceJson(source, topics) })),
-  );
-  const sequence = set === undefined ? 'null' : sequenceJson(flow, set.sequence);
-  terminal.out(
-    `{"key":${text},"sequence":${sequence},"rows":[${rows}],"sources":${JSON.stringify(sources)}}\n`,
-  );
-}
-
-function sequenceJson({ sequenceType }: FlowPlan, text: string): string {
-  const { parse, decode } = sequenceCodec(sequenceType);
-  const bytes = parse(text);
-  return jsonText(sequenceType, decode(bytes, 0, bytes.length));
-}
-
-function sourceJson(
-  { topicId, partition, offset, branch, index }: Provenance,
-  topics: ReadonlyMap<string, string>,
-): Record<string, unknown> {
-  return { topic: topics.get(topicId) ?? null, topicId, partition, offset, branch, index };
-}
 
 function printPeople(
   { terminal }: Invocation,

@@ -8,6 +8,7 @@ import {
   usageError,
 } from './command.ts';
 import { commands, plannedVerbs } from './commands.ts';
+import { version } from './version.ts';
 
 /** Runs one verb. Invariant: every error ends in one message on standard error and an exit code, never in a stack trace, unless it is a bug. */
 export async function runCommandLine(
@@ -22,7 +23,7 @@ export async function runCommandLine(
       return verb === undefined ? 2 : 0;
     }
     if (verb === '--version') {
-      terminal.out('tidemark 0.1.0\n');
+      terminal.out(`tidemark ${version}\n`);
       return 0;
     }
     const command = commands.find(({ name }) => name === verb);

@@ -141,6 +141,7 @@ function readSecretFiles(config: Record<string, unknown>, faults: string[]): voi
   for (const [target, source] of [
     ['kafka.saslPassword', 'kafka.saslPasswordFile'],
     ['redis.url', 'redis.urlFile'],
+    ['http.token', 'http.tokenFile'],
   ] as const) {
     const path = config[source];
     if (typeof path !== 'string') continue;

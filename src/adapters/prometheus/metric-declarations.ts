@@ -146,7 +146,7 @@ const declared = [
     name: 'tidemark_output_records_total',
     type: 'counter',
     group: 'keyed rows',
-    labels: [],
+    labels: ['flow'],
     help: 'Records that this instance committed to output topics, tombstones of numbered rows included.',
   },
   {

@@ -1,0 +1,55 @@
+import { jsonText } from '../data/json-encode.ts';
+import { type Provenance, topicIdHex } from '../data/provenance.ts';
+import { sequenceCodec } from '../data/sequence.ts';
+import type { FlowPlan, PipelinePlan } from '../plan/pipeline-plan.ts';
+import type { Log } from '../ports/log.ts';
+import type { CommittedSet } from '../runtime/read-table.ts';
+
+/** Topic id → name. Provenance names topics by id: a topic that was created again is another one. */
+export type TopicNames = ReadonlyMap<string, string>;
+
+export async function sourceTopicsById(plan: PipelinePlan, log: Log): Promise<TopicNames> {
+  const names = [...new Set(plan.sources.map(({ topic }) => topic))];
+  const described = await log.describeTopics(names);
+  return new Map([...described].map(([name, { topicId }]) => [topicIdHex(topicId), name]));
+}
+
+export type RowSetToTell = {
+  /** JSON object of the key columns. */
+  readonly key: string;
+  readonly set: CommittedSet | undefined;
+  readonly flow: FlowPlan;
+  readonly topics: TopicNames;
+};
+
+/**
+ * The row-set of a key as machines read it, on one line. Key, sequence and rows are put in as text, so that no digit is
+ * lost on the way. `more`: members that come after them.
+ */
+export function rowSetJson(
+  { key, set, flow, topics }: RowSetToTell,
+  more: Readonly<Record<string, string>> = {},
+): string {
+  const rows = (set?.rows ?? []).map(({ json }) => json).join(',');
+  const sources = (set?.rows ?? []).flatMap((row, index) =>
+    row.sources.map((source) => ({ row: index, ...sourceJson(source, topics) })),
+  );
+  const sequence = set === undefined ? 'null' : sequenceJson(flow, set.sequence);
+  const members = Object.entries(more).map(
+    ([name, text]) => `,${JSON.stringify(name)}:${JSON.stringify(text)}`,
+  );
+  return `{"key":${key},"sequence":${sequence},"rows":[${rows}],"sources":${JSON.stringify(sources)}${members.join('')}}`;
+}
+
+function sequenceJson({ sequenceType }: FlowPlan, text: string): string {
+  const { parse, decode } = sequenceCodec(sequenceType);
+  const bytes = parse(text);
+  return jsonText(sequenceType, decode(bytes, 0, bytes.length));
+}
+
+function sourceJson(
+  { topicId, partition, offset, branch, index }: Provenance,
+  topics: TopicNames,
+): Record<string, unknown> {
+  return { topic: topics.get(topicId) ?? null, topicId, partition, offset, branch, index };
+}

@@ -1,0 +1,133 @@
+import type { RuntimeEvent } from '../runtime/runtime-events.ts';
+import type { WorkerProgress } from '../runtime/worker.ts';
+
+export type Health = { readonly reasons: readonly string[] };
+
+export type ServiceHealthOptions = {
+  readonly flows: readonly string[];
+  /** How long the main loop may stand still before the process is taken for dead. */
+  readonly deadAfterMs: number;
+  /** Lag up to which a flow counts as caught up after a takeover. */
+  readonly readyLagMax: number;
+};
+
+type FlowHealth = {
+  isAssigned: boolean;
+  /** Since the flow got its partitions last. */
+  hasCaughtUp: boolean;
+  /** Partition → offsets that are still to be read; undefined: not known yet. */
+  readonly restoring: Map<number, number | undefined>;
+};
+
+/**
+ * What probes are told. Invariants: the process is dead only when its loop stands still, never because Kafka or
+ * Redis is away, nor while a restore makes progress; it has started once the groups were joined, whatever remains to
+ * be restored; it is ready only while every flow runs, is restored, and has caught up once since it got its partitions.
+ */
+export class ServiceHealth {
+  readonly #options: ServiceHealthOptions;
+  readonly #flows: ReadonlyMap<string, FlowHealth>;
+  #hasStarted = false;
+  #isStopping = false;
+  #lastTurns = -1;
+  #lastSignMs: number;
+
+  constructor(options: ServiceHealthOptions, nowMs: number) {
+    this.#options = options;
+    this.#lastSignMs = nowMs;
+    this.#flows = new Map(
+      options.flows.map((flow) => [
+        flow,
+        { isAssigned: false, hasCaughtUp: false, restoring: new Map() },
+      ]),
+    );
+  }
+
+  hear(event: RuntimeEvent, nowMs: number): void {
+    this.#lastSignMs = nowMs;
+    switch (event.event) {
+      case 'restoring':
+        this.#hasStarted = true;
+        this.#flows.get(event.flow)?.restoring.set(event.partition, undefined);
+        break;
+      case 'restore_progress':
+        this.#flows.get(event.flow)?.restoring.set(event.partition, event.remaining);
+        break;
+      case 'restored':
+        this.#flows.get(event.flow)?.restoring.delete(event.partition);
+        break;
+      case 'assigned': {
+        this.#hasStarted = true;
+        const flow = this.#flows.get(event.flow);
+        if (flow === undefined) break;
+        flow.isAssigned = true;
+        flow.hasCaughtUp = false;
+        flow.restoring.clear();
+        break;
+      }
+      case 'recovering':
+        for (const flow of this.#flows.values()) {
+          flow.isAssigned = false;
+          flow.restoring.clear();
+        }
+        break;
+      case 'flow_failed':
+        this.#flows.get(event.flow)?.restoring.clear();
+        break;
+      default:
+        break;
+    }
+  }
+
+  stopping(): void {
+    this.#isStopping = true;
+  }
+
+  alive(progress: WorkerProgress | undefined, nowMs: number): Health {
+    if (progress === undefined || progress.turns !== this.#lastTurns) {
+      this.#lastTurns = progress?.turns ?? -1;
+      this.#lastSignMs = nowMs;
+    }
+    const silentMs = nowMs - this.#lastSignMs;
+    if (silentMs <= this.#options.deadAfterMs) return { reasons: [] };
+    return { reasons: [`the main loop has stood still for ${Math.round(silentMs / 1000)} s`] };
+  }
+
+  started(): Health {
+    return { reasons: this.#hasStarted ? [] : ['the consumer groups are not joined yet'] };
+  }
+
+  /** Has to be asked now and then (a probe does), since catching up is seen only when somebody looks. */
+  ready(progress: WorkerProgress | undefined): Health {
+    if (progress === undefined) return { reasons: ['Kafka or the state store is waited for'] };
+    if (this.#isStopping) return { reasons: ['the instance is stopping'] };
+    if (progress.state !== 'running') return { reasons: [`the worker is ${progress.state}`] };
+    return { reasons: progress.flows.flatMap((flow) => this.#flowReasons(flow)) };
+  }
+
+  #flowReasons({ flow, failed, partitions }: WorkerProgress['flows'][number]): readonly string[] {
+    const health = this.#flows.get(flow);
+    if (failed !== undefined) return [`flow "${flow}" has failed: ${failed.code}`];
+    if (health === undefined || !health.isAssigned) return [`flow "${flow}" is not assigned yet`];
+    if (health.restoring.size > 0) return [`flow "${flow}" restores its state`];
+    if (health.hasCaughtUp) return [];
+    // Before the log has answered, a lag of 0 means nothing.
+    const isKnown = partitions.every(({ logStart }) => logStart !== undefined);
+    const lag = partitions.reduce(
+      (sum, { stable, committed }) => sum + Math.max(0, stable - committed),
+      0,
+    );
+    health.hasCaughtUp = isKnown && lag <= this.#options.readyLagMax;
+    return health.hasCaughtUp ? [] : [`flow "${flow}" catches up: ${lag} records behind`];
+  }
+
+  restoringPartitions(flow: string): number {
+    return this.#flows.get(flow)?.restoring.size ?? 0;
+  }
+
+  restoreRemaining(flow: string): number {
+    let remaining = 0;
+    for (const one of this.#flows.get(flow)?.restoring.values() ?? []) remaining += one ?? 0;
+    return remaining;
+  }
+}

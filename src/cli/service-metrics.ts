@@ -1,0 +1,268 @@
+import { memoryLimitBytes } from '../adapters/prometheus/memory-limit.ts';
+import { MetricRegistry } from '../adapters/prometheus/metric-registry.ts';
+import type { PipelinePlan } from '../plan/pipeline-plan.ts';
+import type { FlowFacts } from '../runtime/flow-facts.ts';
+import type { RuntimeEvent } from '../runtime/runtime-events.ts';
+import type { FlowProgress, WorkerProgress } from '../runtime/worker.ts';
+import type { WorkerState } from '../runtime/worker-states.ts';
+import type { FlowCounters, TableCounters } from '../task/row-account.ts';
+import { CommittedGrowth, type Growth } from './committed-growth.ts';
+import type { ServiceHealth } from './service-health.ts';
+
+export type ServiceMetricsOptions = {
+  readonly pipeline: string;
+  readonly plan: PipelinePlan;
+  readonly version: string;
+  readonly health: ServiceHealth;
+  readonly startedMs: number;
+  /** Undefined while Kafka and the state store are waited for. */
+  readonly progress: () => WorkerProgress | undefined;
+  readonly facts: () => readonly FlowFacts[];
+  readonly hasProcessMetrics: boolean;
+};
+
+const workerStates: readonly WorkerState[] = [
+  'created',
+  'starting',
+  'running',
+  'recovering',
+  'stopping',
+  'stopped',
+  'failed',
+];
+const outcomes = ['new', 'replacing', 'tied', 'superseded', 'duplicate', 'distinct'] as const;
+const remedies = ['retry', 'rejoin', 'rebuild-state', 'stop'] as const;
+const statusClasses = ['2xx', '4xx', '5xx'];
+
+/**
+ * Turns what the runtime tells into metrics. Invariants: rows and records are counted when their commit stands, so a
+ * replay counts nothing twice; every series that the plan allows is there from the start, with 0.
+ */
+export class ServiceMetrics {
+  readonly registry: MetricRegistry;
+  readonly #options: ServiceMetricsOptions;
+  readonly #growth = new CommittedGrowth();
+  #fencings = 0;
+  readonly #outputRecords = new Map<string, number>();
+  /** Flows whose next assignment comes from a recovery. */
+  readonly #recovering = new Set<string>();
+
+  constructor(options: ServiceMetricsOptions) {
+    this.#options = options;
+    const { pipeline, hasProcessMetrics, version, startedMs } = options;
+    this.registry = new MetricRegistry({ pipeline, hasProcessMetrics });
+    const { registry } = this;
+    registry.set('tidemark_build_info', { version, node_version: process.version }, 1);
+    registry.set('tidemark_last_commit_timestamp_seconds', {}, startedMs / 1000);
+    registry.set('tidemark_memory_limit_bytes', {}, memoryLimitBytes());
+    for (const name of [
+      'tidemark_commits_total',
+      'tidemark_fencings_total',
+      'tidemark_fenced_instances_total',
+    ] as const) {
+      registry.count(name, {}, 0);
+    }
+    for (const remedy of remedies) registry.count('tidemark_recoveries_total', { remedy }, 0);
+    for (const { name } of options.plan.flows) this.#startFlow(name);
+  }
+
+  #startFlow(flow: string): void {
+    const { registry } = this;
+    const plan = this.#options.plan.flows.find(({ name }) => name === flow);
+    const table = this.#options.plan.tables.find(({ name }) => name === plan?.target);
+    registry.set(
+      'tidemark_flow_info',
+      { flow, table: table?.name ?? '', kind: plan?.kind ?? '' },
+      1,
+    );
+    for (const source of sourceTopics(this.#options.plan, flow)) this.#countSource(flow, source);
+    for (const { name } of table?.expectations ?? []) {
+      this.#countExpectation(flow, name, { passed: 0, failed: 0 });
+    }
+    for (const outcome of outcomes) {
+      registry.count('tidemark_keyed_rows_total', { flow, outcome }, 0);
+    }
+    for (const cause of ['rebalance', 'recovery'] as const) {
+      registry.count('tidemark_takeovers_total', { flow, cause }, 0);
+    }
+    registry.count('tidemark_output_records_total', { flow }, 0);
+    registry.count('tidemark_restores_total', { flow }, 0);
+    registry.count('tidemark_restored_records_total', { flow }, 0);
+  }
+
+  hear(event: RuntimeEvent, nowMs: number): void {
+    const { registry } = this;
+    const progress = this.#options.progress();
+    switch (event.event) {
+      case 'committed':
+        registry.count('tidemark_commits_total', {});
+        registry.observe('tidemark_commit_duration_seconds', {}, event.durationMs / 1000);
+        registry.observe('tidemark_commit_records', {}, event.records);
+        registry.set('tidemark_last_commit_timestamp_seconds', {}, nowMs / 1000);
+        if (progress !== undefined) this.#count(this.#growth.committed(progress));
+        break;
+      case 'assigned': {
+        const { flow } = event;
+        const cause = this.#recovering.delete(flow) ? 'recovery' : 'rebalance';
+        registry.count('tidemark_takeovers_total', { flow, cause });
+        const found = progress?.flows.find((one) => one.flow === flow);
+        if (found !== undefined) this.#count(this.#growth.assigned(found));
+        break;
+      }
+      case 'recovering':
+        registry.count('tidemark_recoveries_total', { remedy: event.error.remedy });
+        for (const { name } of this.#options.plan.flows) this.#recovering.add(name);
+        if (progress !== undefined) {
+          this.#growth.doubted(progress, event.error.code === 'TASK_MIGRATED');
+        }
+        break;
+      case 'fencing':
+        registry.count('tidemark_fenced_instances_total', {});
+        break;
+      case 'restored':
+        registry.count('tidemark_restores_total', { flow: event.flow });
+        registry.count('tidemark_restored_records_total', { flow: event.flow }, event.records);
+        registry.observe('tidemark_restore_duration_seconds', {}, event.durationMs / 1000);
+        break;
+      default:
+        break;
+    }
+  }
+
+  answered(route: string | undefined, status: number): void {
+    const name = route ?? 'none';
+    const statusClass = `${Math.floor(status / 100)}xx`;
+    this.registry.count('tidemark_http_requests_total', { route: name, status: statusClass });
+  }
+
+  /** Makes the series of the HTTP interface visible before the first request. */
+  startRoutes(routes: readonly string[]): void {
+    for (const route of routes) {
+      for (const status of statusClasses) {
+        this.registry.count('tidemark_http_requests_total', { route, status }, 0);
+      }
+    }
+  }
+
+  #count(grown: readonly Growth[]): void {
+    for (const { flow, topic, counters } of grown) {
+      if ('records' in counters) this.#countSource(flow, topic, counters);
+      else this.#countTable(flow, counters);
+    }
+  }
+
+  #countSource(flow: string, source: string, grown?: FlowCounters): void {
+    const { registry } = this;
+    const labels = { flow, source };
+    registry.count('tidemark_input_records_total', labels, grown?.records ?? 0);
+    registry.count('tidemark_decoded_records_total', labels, grown?.decoded ?? 0);
+    registry.count('tidemark_tombstone_records_total', labels, grown?.tombstones ?? 0);
+    registry.count('tidemark_dead_letter_records_total', labels, grown?.deadLettered ?? 0);
+    registry.count('tidemark_query_rows_total', labels, grown?.rows ?? 0);
+    registry.count('tidemark_filtered_rows_total', labels, grown?.filtered ?? 0);
+    registry.count('tidemark_dropped_rows_total', labels, grown?.dropped ?? 0);
+    registry.count('tidemark_handed_on_rows_total', labels, grown?.handedOn ?? 0);
+    for (const { name, ...counts } of grown?.expectations ?? []) {
+      this.#countExpectation(flow, name, counts);
+    }
+  }
+
+  #countExpectation(
+    flow: string,
+    expectation: string,
+    counts: { readonly passed: number; readonly failed: number },
+  ): void {
+    for (const result of ['passed', 'failed'] as const) {
+      this.registry.count(
+        'tidemark_expectation_rows_total',
+        { flow, expectation, result },
+        counts[result],
+      );
+    }
+  }
+
+  #countTable(flow: string, grown: TableCounters): void {
+    for (const outcome of outcomes) {
+      this.registry.count('tidemark_keyed_rows_total', { flow, outcome }, grown[outcome]);
+    }
+  }
+
+  /** The exposition, with every gauge as it stands now. */
+  text(): Promise<string> {
+    const { registry } = this;
+    const { health, progress: progressNow } = this.#options;
+    const progress = progressNow();
+    for (const state of workerStates) {
+      registry.set('tidemark_worker_state', { state }, progress?.state === state ? 1 : 0);
+    }
+    registry.set('tidemark_ready', {}, health.ready(progress).reasons.length === 0 ? 1 : 0);
+    if (progress !== undefined) {
+      registry.count('tidemark_fencings_total', {}, progress.fencings - this.#fencings);
+      this.#fencings = progress.fencings;
+      for (const flow of progress.flows) this.#showFlow(flow);
+    }
+    return registry.text();
+  }
+
+  #showFlow(progress: FlowProgress): void {
+    const { registry } = this;
+    const { health, facts: factsNow } = this.#options;
+    const { flow, failed, outputRecords } = progress;
+    registry.set('tidemark_flow_failed', { flow }, failed === undefined ? 0 : 1);
+    const restoring = health.restoringPartitions(flow);
+    registry.set('tidemark_restoring_partitions', { flow }, restoring);
+    registry.set('tidemark_restore_remaining_records', { flow }, health.restoreRemaining(flow));
+    const before = this.#outputRecords.get(flow) ?? 0;
+    registry.count('tidemark_output_records_total', { flow }, Math.max(0, outputRecords - before));
+    this.#outputRecords.set(flow, outputRecords);
+    const facts = factsNow().find((one) => one.flow.name === flow);
+    if (facts !== undefined) this.#showPartitions(progress, facts);
+  }
+
+  #showPartitions({ flow, partitions }: FlowProgress, facts: FlowFacts): void {
+    const { registry } = this;
+    const lag = new Map<string, number>(facts.sources.map(({ topic }) => [topic, 0]));
+    const assigned = { source: 0, table: 0 };
+    let difference = 0;
+    for (const { topic, stable, committed, committedCounters } of partitions) {
+      lag.set(topic, (lag.get(topic) ?? 0) + Math.max(0, stable - committed));
+      assigned[topic === facts.repartition.topic ? 'table' : 'source'] += 1;
+      difference += unexplained(committedCounters);
+    }
+    for (const { topic: source } of facts.sources) {
+      registry.set('tidemark_source_lag_records', { flow, source }, lag.get(source) ?? 0);
+    }
+    registry.set('tidemark_table_lag_records', { flow }, lag.get(facts.repartition.topic) ?? 0);
+    const existing = {
+      source: facts.sources.reduce((sum, one) => sum + one.partitions, 0),
+      table: facts.repartition.partitions,
+    };
+    for (const stage of ['source', 'table'] as const) {
+      registry.set('tidemark_assigned_partitions', { flow, stage }, assigned[stage]);
+      registry.set('tidemark_flow_partitions', { flow, stage }, existing[stage]);
+    }
+    registry.set('tidemark_row_account_difference', { flow }, difference);
+  }
+}
+
+/** What the equations of the account leave over. */
+function unexplained(counters: FlowCounters | TableCounters): number {
+  if ('records' in counters) {
+    const { records, decoded, tombstones, deadLettered } = counters;
+    const { rows, filtered, dropped, handedOn } = counters;
+    return (
+      Math.abs(records - decoded - tombstones - deadLettered) +
+      Math.abs(rows - filtered - dropped - handedOn)
+    );
+  }
+  return Math.abs(counters.rows - outcomes.reduce((sum, outcome) => sum + counters[outcome], 0));
+}
+
+/** The topics that a flow reads, each once. */
+export function sourceTopics(plan: PipelinePlan, flow: string): readonly string[] {
+  const names = new Set(
+    plan.flows.find(({ name }) => name === flow)?.branches.map(({ source }) => source),
+  );
+  const topics = plan.sources.filter(({ name }) => names.has(name)).map(({ topic }) => topic);
+  return [...new Set(topics)];
+}
