@@ -453,6 +453,7 @@ export class FlowRunner {
       read.committed = offset;
       read.committedCounters = counters;
     }
+    this.#lastCommitted = reads.map(({ read }) => read);
     this.#outputRecords += outputRecords;
     return outputRecords;
   }
