@@ -122,7 +122,11 @@ async function waitFor<Result>(wait: Wait<Result>): Promise<Result> {
   }
 }
 
-export type ComposedService = { readonly worker: Worker; close(): Promise<void> };
+export type ComposedService = {
+  readonly worker: Worker;
+  readonly log: Log;
+  close(): Promise<void>;
+};
 
 export type ServiceOptions = {
   readonly config: Config;
@@ -132,6 +136,8 @@ export type ServiceOptions = {
   readonly listener: RuntimeListener;
   readonly onTrouble: TroubleListener;
   readonly isStopped: () => boolean;
+  /** Puts something around the state store, such as a meter. */
+  readonly wrapState?: (store: StateStore) => StateStore;
 };
 
 /** Config → adapters → a worker that is ready to run. */
@@ -145,7 +151,7 @@ export async function composeService(options: ServiceOptions): Promise<ComposedS
     const worker = await startWorker({
       plan,
       log,
-      state,
+      state: options.wrapState?.(state) ?? state,
       clock: systemClock,
       listener,
       acceptGaps,
@@ -170,6 +176,7 @@ export async function composeService(options: ServiceOptions): Promise<ComposedS
     const opened = state;
     return {
       worker,
+      log,
       close: async () => {
         await opened.close().catch(() => undefined);
         await log.close().catch(() => undefined);

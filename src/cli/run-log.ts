@@ -7,6 +7,8 @@ export type ServiceLog = {
   readonly listener: RuntimeListener;
   readonly trouble: (text: string) => void;
   readonly info: (fields: Readonly<Record<string, unknown>>, text: string) => void;
+  /** What only a developer can correct. */
+  readonly bug: (error: unknown, text: string) => void;
 };
 
 /**
@@ -74,6 +76,7 @@ export function serviceLog(config: Config): ServiceLog {
     listener,
     trouble: (text) => logger.warn(text),
     info: (fields, text) => logger.info(fields, text),
+    bug: (error, text) => logger.error({ err: error }, text),
   };
 }
 

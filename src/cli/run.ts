@@ -1,13 +1,15 @@
 import { systemClock } from '../adapters/system/system-clock.ts';
 import { FlowError } from '../base/errors.ts';
 import { type ComposedService, composeService, type ServiceOptions } from '../compose.ts';
-import { shownConfig } from '../config/load-config.ts';
+import { requireOptions, shownConfig } from '../config/load-config.ts';
+import type { Config } from '../config/options.ts';
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import type { Worker } from '../runtime/worker.ts';
 import type { Command, ExitCode, Invocation } from './command.ts';
 import { faultJson, loadPipeline } from './load-pipeline.ts';
-import { serviceLog } from './run-log.ts';
+import { type ServiceLog, serviceLog } from './run-log.ts';
 import { ProgressMeter } from './run-progress.ts';
+import { openServiceFront, type ServiceFront } from './service-front.ts';
 import { summaryText, updateSummary } from './update-summary.ts';
 
 const progressIntervalMs = 1000;
@@ -51,14 +53,36 @@ export const run: Command = {
 async function runService(invocation: Invocation, plan: PipelinePlan): Promise<ExitCode> {
   const config = invocation.config();
   const log = serviceLog(config);
-  const { terminal } = invocation;
   log.info({ config: shownConfig(config) }, 'starting');
   const once = invocation.isSet('once');
+  requireOptions(config, ['pipeline.name', 'kafka.brokers']);
+  const front = await openServiceFront({ config, plan, once, log });
+  try {
+    return await runShown(invocation, plan, { config, log, once, front });
+  } finally {
+    await front.close();
+  }
+}
+
+type ShownRun = {
+  readonly config: Config;
+  readonly log: ServiceLog;
+  readonly once: boolean;
+  readonly front: ServiceFront;
+};
+
+async function runShown(
+  invocation: Invocation,
+  plan: PipelinePlan,
+  { config, log, once, front }: ShownRun,
+): Promise<ExitCode> {
+  const { terminal } = invocation;
   const startedMs = systemClock.monotonic();
   let stopAsked = false;
   let worker: Worker | undefined;
   terminal.onStop(() => {
     stopAsked = true;
+    front.stopping();
     worker?.stop();
   });
   const service = await composeUnlessStopped(() => stopAsked, {
@@ -66,14 +90,19 @@ async function runService(invocation: Invocation, plan: PipelinePlan): Promise<E
     plan,
     once,
     acceptGaps: invocation.texts('accept-gap'),
-    listener: log.listener,
+    listener: (event) => {
+      log.listener(event);
+      front.hear(event);
+    },
     onTrouble: log.trouble,
+    wrapState: (store) => front.measure(store),
   });
   if (service === undefined) {
     log.info({}, 'stopped before it had started');
     return 0;
   }
   ({ worker } = service);
+  front.attach(service);
   if (stopAsked) worker.stop();
   const stopProgress = showProgress(invocation, worker, log.info);
   try {
@@ -92,6 +121,7 @@ async function runService(invocation: Invocation, plan: PipelinePlan): Promise<E
     throw error;
   } finally {
     stopProgress();
+    await front.close();
     await service.close();
   }
 }

@@ -1,0 +1,159 @@
+import { readFileSync, statSync } from 'node:fs';
+import { type HttpServer, startHttpServer } from '../adapters/http/http-server.ts';
+import { serviceRoutes } from '../adapters/http/service-routes.ts';
+import { measureStateStore } from '../adapters/prometheus/measured-state-store.ts';
+import { systemClock } from '../adapters/system/system-clock.ts';
+import { FlowError } from '../base/errors.ts';
+import type { Config } from '../config/options.ts';
+import type { PipelinePlan } from '../plan/pipeline-plan.ts';
+import type { StateStore } from '../ports/state-store.ts';
+import type { RuntimeEvent } from '../runtime/runtime-events.ts';
+import { RecentEvents } from './recent-events.ts';
+import type { ServiceLog } from './run-log.ts';
+import { ServiceHealth } from './service-health.ts';
+import { ServiceMetrics } from './service-metrics.ts';
+import { type RunningParts, ServiceViews } from './service-views.ts';
+import { version } from './version.ts';
+
+export type ServiceFrontOptions = {
+  readonly config: Config;
+  readonly plan: PipelinePlan;
+  readonly once: boolean;
+  readonly log: ServiceLog;
+};
+
+/** What a run shows of itself while it runs. */
+export type ServiceFront = {
+  hear(event: RuntimeEvent): void;
+  /** Wraps the state store, so that its calls are measured. */
+  measure(store: StateStore): StateStore;
+  attach(parts: RunningParts): void;
+  stopping(): void;
+  /** May be called twice. */
+  close(): Promise<void>;
+};
+
+/** Nothing is shown, and nothing is counted. */
+const noFront: ServiceFront = {
+  hear: () => undefined,
+  measure: (store) => store,
+  attach: () => undefined,
+  stopping: () => undefined,
+  close: () => Promise.resolve(),
+};
+
+/**
+ * Serves probes, metrics and the HTTP interface from before the first connection to Kafka until after the last commit,
+ * so that whoever looks is always told what is waited for.
+ */
+export async function openServiceFront(options: ServiceFrontOptions): Promise<ServiceFront> {
+  const { config, plan, once, log } = options;
+  const enabled = config['http.enabled'];
+  if (enabled === 'false' || (enabled === 'auto' && once)) return noFront;
+  let running: RunningParts | undefined;
+  const startedMs = systemClock.now();
+  const readyLagMax = config['http.readyLagMax'];
+  const health = new ServiceHealth(
+    {
+      flows: plan.flows.map(({ name }) => name),
+      deadAfterMs: config['http.deadAfterMs'],
+      readyLagMax: readyLagMax < 0 ? Number.POSITIVE_INFINITY : readyLagMax,
+    },
+    systemClock.monotonic(),
+  );
+  const metrics = new ServiceMetrics({
+    pipeline: config['pipeline.name'] ?? '',
+    plan,
+    version,
+    health,
+    startedMs,
+    progress: () => running?.worker.progress(),
+    facts: () => running?.worker.facts ?? [],
+    hasProcessMetrics: true,
+  });
+  const events = new RecentEvents();
+  const views = new ServiceViews({
+    config,
+    plan,
+    version,
+    clock: systemClock,
+    startedMs,
+    health,
+    metrics,
+    events,
+    running: () => running,
+  });
+  const routes = serviceRoutes(views, version);
+  metrics.startRoutes(routes.map(({ path }) => path));
+  const server = await listen(options, {
+    routes,
+    onAnswer: (route, status) => metrics.answered(route, status),
+  });
+  if (server === undefined) return noFront;
+  let closing: Promise<void> | undefined;
+  log.info({ host: config['http.host'], port: server.port }, 'serving HTTP');
+  return {
+    hear: (event) => {
+      try {
+        health.hear(event, systemClock.monotonic());
+        metrics.hear(event, systemClock.now());
+        events.hear(event, systemClock.now());
+      } catch (error) {
+        // What looks on must not stop what it looks at.
+        log.bug(error, 'an event could not be counted');
+      }
+    },
+    measure: (store) => measureStateStore(store, config['state.kind'], metrics.registry),
+    attach: (parts) => {
+      running = parts;
+    },
+    stopping: () => health.stopping(),
+    close: () => {
+      closing ??= server.close().then(() => views.close().catch(() => undefined));
+      return closing;
+    },
+  };
+}
+
+/** Undefined: the port is taken, and nobody insists on it. */
+async function listen(
+  { config, log }: ServiceFrontOptions,
+  service: Pick<Parameters<typeof startHttpServer>[0], 'routes' | 'onAnswer'>,
+): Promise<HttpServer | undefined> {
+  try {
+    return await startHttpServer({
+      ...service,
+      host: config['http.host'],
+      port: config['http.port'],
+      token: tokenReader(config),
+      handlerTimeoutMs: config['http.timeoutMs'],
+      requestsPerSecondMax: config['http.requestsPerSecondMax'],
+      onBug: (error) => log.bug(error, 'an answer of the HTTP interface failed'),
+    });
+  } catch (error) {
+    if (!(error instanceof FlowError) || config['http.enabled'] !== 'auto') throw error;
+    log.trouble(`${error.message}; the run goes on without it`);
+    return undefined;
+  }
+}
+
+/** The token as its file has it now. While the file cannot be read, the last one stands. */
+function tokenReader(config: Config): () => string | undefined {
+  const path = config['http.tokenFile'];
+  let token = config['http.token'];
+  let readAtMs = -1;
+  return () => {
+    if (path !== undefined) {
+      try {
+        const { mtimeMs } = statSync(path);
+        if (mtimeMs !== readAtMs) {
+          token = readFileSync(path, 'utf8').trim();
+          readAtMs = mtimeMs;
+        }
+      } catch {
+        // A secret that is mounted anew is away for a moment.
+      }
+    }
+    return token === '' ? undefined : token;
+  };
+}

@@ -1,0 +1,293 @@
+import { HttpProblem } from '../adapters/http/http-problem.ts';
+import type { EventQuery, JsonObject, ServiceApi, Verdict } from '../adapters/http/service-api.ts';
+import type { Config } from '../config/options.ts';
+import { readProvenance, topicIdHex } from '../data/provenance.ts';
+import { decodeRowSet } from '../data/row-set.ts';
+import { sequenceCodec } from '../data/sequence.ts';
+import { formatType } from '../data/type-text.ts';
+import type { FlowPlan, PipelinePlan, TablePlan } from '../plan/pipeline-plan.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Log } from '../ports/log.ts';
+import { gapText } from '../refresh/continuity.ts';
+import { Catalog } from '../runtime/catalog.ts';
+import { type RecordedGap, recordedGaps } from '../runtime/gaps.ts';
+import { type CommittedSet, readTableKeys } from '../runtime/read-table.ts';
+import { keyColumnsOf, parseTableKey } from '../runtime/table-key.ts';
+import type { FlowProgress, Worker, WorkerProgress } from '../runtime/worker.ts';
+import type { RecentEvents } from './recent-events.ts';
+import { rowSetJson, type TopicNames } from './row-set-json.ts';
+import { errorFields } from './run-log.ts';
+import type { ServiceHealth } from './service-health.ts';
+import { type ServiceMetrics, sourceTopics } from './service-metrics.ts';
+import { flowSummary } from './update-summary.ts';
+
+/** What runs once Kafka and the state store have answered. */
+export type RunningParts = { readonly worker: Worker; readonly log: Log };
+
+export type ServiceViewsOptions = {
+  readonly config: Config;
+  readonly plan: PipelinePlan;
+  readonly version: string;
+  readonly clock: Clock;
+  readonly startedMs: number;
+  readonly health: ServiceHealth;
+  readonly metrics: ServiceMetrics;
+  readonly events: RecentEvents;
+  readonly running: () => RunningParts | undefined;
+};
+
+/** Reads of an output topic that are under way at once: each reads a whole partition. */
+const logReadsMax = 2;
+
+/**
+ * Answers the HTTP interface from what this instance knows. Invariants: it changes nothing; rows come from a commit that
+ * stands; what another instance owns is read from the output topic, never guessed.
+ */
+export class ServiceViews implements ServiceApi {
+  readonly #options: ServiceViewsOptions;
+  #logReads = 0;
+  #catalog: Catalog | undefined;
+  /** Readings of the catalog go one after the other. */
+  #catalogTurn: Promise<unknown> = Promise.resolve();
+
+  constructor(options: ServiceViewsOptions) {
+    this.#options = options;
+  }
+
+  get #progress(): WorkerProgress | undefined {
+    return this.#options.running()?.worker.progress();
+  }
+
+  alive(): Verdict {
+    const { health, clock } = this.#options;
+    return health.alive(this.#progress, clock.monotonic());
+  }
+
+  started(): Verdict {
+    return this.#options.health.started();
+  }
+
+  ready(): Verdict {
+    return this.#options.health.ready(this.#progress);
+  }
+
+  async metrics(): Promise<{ contentType: string; text: string }> {
+    const { metrics } = this.#options;
+    return { contentType: metrics.registry.contentType, text: await metrics.text() };
+  }
+
+  pipeline(): JsonObject {
+    const { config, plan, version, startedMs } = this.#options;
+    return {
+      pipeline: config['pipeline.name'] ?? '',
+      instance: config['instance.name'] ?? '',
+      version,
+      state: this.#progress?.state ?? 'connecting',
+      startedAt: time(startedMs),
+      timeZone: plan.timeZone,
+      delivery: config.delivery,
+      stateStore: config['state.kind'],
+      ready: this.ready().reasons.length === 0,
+      sources: plan.sources.map(({ name, topic, format }) => ({ name, topic, format })),
+      tables: plan.tables.map(({ name }) => name),
+      flows: plan.flows.map(({ name }) => name),
+    };
+  }
+
+  flows(): readonly JsonObject[] {
+    const progress = this.#progress;
+    return this.#options.plan.flows.map((flow) =>
+      this.#flow(
+        flow,
+        progress?.flows.find((one) => one.flow === flow.name),
+      ),
+    );
+  }
+
+  flow(name: string): JsonObject | undefined {
+    return this.flows().find(({ flow }) => isSame(String(flow), name));
+  }
+
+  #flow(flow: FlowPlan, progress: FlowProgress | undefined): JsonObject {
+    const { config, plan, health } = this.#options;
+    const sources = sourceTopics(plan, flow.name);
+    const partitions = (progress?.partitions ?? []).map((one) => ({
+      stage: sources.includes(one.topic) ? 'source' : 'table',
+      topic: one.topic,
+      partition: one.partition,
+      position: one.position,
+      committed: one.committed,
+      stable: one.stable,
+      lag: Math.max(0, one.stable - one.committed),
+    }));
+    const failed = progress?.failed;
+    const isRestoring = health.restoringPartitions(flow.name) > 0;
+    const isWaiting = partitions.length === 0;
+    const error = failed === undefined ? undefined : errorFields(failed);
+    return {
+      flow: flow.name,
+      table: flow.target,
+      kind: flow.kind,
+      group: progress?.group ?? `${config['pipeline.name']}.${flow.name}`,
+      state: failed ? 'failed' : isRestoring ? 'restoring' : isWaiting ? 'waiting' : 'running',
+      error: error === undefined ? null : faultOf(error),
+      lag: partitions.reduce((sum, { lag }) => sum + lag, 0),
+      outputRecords: progress?.outputRecords ?? 0,
+      sources,
+      partitions,
+      account: accountOf(flow.name, progress),
+    };
+  }
+
+  tables(): readonly JsonObject[] {
+    return this.#options.plan.tables.map((table) => this.#table(table));
+  }
+
+  table(name: string): JsonObject | undefined {
+    return this.tables().find(({ table }) => isSame(String(table), name));
+  }
+
+  #table(table: TablePlan): JsonObject {
+    const flow = this.#options.plan.flows.find(({ target }) => target === table.name);
+    return {
+      table: table.name,
+      topic: table.topic,
+      flow: flow?.name ?? null,
+      output: table.output,
+      keys: flow === undefined ? [] : keyColumnsOf(table, flow).map(({ name }) => name),
+      columns: table.columns.map(({ name, type }) => ({ name, type: formatType(type) })),
+      expectations: table.expectations.map(({ name, action, sql }) => ({ name, action, sql })),
+      deadLetterTopic: table.deadLetterTopic ?? null,
+    };
+  }
+
+  async rows(name: string, keyText: string): Promise<string | undefined> {
+    const { plan } = this.#options;
+    const table = plan.tables.find((one) => isSame(one.name, name));
+    const flow = plan.flows.find(({ target }) => target === table?.name);
+    if (table === undefined || flow === undefined) return undefined;
+    const key = parseTableKey(keyColumnsOf(table, flow), keyText);
+    const parts = this.#running();
+    const topics = topicNames(parts.worker);
+    const isWhole = table.output === 'row_set' && !flow.distinct;
+    const stored = isWhole ? await parts.worker.peek(flow.name, key) : undefined;
+    if (stored !== undefined) {
+      const set = storedSet(flow, key, stored);
+      return rowSetJson({ key: key.toString(), set, flow, topics }, { readFrom: 'state' });
+    }
+    const set = await this.#readLog(parts.log, table, flow, key);
+    return rowSetJson({ key: key.toString(), set, flow, topics }, { readFrom: 'log' });
+  }
+
+  async #readLog(
+    log: Log,
+    table: TablePlan,
+    flow: FlowPlan,
+    key: Buffer,
+  ): Promise<CommittedSet | undefined> {
+    if (this.#logReads >= logReadsMax) {
+      throw new HttpProblem('OVERLOADED', 'too many output topics are being read', {
+        hint: 'Ask the instance that owns the partition: it answers from its state.',
+        headers: { 'retry-after': '1' },
+      });
+    }
+    this.#logReads += 1;
+    try {
+      return (await readTableKeys({ log, table, flow }, [key]))[0];
+    } finally {
+      this.#logReads -= 1;
+    }
+  }
+
+  #running(): RunningParts {
+    const parts = this.#options.running();
+    if (parts !== undefined) return parts;
+    throw new HttpProblem('STARTING', 'Kafka or the state store is waited for', {
+      headers: { 'retry-after': '5' },
+    });
+  }
+
+  gaps(): Promise<readonly JsonObject[]> {
+    const found = this.#catalogTurn.then(async () => {
+      const { log } = this.#running();
+      this.#catalog ??= new Catalog(log, `${this.#options.config['pipeline.name']}.catalog`);
+      await this.#catalog.read();
+      return recordedGaps(this.#catalog)
+        .sort((a, b) => a.detectedAtMs - b.detectedAtMs)
+        .map(gapJson);
+    });
+    this.#catalogTurn = found.catch(() => undefined);
+    return found;
+  }
+
+  events(query: EventQuery): readonly JsonObject[] {
+    return this.#options.events.find(query);
+  }
+
+  async close(): Promise<void> {
+    await this.#catalogTurn;
+    await this.#catalog?.close();
+  }
+}
+
+function isSame(name: string, other: string): boolean {
+  return name.toLowerCase() === other.toLowerCase();
+}
+
+function time(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+/** As the HTTP interface names the parts of an error. */
+function faultOf(fields: Readonly<Record<string, unknown>>): JsonObject {
+  const { error, ...others } = fields;
+  return { ...others, message: error };
+}
+
+function accountOf(flow: string, progress: FlowProgress | undefined): JsonObject {
+  const counters = (progress?.partitions ?? []).map(({ committedCounters }) => committedCounters);
+  const { flow: _, ...account } = flowSummary(flow, counters);
+  return account;
+}
+
+function topicNames(worker: Worker): TopicNames {
+  const sources = worker.facts.flatMap((facts) => facts.sources);
+  return new Map(sources.map(({ topic, topicId }) => [topicIdHex(topicId), topic]));
+}
+
+/** The row-set of an entry that holds whole rows; undefined: the key has none. */
+function storedSet(
+  { sequenceType }: FlowPlan,
+  key: Buffer,
+  { partition, entry }: { readonly partition: number; readonly entry: Buffer | undefined },
+): CommittedSet | undefined {
+  const found = entry === undefined ? undefined : decodeRowSet(entry);
+  if (found === undefined || found.rows.length === 0) return undefined;
+  const { bytes, start, end } = found.sequence;
+  return {
+    partition,
+    key: key.toString('utf8'),
+    sequence: sequenceCodec(sequenceType).text(bytes, start, end),
+    rows: found.rows.map(({ row, provenance }) => ({
+      json: row.bytes.toString('utf8', row.start, row.end),
+      sources: [readProvenance(provenance.bytes, provenance.start)],
+    })),
+  };
+}
+
+function gapJson(gap: RecordedGap): JsonObject {
+  const { id, kind, flow, topic, partition, from, to, lostRecords } = gap;
+  return {
+    id,
+    kind,
+    flow,
+    topic,
+    partition,
+    from: from ?? null,
+    to,
+    lostRecords: lostRecords ?? null,
+    text: gapText(gap),
+    detectedAt: time(gap.detectedAtMs),
+    acceptedAt: gap.acceptedAtMs === undefined ? null : time(gap.acceptedAtMs),
+  };
+}
