@@ -51,7 +51,9 @@ export async function measureStateStore(
 ): Promise<void> {
   const task = { pipeline: 'bench', flow: 'state', generation: 0, partition: 0 };
   let store = await open();
-  let session = await store.open(task, 1);
+  // The epoch grows from run to run, since a server keeps it.
+  const epoch = Date.now();
+  let session = await store.open(task, epoch);
   await session.clear();
   await measure('making keys and entries (included)', keyCount, async () => {
     for (let batch = 0; batch < keyCount / batchKeys; batch++) {
@@ -81,7 +83,7 @@ export async function measureStateStore(
   await store.close();
   await measure('open, and read one key', keyCount, async () => {
     store = await open();
-    session = await store.open(task, 2);
+    session = await store.open(task, epoch + 1);
     await session.read(['none']);
   });
   await session.clear();

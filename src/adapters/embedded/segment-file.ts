@@ -200,7 +200,7 @@ export class SegmentFile {
 // Not 'a+': then every write would go to the end of the file, also one that overwrites what a failed one left.
 const openFlags = constants.O_RDWR | constants.O_CREAT;
 
-export function segmentName(number: number): string {
+function segmentName(number: number): string {
   return `${String(number).padStart(10, '0')}.log`;
 }
 

@@ -113,11 +113,6 @@ export class TaskLog {
     return this.#index.size;
   }
 
-  /** Bytes on disk, and in memory for the index. */
-  get usage(): { readonly fileBytes: number; readonly indexBytes: number } {
-    return { fileBytes: this.#bytes, indexBytes: this.#index.byteLength };
-  }
-
   takeOver(epoch: number): void {
     this.#append(this.#emptyBatch(this.mark), { epoch });
   }
@@ -404,7 +399,11 @@ export class TaskLog {
         break;
       }
     }
-    // A segment without batches proves nothing: a crash of the machine may have emptied it.
+    // A segment without batches proves nothing: a crash of the machine may have emptied it. None is kept, lest
+    // it should once be taken for the beginning.
+    for (const segment of run.toReversed()) {
+      if (segment.size === 0 && this.#segments.size > 1) this.#segments.delete(segment.number);
+    }
     const first = run.find((segment) => segment.size > 0) ?? run[0];
     const isComplete = (first?.number ?? 0) <= this.#state.firstSegment;
     // From the end: should this be cut short, then what is left still breaks off at the same place.

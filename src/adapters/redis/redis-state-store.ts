@@ -6,7 +6,7 @@ import { plainRequest } from './redis-requests.ts';
 import { redisScripts } from './redis-scripts.ts';
 import { decodeMark, RedisStateSession } from './redis-state-session.ts';
 
-/** The oldest release that is tried in our tests of the scripts and of HMGET on binary fields. */
+/** Every command in use is older; releases below this one are maintained by nobody. */
 const versionMin = '6.2';
 
 export type RedisStateStoreOptions = RedisClientOptions;
