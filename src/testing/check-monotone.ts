@@ -6,26 +6,23 @@ import { OutputFold } from './fold-output.ts';
  * Follows the committed output as a reader does, transaction by transaction, and returns what no
  * reader may ever see: a sequence that falls, a row-set that is a mix of two sequences, a row that
  * vanishes while its sequence stands, or one row twice. None: every state that a reader can see was right
- * at some moment, and no later one was older.
+ * at some moment, and no later one was older. The records come partition by partition; `fold` is where they end up.
  */
 export function checkMonotone<Sequence>(
   records: readonly CommittedRecord[],
   output: OutputMode,
   sequenceOf: (text: string) => Sequence,
   compare: (a: Sequence, b: Sequence) => number,
+  fold: OutputFold = new OutputFold(output),
 ): readonly string[] {
   const faults: string[] = [];
-  for (const partition of new Set(records.map((record) => record.partition))) {
-    const fold = new OutputFold(output);
-    const seen = new Map<string, Seen<Sequence>>();
-    const mine = records.filter((record) => record.partition === partition);
-    for (const together of groups(mine, output)) {
-      const touched = new Set(together.map((record) => fold.add(record)));
-      const { offset } = together[0] as CommittedRecord;
-      for (const key of touched) {
-        const fault = step({ fold, seen, key, sequenceOf, compare });
-        if (fault !== undefined) faults.push(`${partition}@${offset} ${key}: ${fault}`);
-      }
+  const seen = new Map<string, Seen<Sequence>>();
+  for (const together of groups(records, output)) {
+    const touched = new Set(together.map((record) => fold.add(record)));
+    const { partition, offset } = together[0] as CommittedRecord;
+    for (const key of touched) {
+      const fault = step({ fold, seen, key, sequenceOf, compare });
+      if (fault !== undefined) faults.push(`${partition}@${offset} ${key}: ${fault}`);
     }
   }
   return faults;
@@ -42,7 +39,8 @@ function* groups(
   for (const record of records) {
     const last = group.at(-1);
     const isTogether = output === 'rows' && record.transaction !== 0;
-    if (last !== undefined && !(isTogether && last.transaction === record.transaction)) {
+    const isNext = last?.transaction === record.transaction && last.partition === record.partition;
+    if (last !== undefined && !(isTogether && isNext)) {
       yield group;
       group = [];
     }

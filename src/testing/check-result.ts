@@ -1,18 +1,18 @@
 import type { CommittedRecord } from '../adapters/memory/memory-log.ts';
 import type { OutputMode } from '../plan/pipeline-plan.ts';
-import { foldOutput } from './fold-output.ts';
+import { foldOutput, OutputFold } from './fold-output.ts';
 import type { ReferenceSet } from './reference.ts';
 
 /**
- * Compares what a reader of the output topic has with the reference. Returns every difference as one
+ * Compares what a reader of the output topic has (its records, or what they were folded to) with the reference. Returns every difference as one
  * line; none: they are equal, row by row, sequence by sequence and source by source.
  */
 export function checkResult<Sequence>(
-  records: Iterable<CommittedRecord>,
+  records: Iterable<CommittedRecord> | OutputFold,
   output: OutputMode,
   expected: ReadonlyMap<string, ReferenceSet<Sequence>>,
 ): readonly string[] {
-  const fold = foldOutput(records, output);
+  const fold = records instanceof OutputFold ? records : foldOutput(records, output);
   const faults: string[] = [];
   for (const key of new Set([...expected.keys(), ...fold.keys()])) {
     const want = expected.get(key);

@@ -1,72 +1,177 @@
 import type { Random } from './random.ts';
 
-/** How often each misfortune strikes, per thousand calls that a process makes to the outside. */
-export type FaultRates = {
-  /** The process is gone in the middle of the call. */
-  readonly crash: number;
-  /** The process stops for longer than its session lasts, and goes on believing in its old world. */
-  readonly stall: number;
-  /** The call is answered late, others run in between. */
-  readonly delay: number;
-  /** The call fails before it does anything. */
-  readonly refuse: number;
-  /** The call does its work, and its answer is lost. */
-  readonly loseAnswer: number;
+/**
+ * Where a misfortune may strike: before a call of a process to the outside, at its answer, and between the two steps
+ * of a commit. What lies between two of these places happens at once.
+ */
+export const places = [
+  'broker',
+  'broker_answer',
+  'poll',
+  'poll_answer',
+  'join',
+  'join_answer',
+  'commit',
+  'commit_middle',
+  'commit_answer',
+  'state_read',
+  'state_read_answer',
+  'state_write',
+  'state_write_answer',
+] as const;
+
+export type Place = (typeof places)[number];
+
+/** Every misfortune, with the places where it makes sense; none named: all of them. */
+const misfortunes = {
+  /** The process is gone. */
+  crash: undefined,
+  /** The process stops, for longer than its session lasts or for less, and goes on believing in its old world. */
+  stall: undefined,
+  /** The others run first. */
+  delay: undefined,
+  /** The service is away: the call does nothing. */
+  refuse: ['broker', 'poll', 'commit', 'state_read', 'state_write'],
+  /** The call does nothing, and its caller cannot know. */
+  time_out: ['broker', 'commit'],
+  /** The call has done its work, and its caller cannot know. */
+  lose_answer: ['broker_answer', 'commit_answer', 'state_read_answer', 'state_write_answer'],
+  /** Somebody fences the process from outside. */
+  fence: ['broker', 'poll_answer', 'commit', 'commit_middle', 'commit_answer', 'state_write'],
   /** The state store loses everything. */
-  readonly loseState: number;
-  /** The state store loses one task's state and keeps the others'. */
-  readonly loseTask: number;
-  /** One task's state goes back to what it was some time ago. */
-  readonly rollBackTask: number;
+  lose_state: ['state_read', 'state_read_answer', 'state_write'],
+  /** It loses one task's state and keeps the others'. */
+  lose_task: ['state_read', 'state_read_answer', 'state_write'],
+  /** One task's state goes back to what it was some time ago, under this owner or one before it. */
+  roll_back: ['state_read', 'state_read_answer', 'state_write'],
+  /** A write stops half way: the mark goes before the first entry and comes back after the last one. */
+  half_write: ['state_write'],
+} as const satisfies Record<string, readonly Place[] | undefined>;
+
+export type Misfortune = keyof typeof misfortunes;
+
+/** Per thousand times that a process passes a place. */
+export type Rates = Partial<Readonly<Record<Misfortune, number>>>;
+
+/** One place where one misfortune strikes again and again: what needs two of them in a row is met this way. */
+export type Focus = {
+  readonly place: Place;
+  readonly misfortune: Misfortune;
+  readonly permille: number;
 };
 
-export const noFaults: FaultRates = {
-  crash: 0,
-  stall: 0,
-  delay: 0,
-  refuse: 0,
-  loseAnswer: 0,
-  loseState: 0,
-  loseTask: 0,
-  rollBackTask: 0,
-};
+/** What kind of bad day a seed has. */
+export type Mood = { readonly rates: Rates; readonly focuses: readonly Focus[] };
 
-/** Rates of one seed: some worlds are calm, some crash all the time, some forget. */
-export function drawFaultRates(random: Random): FaultRates {
-  const up = (most: number) => (random.chance(500) ? 0 : random.below(most + 1));
-  return {
-    crash: up(30),
-    stall: up(15),
-    delay: up(300),
-    refuse: up(20),
-    loseAnswer: up(20),
-    loseState: up(10),
-    loseTask: up(10),
-    rollBackTask: up(10),
-  };
+export const calmMood: Mood = { rates: {}, focuses: [] };
+
+function isPossible(misfortune: Misfortune, place: Place): boolean {
+  const at: readonly Place[] | undefined = misfortunes[misfortune];
+  return at === undefined || at.includes(place);
 }
+
+const names = Object.keys(misfortunes) as Misfortune[];
+
+/**
+ * Some worlds are only slow, some have a little of everything, and most have one to three places at which the same
+ * thing goes wrong again and again, with or without the rest.
+ */
+export function drawMood(random: Random): Mood {
+  const kind = random.below(100);
+  if (kind < 8) return { rates: { delay: random.below(300) }, focuses: [] };
+  const up = (most: number) => (random.chance(500) ? 0 : random.below(most + 1));
+  const rates: Rates =
+    kind < 50
+      ? {
+          crash: up(20),
+          stall: up(15),
+          delay: up(200),
+          refuse: up(20),
+          time_out: up(20),
+          lose_answer: up(20),
+          fence: up(10),
+          lose_state: up(10),
+          lose_task: up(10),
+          roll_back: up(20),
+          half_write: up(20),
+        }
+      : { delay: up(200) };
+  const count = kind < 50 ? random.below(2) : 1 + random.below(3);
+  return { rates, focuses: Array.from({ length: count }, () => drawFocus(random)) };
+}
+
+function drawFocus(random: Random): Focus {
+  const misfortune = random.pick(names) ?? 'crash';
+  const possible = places.filter((place) => isPossible(misfortune, place));
+  const place = random.pick(possible) ?? 'broker';
+  return { place, misfortune, permille: 20 + random.below(250) };
+}
+
+/** The misfortunes of one place, each with the upper end of its share of a thousand. */
+type Odds = { readonly misfortune: Misfortune; readonly below: number }[];
 
 /** Which misfortune strikes now. Invariant: the same seed and the same calls give the same answers. */
 export class Faults {
   readonly #random: Random;
-  #rates: FaultRates;
+  #mood: Mood;
+  #odds = new Map<Place, Odds>();
 
-  constructor(random: Random, rates: FaultRates) {
+  constructor(random: Random, mood: Mood) {
     this.#random = random;
-    this.#rates = rates;
+    this.#mood = mood;
   }
 
-  /** From now on nothing happens any more: what is right must come about. */
+  /** Whether anything can go wrong at all; being late is not wrong. */
+  get isCalm(): boolean {
+    const { rates, focuses } = this.#mood;
+    const struck = [...names.filter((name) => (rates[name] ?? 0) > 0), ...focuses.map(kindOf)];
+    return struck.every((misfortune) => misfortune === 'delay');
+  }
+
+  /** Whether a misfortune strikes anywhere, so that what it needs is worth preparing. */
+  has(misfortune: Misfortune): boolean {
+    const { rates, focuses } = this.#mood;
+    return (rates[misfortune] ?? 0) > 0 || focuses.map(kindOf).includes(misfortune);
+  }
+
+  /** From now on nothing fails any more, though all may still be slow: what is right must come about. */
   calm(): void {
-    this.#rates = noFaults;
+    this.#mood = { rates: { delay: this.#mood.rates.delay ?? 0 }, focuses: [] };
+    this.#odds = new Map();
   }
 
-  strikes(fault: keyof FaultRates): boolean {
-    const rate = this.#rates[fault];
-    return rate > 0 && this.#random.chance(rate);
+  strike(place: Place): Misfortune | undefined {
+    const odds = this.#odds.get(place) ?? this.#oddsAt(place);
+    if (odds.length === 0) return undefined;
+    const drawn = this.#random.fraction() * 1000;
+    for (const { misfortune, below } of odds) if (drawn < below) return misfortune;
+    return undefined;
   }
 
   below(bound: number): number {
     return this.#random.below(bound);
   }
+
+  #oddsAt(place: Place): Odds {
+    const odds: Odds = [];
+    let below = 0;
+    const { rates, focuses } = this.#mood;
+    for (const focus of focuses) {
+      if (focus.place !== place) continue;
+      below += focus.permille;
+      odds.push({ misfortune: focus.misfortune, below });
+    }
+    for (const misfortune of names) {
+      const permille = rates[misfortune] ?? 0;
+      if (permille === 0 || !isPossible(misfortune, place)) continue;
+      below += permille;
+      odds.push({ misfortune, below });
+    }
+    this.#odds.set(place, odds);
+    return odds;
+  }
+}
+
+function kindOf({ misfortune }: Focus): Misfortune {
+  return misfortune;
 }

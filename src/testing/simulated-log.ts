@@ -1,4 +1,6 @@
+import type { MemoryClient } from '../adapters/memory/memory-client.ts';
 import type { MemoryLog } from '../adapters/memory/memory-log.ts';
+import type { MemoryProducer } from '../adapters/memory/memory-producer.ts';
 import type {
   Assignment,
   CommitResult,
@@ -11,20 +13,41 @@ import type {
   OffsetCommit,
   OffsetRange,
   OutgoingRecord,
+  SeatedMember,
   Slice,
   TopicDescription,
   TopicSpec,
 } from '../ports/log.ts';
-import type { SimulatedProcess } from './simulated-process.ts';
+import type { CallKind, SimulatedProcess } from './simulated-process.ts';
+
+const asking: CallKind = {
+  place: 'broker',
+  answer: 'broker_answer',
+  unavailable: 'BROKER_UNAVAILABLE',
+  unknown: 'BROKER_TIMEOUT',
+};
+
+/** Refused or lost, the outcome of a commit is unknown to its caller. */
+const committing: CallKind = {
+  place: 'commit',
+  answer: 'commit_answer',
+  unavailable: 'BROKER_TIMEOUT',
+  unknown: 'BROKER_TIMEOUT',
+};
+
+const done = Promise.resolve();
 
 /** The log in memory as one simulated process reaches it: it keeps the contract and fails wherever a broker may. */
 export class SimulatedLog implements Log {
   readonly #process: SimulatedProcess;
-  readonly #log: Log;
+  readonly #log: MemoryClient;
 
   constructor(log: MemoryLog, process: SimulatedProcess, sliceRecordsMax: number) {
     // A crash between the two steps of a commit leaves its offsets pending.
-    const client = log.connect({ sliceRecordsMax, betweenCommitSteps: () => process.step() });
+    const client = log.connect({
+      sliceRecordsMax,
+      betweenCommitSteps: () => process.pause('commit_middle') ?? done,
+    });
     process.attach(client);
     this.#process = process;
     this.#log = client;
@@ -57,6 +80,30 @@ export class SimulatedLog implements Log {
     return this.#call(() => this.#log.deleteRecords(topic, before));
   }
 
+  offsetsAt(
+    topic: string,
+    partitions: readonly number[],
+    timestampMs: number,
+  ): Promise<ReadonlyMap<number, number>> {
+    return this.#call(() => this.#log.offsetsAt(topic, partitions, timestampMs));
+  }
+
+  deleteTopics(names: readonly string[]): Promise<void> {
+    return this.#call(() => this.#log.deleteTopics(names));
+  }
+
+  groupMembers(group: string): Promise<readonly SeatedMember[]> {
+    return this.#call(() => this.#log.groupMembers(group));
+  }
+
+  commitCheckpoint(group: string, offsets: OffsetCommit['offsets']): Promise<void> {
+    return this.#call(() => this.#log.commitCheckpoint(group, offsets));
+  }
+
+  deleteCheckpoints(group: string): Promise<void> {
+    return this.#call(() => this.#log.deleteCheckpoints(group));
+  }
+
   openReader(): LogReader {
     return new SimulatedReader(this.#log.openReader(), this.#process);
   }
@@ -79,7 +126,7 @@ export class SimulatedLog implements Log {
   }
 
   #call<T>(work: () => Promise<T>): Promise<T> {
-    return callBroker(this.#process, work);
+    return this.#process.call(asking, work);
   }
 }
 
@@ -106,10 +153,12 @@ class SimulatedReader implements LogReader {
 
   /** An answer that is lost is asked for again by the adapter itself: slices are never skipped. */
   async poll(maxWaitMs: number): Promise<readonly Slice[]> {
-    await this.#process.step();
+    await this.#process.pause('poll');
     const slices = await this.#reader.poll(maxWaitMs);
+    const late = this.#process.pause('poll_answer');
+    if (late === undefined) return slices;
     const before = new Map(this.#assigned);
-    await this.#process.step();
+    await late;
     return slices.filter(({ topic, partition }) => {
       const name = `${topic}/${partition}`;
       return this.#assigned.get(name) === before.get(name);
@@ -131,10 +180,10 @@ class SimulatedReader implements LogReader {
 
 class SimulatedProducer implements LogProducer {
   readonly transactionalId: string | undefined;
-  readonly #producer: LogProducer;
+  readonly #producer: MemoryProducer;
   readonly #process: SimulatedProcess;
 
-  constructor(producer: LogProducer, process: SimulatedProcess) {
+  constructor(producer: MemoryProducer, process: SimulatedProcess) {
     this.transactionalId = producer.transactionalId;
     this.#producer = producer;
     this.#process = process;
@@ -148,19 +197,19 @@ class SimulatedProducer implements LogProducer {
     this.#producer.append(topic, partition, record);
   }
 
-  async drain(pendingBytesMax: number): Promise<void> {
-    await this.#process.step();
-    await this.#producer.drain(pendingBytesMax);
+  async drain(): Promise<void> {
+    await this.#process.pause('broker_answer');
+    await this.#producer.drain();
   }
 
-  /** Refused or lost, the outcome of a commit is unknown to its caller. */
   commit(commits: readonly OffsetCommit[]): Promise<CommitResult> {
-    const work = () => this.#producer.commit(commits);
-    return this.#process.call('BROKER_TIMEOUT', 'BROKER_TIMEOUT', work);
+    // However late the call arrives, the transaction ends where the caller ended it.
+    this.#producer.seal();
+    return this.#process.call(committing, () => this.#producer.commit(commits));
   }
 
   abort(): Promise<void> {
-    return callBroker(this.#process, () => this.#producer.abort());
+    return this.#process.call(asking, () => this.#producer.abort());
   }
 
   close(): Promise<void> {
@@ -188,17 +237,13 @@ class SimulatedMember implements GroupMember {
   }
 
   async rejoin(): Promise<Assignment> {
-    await this.#process.step();
+    await this.#process.pause('join');
     const assignment = await this.#member.rejoin();
-    await this.#process.step();
+    await this.#process.pause('join_answer');
     return assignment;
   }
 
   leave(): Promise<void> {
     return this.#member.leave();
   }
-}
-
-function callBroker<T>(process: SimulatedProcess, work: () => Promise<T>): Promise<T> {
-  return process.call('BROKER_UNAVAILABLE', 'BROKER_TIMEOUT', work);
 }

@@ -1,14 +1,28 @@
 import type { MemoryClient } from '../adapters/memory/memory-client.ts';
 import { type ErrorCode, FlowError } from '../base/errors.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Faults } from './faults.ts';
+import type { Faults, Misfortune, Place } from './faults.ts';
 
 export type SimulatedProcessOptions = {
   readonly clock: Clock;
   readonly faults: Faults;
   /** How long a stall lasts at most; longer than a session, so that some end in being thrown out. */
   readonly stallMsMax: number;
+  /** Fences the process's transactional id, as another instance would. */
+  readonly fence?: () => Promise<void>;
 };
+
+/** One kind of call to the outside. */
+export type CallKind = {
+  readonly place: Place;
+  readonly answer: Place;
+  /** What is told when the service is away. */
+  readonly unavailable: ErrorCode;
+  /** What is told when nobody knows whether the call did its work. */
+  readonly unknown: ErrorCode;
+};
+
+const longDelayMsMax = 50;
 
 /**
  * One process of a simulated world: every call it makes to the outside may be slow, fail, stop the
@@ -17,29 +31,27 @@ export type SimulatedProcessOptions = {
  */
 export class SimulatedProcess {
   readonly clock: Clock;
-  readonly #clock: Clock;
-  readonly #faults: Faults;
-  readonly #stallMsMax: number;
+  readonly #options: SimulatedProcessOptions;
   #client: MemoryClient | undefined;
   #isCrashed = false;
+  #skewMs = 0;
   #stalled: Promise<void> | undefined;
   #reportCrash: () => void = () => undefined;
   /** Resolves when the process crashes. */
   readonly crashed: Promise<void>;
 
-  constructor({ clock, faults, stallMsMax }: SimulatedProcessOptions) {
-    this.#clock = clock;
-    this.#faults = faults;
-    this.#stallMsMax = stallMsMax;
+  constructor(options: SimulatedProcessOptions) {
+    this.#options = options;
+    const { clock } = options;
     this.crashed = new Promise((resolve) => {
       this.#reportCrash = resolve;
     });
     this.clock = {
-      now: () => clock.now(),
+      now: () => clock.now() + this.#skewMs,
       monotonic: () => clock.monotonic(),
       sleep: async (ms) => {
         await clock.sleep(ms);
-        await this.#alive();
+        if (!this.#isFree) await this.#alive();
       },
     };
   }
@@ -59,39 +71,87 @@ export class SimulatedProcess {
     this.#reportCrash();
   }
 
-  /** One call to the outside: misfortunes before it, in its answer and after it. */
-  async call<T>(unavailable: ErrorCode, lost: ErrorCode, work: () => Promise<T>): Promise<T> {
-    await this.step();
-    if (this.#faults.strikes('refuse')) {
-      throw new FlowError(unavailable, 'the simulated service is away');
-    }
-    try {
-      const answer = await work();
-      if (this.#faults.strikes('loseAnswer')) {
-        throw new FlowError(lost, 'the simulated answer was lost');
-      }
-      return answer;
-    } finally {
-      await this.step();
-    }
-  }
-
-  /** A point at which the others may run, and this process may stop or end. */
-  async step(): Promise<void> {
-    await this.#alive();
-    if (this.#faults.strikes('delay')) await this.#clock.sleep(this.#faults.below(50));
-    if (this.#faults.strikes('stall')) this.#stall(this.#faults.below(this.#stallMsMax));
-    if (this.#faults.strikes('crash')) this.crash();
-    await this.#alive();
-  }
-
-  #stall(ms: number): void {
-    if (this.#stalled !== undefined) return;
+  stall(ms: number): void {
+    if (this.#stalled !== undefined || this.#isCrashed) return;
     this.#client?.stall();
-    this.#stalled = this.#clock.sleep(ms).then(() => {
+    this.#stalled = this.#options.clock.sleep(ms).then(() => {
       this.#stalled = undefined;
       this.#client?.resume();
     });
+  }
+
+  /** Somebody sets the clock on the wall, forwards or back. */
+  skew(ms: number): void {
+    this.#skewMs += ms;
+  }
+
+  /**
+   * One call to the outside, with what befalls it before it is made and before its answer is read. `onState` meets
+   * what befalls the state store.
+   */
+  async call<T>(
+    kind: CallKind,
+    work: () => Promise<T>,
+    onState?: (misfortune: Misfortune) => void,
+  ): Promise<T> {
+    const { faults } = this.#options;
+    const before = faults.strike(kind.place);
+    if (before !== undefined || !this.#isFree) await this.#meet(before, kind, onState);
+    let answer: T;
+    try {
+      answer = await work();
+    } catch (error) {
+      if (!this.#isFree) await this.#alive();
+      throw error;
+    }
+    const after = faults.strike(kind.answer);
+    if (after !== undefined || !this.#isFree) await this.#meet(after, kind, onState);
+    return answer;
+  }
+
+  /** A point at which the others may run, and this process may stop or end. Undefined: it goes on at once. */
+  pause(place: Place): Promise<void> | undefined {
+    const misfortune = this.#options.faults.strike(place);
+    return misfortune === undefined && this.#isFree ? undefined : this.#meet(misfortune);
+  }
+
+  get #isFree(): boolean {
+    return this.#stalled === undefined && !this.#isCrashed;
+  }
+
+  async #meet(
+    misfortune: Misfortune | undefined,
+    kind?: CallKind,
+    onState?: (misfortune: Misfortune) => void,
+  ): Promise<void> {
+    await this.#alive();
+    const { clock, faults, stallMsMax, fence } = this.#options;
+    switch (misfortune) {
+      case undefined:
+        return;
+      case 'crash':
+        this.crash();
+        break;
+      case 'stall':
+        // Short ones reorder, long ones end a session.
+        this.stall(faults.below(faults.below(2) === 0 ? 1000 : stallMsMax));
+        break;
+      case 'delay':
+        await clock.sleep(faults.below(longDelayMsMax));
+        break;
+      case 'refuse':
+        throw failure(kind?.unavailable ?? 'BROKER_UNAVAILABLE', 'the simulated service is away');
+      case 'time_out':
+        throw failure('BROKER_TIMEOUT', 'the simulated call was never made');
+      case 'lose_answer':
+        throw failure(kind?.unknown ?? 'BROKER_TIMEOUT', 'the simulated answer was lost');
+      case 'fence':
+        await fence?.();
+        break;
+      default:
+        onState?.(misfortune);
+    }
+    await this.#alive();
   }
 
   /** Passes at once while the process runs, waits while it is stopped, and never passes after its end. */
@@ -99,4 +159,8 @@ export class SimulatedProcess {
     while (this.#stalled !== undefined) await this.#stalled;
     if (this.#isCrashed) await new Promise(() => {});
   }
+}
+
+function failure(code: ErrorCode, message: string): FlowError {
+  return new FlowError(code, message);
 }

@@ -1,3 +1,4 @@
+import { FlowError } from '../base/errors.ts';
 import type {
   StateKey,
   StateMark,
@@ -7,8 +8,22 @@ import type {
   StateView,
   StateWrite,
 } from '../ports/state-store.ts';
+import type { Misfortune } from './faults.ts';
 import type { FragileState } from './fragile-state.ts';
-import type { SimulatedProcess } from './simulated-process.ts';
+import type { CallKind, SimulatedProcess } from './simulated-process.ts';
+
+const reading: CallKind = {
+  place: 'state_read',
+  answer: 'state_read_answer',
+  unavailable: 'STATE_UNAVAILABLE',
+  unknown: 'STATE_UNAVAILABLE',
+};
+
+const writing: CallKind = {
+  ...reading,
+  place: 'state_write',
+  answer: 'state_write_answer',
+};
 
 /** A state store as one simulated process reaches it: it keeps the contract, forgets and answers late. */
 export class SimulatedStateStore implements StateStore {
@@ -21,14 +36,15 @@ export class SimulatedStateStore implements StateStore {
   }
 
   check(): Promise<void> {
-    return callStore(this.#process, () => this.#state.store.check());
+    return this.#process.call(reading, () => this.#state.store.check());
   }
 
   async open(task: StateTaskId, epoch: number): Promise<StateSession> {
-    const session = await callStore(this.#process, () => {
-      this.#state.mayForget(task);
-      return this.#state.store.open(task, epoch);
-    });
+    const session = await this.#process.call(
+      reading,
+      () => this.#state.store.open(task, epoch),
+      (misfortune) => this.#state.meet(misfortune, task),
+    );
     return new SimulatedStateSession(session, task, this.#state, this.#process);
   }
 
@@ -56,24 +72,36 @@ class SimulatedStateSession implements StateSession {
   }
 
   mark(): Promise<StateMark | undefined> {
-    return this.#call(() => this.#session.mark());
+    return this.#process.call(reading, () => this.#session.mark(), this.#meet);
   }
 
   read(keys: readonly StateKey[]): Promise<StateView> {
-    return this.#call(() => this.#session.read(keys));
+    return this.#process.call(reading, () => this.#session.read(keys), this.#meet);
   }
 
   write(write: StateWrite): Promise<void> {
-    return this.#call(() => this.#session.write(write));
+    let isBroken = false;
+    const work = async (): Promise<void> => {
+      if (isBroken) {
+        await this.#state.writeHalf(this.#session, this.#task, write);
+        throw new FlowError('STATE_UNAVAILABLE', 'the simulated write broke off');
+      }
+      await this.#session.write(write);
+      this.#state.remember(this.#task);
+    };
+    return this.#process.call(writing, work, (misfortune) => {
+      isBroken = misfortune === 'half_write';
+      this.#meet(misfortune);
+    });
   }
 
   clear(): Promise<void> {
-    return this.#call(() => this.#session.clear());
+    return this.#process.call(writing, () => this.#session.clear(), this.#meet);
   }
 
   async *scan(): AsyncGenerator<readonly (readonly [StateKey, Buffer])[]> {
     for await (const piece of this.#session.scan()) {
-      await this.#process.step();
+      await this.#process.pause('state_read_answer');
       yield piece;
     }
   }
@@ -82,14 +110,5 @@ class SimulatedStateSession implements StateSession {
     return this.#session.close();
   }
 
-  #call<T>(work: () => Promise<T>): Promise<T> {
-    return callStore(this.#process, () => {
-      this.#state.mayForget(this.#task);
-      return work();
-    });
-  }
-}
-
-function callStore<T>(process: SimulatedProcess, work: () => Promise<T>): Promise<T> {
-  return process.call('STATE_UNAVAILABLE', 'STATE_UNAVAILABLE', work);
+  readonly #meet = (misfortune: Misfortune): void => this.#state.meet(misfortune, this.#task);
 }

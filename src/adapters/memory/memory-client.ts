@@ -214,6 +214,8 @@ export class MemoryClient implements Log {
 
   /** It goes on, not knowing for how long it was away until its next heartbeat is answered. */
   resume(): void {
+    // The heartbeats of the dead would keep their partitions for ever (simulation seed 1140).
+    if (this.#life.killed) return;
     this.#life.resume();
     for (const member of this.#members) {
       member.resume();

@@ -1,23 +1,22 @@
 import { describe, expect, test } from 'vitest';
 import { MemoryLog } from '../../../src/adapters/memory/memory-log.ts';
-import { type FaultRates, Faults, noFaults } from '../../../src/testing/faults.ts';
+import { Faults, type Rates } from '../../../src/testing/faults.ts';
 import { FragileState } from '../../../src/testing/fragile-state.ts';
 import { LeapingClock } from '../../../src/testing/leaping-clock.ts';
 import { ManualClock } from '../../../src/testing/manual-clock.ts';
 import { Random } from '../../../src/testing/random.ts';
-import { simulatePipeline } from '../../../src/testing/simulate-pipeline.ts';
+import { simulate } from '../../../src/testing/simulate-pipeline.ts';
 import { SimulatedLog } from '../../../src/testing/simulated-log.ts';
 import { SimulatedProcess } from '../../../src/testing/simulated-process.ts';
 import { SimulatedStateStore } from '../../../src/testing/simulated-state-store.ts';
-import { samplePlan } from '../../support/sample-plan.ts';
 
 const always = 1000;
 const task = { pipeline: 'p', flow: 'f', generation: 0, partition: 0 };
 const mark = { topicId: 't', offset: 1 };
 
-function world(rates: Partial<FaultRates>) {
+function world(rates: Rates) {
   const clock = new LeapingClock();
-  const faults = new Faults(new Random(1), { ...noFaults, ...rates });
+  const faults = new Faults(new Random(1), { rates, focuses: [] });
   const process = new SimulatedProcess({ clock, faults, stallMsMax: 10_000 });
   const log = new MemoryLog({ clock });
   log.createTopic('t', 1);
@@ -116,7 +115,7 @@ describe('a simulated process', () => {
       code: 'BROKER_UNAVAILABLE',
     });
     expect((await refused.log.describeTopics(['new'])).size).toBe(0);
-    const lost = world({ loseAnswer: always });
+    const lost = world({ lose_answer: always });
     await expect(lost.mine.createTopics([spec('new')])).rejects.toMatchObject({
       code: 'BROKER_TIMEOUT',
     });
@@ -129,7 +128,7 @@ function spec(name: string) {
 }
 
 describe('a fragile state', () => {
-  test.each(['loseState', 'loseTask', 'rollBackTask'] as const)(
+  test.each(['lose_state', 'lose_task', 'roll_back'] as const)(
     'forgets entries and mark together: %s',
     async (fault) => {
       const { store } = world({ [fault]: always });
@@ -149,11 +148,24 @@ describe('a fragile state', () => {
     expect(view.mark).toEqual(mark);
     expect(view.entries.map((entry) => entry?.toString())).toEqual(['e', undefined]);
   });
+
+  test('a write that breaks off leaves entries without a mark, and must be cleared', async () => {
+    const { store, faults } = world({ half_write: always });
+    const session = await store.open(task, 1);
+    const entries = [Buffer.from('a'), Buffer.from('b')];
+    const write = { keys: ['k', 'l'], entries, mark };
+    await expect(session.write(write)).rejects.toMatchObject({ code: 'STATE_UNAVAILABLE' });
+    faults.calm();
+    const view = await session.read(['k', 'l']);
+    expect(view.mark).toBeUndefined();
+    expect(view.entries.map((entry) => entry?.toString())).toEqual(['a', undefined]);
+    await expect(session.write(write)).rejects.toMatchObject({ code: 'TASK_CORRUPTED' });
+  });
 });
 
 test('a simulation is decided by its seed', async () => {
-  const first = await simulatePipeline(samplePlan(), 7);
-  expect(await simulatePipeline(samplePlan(), 7)).toEqual(first);
+  const first = await simulate(7);
+  expect(await simulate(7)).toEqual(first);
   expect(first.faults).toEqual([]);
   expect(first.records).toBeGreaterThan(0);
 });

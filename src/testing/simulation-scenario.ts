@@ -1,0 +1,111 @@
+import type { OutputMode } from '../plan/pipeline-plan.ts';
+import type { WorkerSettings } from '../runtime/worker.ts';
+import { drawMood, type Mood } from './faults.ts';
+import type { Random } from './random.ts';
+import { drawShape, type SimulationShape } from './simulation-shapes.ts';
+
+/**
+ * How a world ends: `caught_up` reads everything, `once` lets one triggered update read the rest, `retention` takes
+ * records away that were not read yet, `recreated` deletes a source and creates it anew.
+ */
+export type Ending = 'caught_up' | 'once' | 'retention' | 'recreated';
+
+/** What happens to a world beside what befalls single calls. */
+export const disturbances = [
+  'crash',
+  'end',
+  'stall',
+  'fence',
+  'skew',
+  'compact',
+  'retention',
+  'purge',
+  'rewind',
+] as const;
+
+export type Disturbance = (typeof disturbances)[number];
+
+/** All that a seed decides about its world before anything runs. */
+export type Scenario = {
+  readonly shape: SimulationShape;
+  readonly output: OutputMode;
+  /** Of each source topic. */
+  readonly partitions: number;
+  /** Of each table; undefined: as the plan has it. */
+  readonly tablePartitions: number | undefined;
+  readonly sliceRecordsMax: number;
+  readonly keys: number;
+  readonly sequences: number;
+  readonly dirtPermille: number;
+  readonly rounds: number;
+  readonly roundRecordsMax: number;
+  readonly processesMax: number;
+  readonly mood: Mood;
+  /** How often something of the list happens in a round. */
+  readonly disturbancePermille: number;
+  readonly disturbances: readonly Disturbance[];
+  readonly ending: Ending;
+  readonly hasEpilogue: boolean;
+  readonly transactionTimeoutMs: number;
+  readonly stallMsMax: number;
+  readonly settings: Partial<WorkerSettings> &
+    Pick<WorkerSettings, 'delivery' | 'cacheBytesMax' | 'sessionTimeoutMs'>;
+};
+
+export function drawScenario(random: Random, shape: SimulationShape | undefined): Scenario {
+  const drawnShape = drawShape(random);
+  const delivery = random.chance(150) ? 'at_least_once' : 'exactly_once';
+  const mood = drawMood(random);
+  const isWide = random.chance(200);
+  const sessionTimeoutMs = 1_000 + random.below(5_000);
+  const transactionTimeoutMs = 3_000 + random.below(random.chance(500) ? 3_000 : 30_000);
+  const isExact = delivery === 'exactly_once';
+  const chosen = disturbances.filter((one) => random.chance(400) && (isExact || one !== 'stall'));
+  return {
+    shape: shape ?? drawnShape,
+    output: random.chance(500) ? 'row_set' : 'rows',
+    partitions: 1 + random.below(3),
+    tablePartitions: random.chance(300) ? 1 + random.below(3) : undefined,
+    sliceRecordsMax: 1 + random.below(8),
+    keys: isWide ? 40 : 1 + random.below(5),
+    sequences: random.chance(300) ? 2 : 8,
+    dirtPermille: random.chance(300) ? 100 : 0,
+    rounds: 2 + random.below(4),
+    roundRecordsMax: 4 + random.below(10),
+    processesMax: 1 + random.below(3),
+    mood: isExact ? mood : withoutStalls(mood),
+    disturbancePermille: random.below(700),
+    disturbances: chosen,
+    ending: drawEnding(random),
+    hasEpilogue: random.chance(250),
+    transactionTimeoutMs,
+    stallMsMax: 2 * sessionTimeoutMs + transactionTimeoutMs,
+    settings: {
+      delivery,
+      commitIntervalMs: 1 + random.below(200),
+      commitRecordsMax: 1 + random.below(20),
+      cacheBytesMax: random.below(4) * 400,
+      retryDelayMinMs: 10,
+      retriesMax: Number.POSITIVE_INFINITY,
+      staticMembership: random.chance(500),
+      sessionTimeoutMs,
+      rebalanceTimeoutMs: 2 * sessionTimeoutMs,
+    },
+  };
+}
+
+function drawEnding(random: Random): Ending {
+  const drawn = random.below(100);
+  if (drawn < 15) return 'once';
+  if (drawn < 20) return 'retention';
+  if (drawn < 24) return 'recreated';
+  return 'caught_up';
+}
+
+/** Without transactions nothing fences what a process that stalled still sends: it is not simulated. */
+function withoutStalls({ rates, focuses }: Mood): Mood {
+  return {
+    rates: { ...rates, stall: 0 },
+    focuses: focuses.filter(({ misfortune }) => misfortune !== 'stall'),
+  };
+}
