@@ -278,11 +278,13 @@ export class FlowRunner {
     try {
       // Between the stages every record is the pipeline's own: what is open there is settled first.
       if (isTable) await settledRange(takeover, topic, partition);
+      // Looked up first: what the catalog knows of a checkpoint was committed before, so that a later answer without it
+      // is a loss. The other way round another owner's first commit may fall in between (simulation seed 2234).
+      const name = this.#checkpointName(topic, partition);
+      const recorded = catalog.get('checkpoint', name)?.value['topicId'];
       const committed = await settledCheckpoint(takeover, topic, partition);
       // Asked for last: the end that stood before may lie below a checkpoint that settled meanwhile.
       const range = await this.#rangeOf(topic, partition);
-      const name = this.#checkpointName(topic, partition);
-      const recorded = catalog.get('checkpoint', name)?.value['topicId'];
       const decided = decideCheckpoint({
         flow: facts.flow.name,
         topic,
