@@ -74,7 +74,10 @@ export async function composeState(
   isStopped: () => boolean = () => false,
 ): Promise<StateStore> {
   if (config['state.kind'] === 'embedded') {
-    return openEmbeddedStateStore({ directory: config['state.directory'] });
+    // The lock of a container that was killed stands for a while after it came back under another host name.
+    return waitFor(config, onTrouble, 'The state directory', () =>
+      openEmbeddedStateStore({ directory: config['state.directory'] }),
+    );
   }
   requireOptions(config, ['redis.url']);
   const url = config['redis.url'] ?? '';
