@@ -4,6 +4,7 @@ import { dump } from './dump.ts';
 import { explain } from './explain.ts';
 import { gaps } from './gaps.ts';
 import { get } from './get.ts';
+import { refresh } from './refresh.ts';
 import { run } from './run.ts';
 import { status } from './status.ts';
 import { test } from './test.ts';
@@ -21,13 +22,13 @@ export const commands: readonly Command[] = [
   dump,
   config,
   gaps,
+  refresh,
 ];
 
 /** Verbs of the interface that are not built yet: they say so and exit non-zero. */
 export const plannedVerbs: readonly string[] = [
   'init',
   'plan',
-  'refresh',
   'checkpoint',
   'flows',
   'why',

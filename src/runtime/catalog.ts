@@ -2,7 +2,17 @@ import { FlowError } from '../base/errors.ts';
 import type { Log, LogProducer, LogReader, OutgoingRecord } from '../ports/log.ts';
 
 /** What the catalog topic remembers, by kind of key. Values are JSON objects. */
-export type CatalogKind = 'topic' | 'instance' | 'flow' | 'takeover' | 'checkpoint' | 'gap';
+export type CatalogKind =
+  | 'topic'
+  | 'instance'
+  | 'flow'
+  | 'takeover'
+  | 'checkpoint'
+  | 'gap'
+  | 'generation'
+  | 'lock'
+  | 'event'
+  | 'skip';
 
 export type CatalogEntry = {
   readonly kind: CatalogKind;
@@ -128,6 +138,19 @@ export class Catalog {
   async close(): Promise<void> {
     await this.#reader.close();
     await this.#producer?.close();
+  }
+}
+
+/** The catalog of a pipeline as it stands; undefined: it never ran. Nothing is created. */
+export async function openCatalog(log: Log, topic: string): Promise<Catalog | undefined> {
+  if (!(await log.describeTopics([topic])).has(topic)) return undefined;
+  const catalog = new Catalog(log, topic);
+  try {
+    await catalog.read();
+    return catalog;
+  } catch (error) {
+    await catalog.close();
+    throw error;
   }
 }
 

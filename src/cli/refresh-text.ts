@@ -1,0 +1,69 @@
+import type { RowLoss } from '../refresh/loss.ts';
+import type { RefreshFacts } from '../runtime/refresh-facts.ts';
+import type { Preview } from '../runtime/refresh-preview.ts';
+import { lostKeyLine } from './lost-keys-file.ts';
+import { tableText } from './table-text.ts';
+
+const reasonTexts: Readonly<Record<RowLoss['reason'], string>> = {
+  at_risk: 'may be compacted away',
+  expired: 'expired: before the log start',
+  truncated: 'behind the end of the log',
+  elsewhere: 'in a topic that was deleted, created anew, or is not read any more',
+};
+
+/** The sources as they stand: known at once, before anything is scanned. */
+export function sourcesText(facts: RefreshFacts): string {
+  const time = (ms: number | undefined): string =>
+    ms === undefined ? '-' : new Date(ms).toISOString();
+  return tableText(
+    ['source', 'topic', 'partition', 'log start', 'checkpoint', 'end', 'records', 'from', 'to'],
+    facts.sources.map((one) => [
+      one.source,
+      one.topic,
+      String(one.partition),
+      String(one.logStart),
+      one.committed === undefined ? '-' : String(one.committed),
+      String(one.end),
+      String(one.end - one.logStart),
+      time(one.fromMs),
+      time(one.toMs),
+    ]),
+  );
+}
+
+/** What a refresh would do, for a person. */
+export function previewText({ report, loss }: Preview, facts: RefreshFacts): string {
+  const { table, lost, atRisk, pending, downstream, records, estimateSeconds, rate } = report;
+  const lines = [
+    `A refresh of table ${table} (generation ${report.generation}) reads up to ${records} records again: about ${estimateSeconds} s at ${rate.recordsPerSecond} records/s (${rate.basis}).`,
+  ];
+  if (report.lossless) {
+    lines.push('It loses nothing: every row of the table can be read again.');
+  } else {
+    const levels = lost.levels === 0 ? '' : `, levels of empty keys: ${lost.levels}`;
+    lines.push(`It loses: keys: ${lost.keys}, rows: ${lost.rows}${levels}.`);
+    for (const [reason, count] of Object.entries(report.reasons)) {
+      lines.push(`  ${count} ${reasonTexts[reason as RowLoss['reason']]}`);
+    }
+    if (atRisk.keys > 0) {
+      lines.push(
+        `  ${atRisk.keys} of these keys are only at risk: a compacted source keeps the newest offset of a record key, not the highest sequence, so what it has left can't be known.`,
+      );
+    }
+    if (pending.lost > 0) {
+      lines.push(
+        `  ${pending.lost} rows between the stages, not in the table yet, can't be read again. Let the pipeline catch up first: tidemark run --once.`,
+      );
+    }
+    for (const one of loss.sample) lines.push(`  ${lostKeyLine(one, facts).trimEnd()}`);
+    if (lost.keys > loss.sample.length) {
+      lines.push(`  … and ${lost.keys - loss.sample.length} more: --lost-keys FILE writes all.`);
+    }
+  }
+  lines.push(
+    downstream.length === 0
+      ? 'No table of the pipeline reads it.'
+      : `These tables read it and have to be refreshed after it: ${downstream.join(', ')}.`,
+  );
+  return `${lines.join('\n')}\n`;
+}

@@ -1,0 +1,126 @@
+import type { PipelinePlan, TablePlan } from '../plan/pipeline-plan.ts';
+import type { LossCounts, LossReport, RowLoss } from './loss.ts';
+import type { SourcePartitionFacts } from './retention.ts';
+
+/** Rows between the stages: read from the source, not yet in the table. */
+export type PendingRows = {
+  readonly rows: number;
+  /** Those that can't be read again, whether or not they would change the table. */
+  readonly lost: number;
+};
+
+export type ReadRate = {
+  readonly recordsPerSecond: number;
+  /** Where the figure comes from; an assumed one says nothing about this pipeline. */
+  readonly basis: 'assumed' | 'given' | 'measured';
+};
+
+/** Conservative for one process: a flow of middling rows on two cores reads several times as much. */
+export const assumedRate: ReadRate = { recordsPerSecond: 50_000, basis: 'assumed' };
+
+export type RefreshReport = {
+  readonly table: string;
+  readonly generation: number;
+  /** Whether a refresh brings back everything, for certain. */
+  readonly lossless: boolean;
+  readonly lost: LossCounts;
+  /** The part of `lost` that a compacted source may still have. */
+  readonly atRisk: LossCounts;
+  readonly reasons: Readonly<Partial<Record<RowLoss['reason'], number>>>;
+  readonly pending: PendingRows;
+  readonly sources: readonly SourceReport[];
+  readonly downstream: readonly string[];
+  readonly records: number;
+  readonly estimateSeconds: number;
+  readonly rate: ReadRate;
+};
+
+export type SourceReport = {
+  readonly source: string;
+  readonly topic: string;
+  readonly partition: number;
+  readonly logStart: number;
+  readonly committed: number | null;
+  readonly end: number;
+  /** Offsets that are still there: an upper bound of the records. */
+  readonly records: number;
+  /** Timestamps of the first and the last record, ISO 8601. */
+  readonly from: string | null;
+  readonly to: string | null;
+  readonly compacted: boolean;
+};
+
+export type ReportInput = {
+  readonly table: string;
+  readonly generation: number;
+  readonly sources: readonly SourcePartitionFacts[];
+  readonly loss: LossReport;
+  readonly pending: PendingRows;
+  readonly downstream: readonly string[];
+  readonly rate: ReadRate;
+  readonly isoTime: (ms: number) => string;
+};
+
+/** What a full refresh would do, as people and scripts read it. */
+export function refreshReport(input: ReportInput): RefreshReport {
+  const { table, generation, loss, pending, downstream, rate, isoTime } = input;
+  const sources = input.sources.map((facts): SourceReport => {
+    const { source, topic, partition, logStart, committed, end, fromMs, toMs } = facts;
+    return {
+      source,
+      topic,
+      partition,
+      logStart,
+      committed: committed ?? null,
+      end,
+      records: end - logStart,
+      from: fromMs === undefined ? null : isoTime(fromMs),
+      to: toMs === undefined ? null : isoTime(toMs),
+      compacted: facts.isCompacted,
+    };
+  });
+  const records = sourceRecords(input.sources);
+  return {
+    table,
+    generation,
+    lossless: loss.lost.keys === 0 && pending.lost === 0,
+    lost: loss.lost,
+    atRisk: loss.atRisk,
+    reasons: loss.reasons,
+    pending,
+    sources,
+    downstream,
+    records,
+    estimateSeconds: Math.ceil(records / rate.recordsPerSecond),
+    rate,
+  };
+}
+
+/** A topic that several sources of a flow read is read once. */
+function sourceRecords(sources: readonly SourcePartitionFacts[]): number {
+  const counts = new Map<string, number>();
+  for (const { topicId, partition, logStart, end } of sources) {
+    counts.set(`${topicId}/${partition}`, end - logStart);
+  }
+  return [...counts.values()].reduce((sum, count) => sum + count, 0);
+}
+
+/** The tables whose flows read a table, and those that read these, in the order in which they have to be refreshed. */
+export function downstreamOf(plan: PipelinePlan, table: TablePlan): readonly string[] {
+  const found: string[] = [];
+  const open = [table];
+  for (let next = open.shift(); next !== undefined; next = open.shift()) {
+    const { topic } = next;
+    const readers = new Set(
+      plan.sources.flatMap((source) => (source.topic === topic ? [source.name] : [])),
+    );
+    for (const { branches, target } of plan.flows) {
+      if (!branches.some(({ source }) => readers.has(source))) continue;
+      const reading = plan.tables.find(({ name }) => name === target);
+      if (reading === undefined || target === table.name || found.includes(target)) continue;
+      found.push(target);
+      open.push(reading);
+    }
+  }
+  return found;
+}

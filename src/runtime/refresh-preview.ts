@@ -1,0 +1,47 @@
+import type { PipelinePlan } from '../plan/pipeline-plan.ts';
+import type { Log } from '../ports/log.ts';
+import { type KeyLoss, LossAccount, type LossReport } from '../refresh/loss.ts';
+import {
+  assumedRate,
+  downstreamOf,
+  type ReadRate,
+  type RefreshReport,
+  refreshReport,
+} from '../refresh/refresh-report.ts';
+import type { ReadProgress } from './read-partition.ts';
+import type { RefreshFacts } from './refresh-facts.ts';
+import { scanLoss, scanPending } from './refresh-scan.ts';
+
+export type PreviewOptions = {
+  readonly log: Log;
+  readonly plan: PipelinePlan;
+  readonly facts: RefreshFacts;
+  readonly rate?: ReadRate | undefined;
+  readonly onLoss?: (loss: KeyLoss) => Promise<void> | void;
+  readonly onProgress?: (progress: ReadProgress) => void;
+};
+
+export type Preview = { readonly report: RefreshReport; readonly loss: LossReport };
+
+/** What a full refresh of a table would do and lose, to the key. Nothing is changed. */
+export async function previewRefresh(options: PreviewOptions): Promise<Preview> {
+  const { log, plan, facts, rate = assumedRate, onLoss, onProgress } = options;
+  const account = new LossAccount();
+  const scan = { log, facts, ...(onProgress === undefined ? {} : { onProgress }) };
+  for await (const loss of scanLoss(scan)) {
+    account.add(loss);
+    await onLoss?.(loss);
+  }
+  const loss = account.report();
+  const report = refreshReport({
+    table: facts.table.name,
+    generation: facts.generation,
+    sources: facts.sources,
+    loss,
+    pending: await scanPending(scan),
+    downstream: downstreamOf(plan, facts.table),
+    rate,
+    isoTime: (ms) => new Date(ms).toISOString(),
+  });
+  return { report, loss };
+}

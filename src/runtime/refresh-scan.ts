@@ -1,0 +1,182 @@
+import { FlowError } from '../base/errors.ts';
+import { readProvenance } from '../data/provenance.ts';
+import { readHeaders } from '../data/record-headers.ts';
+import { type EnvelopeParts, readEnvelope } from '../data/row-envelope.ts';
+import { sequenceCodec } from '../data/sequence.ts';
+import type { Log, RecordCursor, Slice } from '../ports/log.ts';
+import { type KeyLoss, type RowLoss, rowLoss } from '../refresh/loss.ts';
+import { LostKeys } from '../refresh/lost-keys.ts';
+import type { PendingRows } from '../refresh/refresh-report.ts';
+import { SourceBounds } from '../refresh/retention.ts';
+import { splitNumberedKey } from '../task/numbered-key.ts';
+import { parseSources } from '../task/output-record.ts';
+import { halves, isInShare, type KeyShare, shareBitsMax, wholeShare } from './key-share.ts';
+import { type ReadProgress, readPartition } from './read-partition.ts';
+import type { OwnTopic, RefreshFacts } from './refresh-facts.ts';
+
+export type LossScanOptions = {
+  readonly log: Log;
+  readonly facts: RefreshFacts;
+  /** What is held of keys that lose something, in bytes. */
+  readonly heldBytesMax?: number;
+  readonly onProgress?: (progress: ReadProgress) => void;
+};
+
+const heldBytesDefault = 256 * 1024 * 1024;
+
+/**
+ * The exact loss of a full refresh, key by key: one pass over the provenance headers of the output topic and over the
+ * levels. Invariant: each key that loses something comes once; memory is taken by such keys only, and where they are too
+ * many for it they are divided and the partition is read again.
+ */
+export async function* scanLoss(options: LossScanOptions): AsyncGenerator<KeyLoss> {
+  const { output } = options.facts;
+  if (output === undefined) return;
+  for (const { partition } of output.partitions) {
+    const shares: KeyShare[] = [wholeShare];
+    for (let share = shares.shift(); share !== undefined; share = shares.shift()) {
+      const scan = new PartitionScan(options, share, shares);
+      await scan.run(output, partition);
+      yield* scan.keys.losses();
+    }
+  }
+}
+
+class PartitionScan {
+  readonly keys: LostKeys;
+  readonly #options: LossScanOptions;
+  readonly #bounds: SourceBounds;
+  readonly #later: KeyShare[];
+  #share: KeyShare;
+
+  constructor(options: LossScanOptions, share: KeyShare, later: KeyShare[]) {
+    const { parse } = sequenceCodec(options.facts.flow.sequenceType);
+    this.keys = new LostKeys((left, right) => parse(left).compare(parse(right)));
+    this.#options = options;
+    this.#bounds = new SourceBounds(options.facts.sources);
+    this.#share = share;
+    this.#later = later;
+  }
+
+  async run(output: OwnTopic, partition: number): Promise<void> {
+    const { log, facts, onProgress } = this.#options;
+    const place = { log, partition, partitions: output.partitions.length };
+    await readPartition({ ...place, topic: output.topic, onProgress }, (slice) => {
+      this.#output(slice);
+      this.#divide();
+    });
+    if (facts.levels === undefined) return;
+    await readPartition({ ...place, topic: facts.levels.topic }, (slice) => {
+      this.#levels(slice);
+      this.#divide();
+    });
+  }
+
+  #divide(): void {
+    const heldBytesMax = this.#options.heldBytesMax ?? heldBytesDefault;
+    while (this.keys.heldBytes > heldBytesMax && this.#share.bits < shareBitsMax) {
+      const [kept, later] = halves(this.#share);
+      this.#later.unshift(later);
+      this.#share = kept;
+      this.keys.drop((key) => !isInShare(key, kept));
+    }
+  }
+
+  #output(slice: Slice): void {
+    const isNumbered = this.#options.facts.table.output === 'rows';
+    const { records } = slice;
+    while (records.next()) {
+      if (records.keyEnd < 0) throw foreign(slice, records.offset, 'it has no key');
+      const recordKey = records.bytes.toString('latin1', records.keyStart, records.keyEnd);
+      const split = isNumbered ? splitNumberedKey(recordKey) : { key: recordKey, position: 0 };
+      if (split === undefined) throw foreign(slice, records.offset, 'its key has no row number');
+      if (!isInShare(split.key, this.#share)) continue;
+      if (records.valueEnd < 0) {
+        this.keys.tombstone(split.key, split.position);
+        continue;
+      }
+      const { sequence, losses } = this.#read(slice, records);
+      this.keys.record({ ...split, sequence, losses });
+    }
+  }
+
+  #levels(slice: Slice): void {
+    const { records } = slice;
+    while (records.next()) {
+      if (records.keyEnd < 0) throw foreign(slice, records.offset, 'it has no key');
+      const key = records.bytes.toString('latin1', records.keyStart, records.keyEnd);
+      if (!isInShare(key, this.#share)) continue;
+      const losses = records.valueEnd < 0 ? [] : this.#read(slice, records).losses;
+      this.keys.level(key, losses[0]);
+    }
+  }
+
+  #read(
+    slice: Slice,
+    { bytes, offset, headersStart, headersEnd }: RecordCursor,
+  ): { readonly sequence: string; readonly losses: readonly RowLoss[] } {
+    let sequence: string | undefined;
+    let sources: string | undefined;
+    for (const { key, value } of readHeaders(bytes, headersStart, headersEnd)) {
+      if (key === 'tm-seq') sequence = value?.toString('utf8');
+      if (key === 'tm-src') sources = value?.toString('latin1');
+    }
+    const groups = sources === undefined ? undefined : parseSources(sources);
+    if (sequence === undefined || groups === undefined) {
+      throw foreign(slice, offset, 'its headers tm-seq and tm-src are missing');
+    }
+    const losses = groups.flatMap((group) => {
+      const places = group.map((provenance) => readProvenance(provenance, 0));
+      return rowLoss(this.#bounds, places) ?? [];
+    });
+    return { sequence, losses };
+  }
+}
+
+function foreign({ topic, partition }: Slice, offset: number, reason: string): FlowError {
+  return new FlowError(
+    'RECORD_CORRUPT',
+    `topic "${topic}" holds a record that is not one of ours`,
+    {
+      detail: `Partition ${partition}, offset ${offset}: ${reason}.`,
+      hint: 'Find out what else writes to this topic. A table may not be written by anything but its pipeline.',
+    },
+  );
+}
+
+/** Rows that lie between the stages: they are in no table yet, and a refresh drops them. */
+export async function scanPending({ log, facts }: LossScanOptions): Promise<PendingRows> {
+  const { repartition } = facts;
+  const pending = { rows: 0, lost: 0 };
+  if (repartition === undefined) return pending;
+  const bounds = new SourceBounds(facts.sources);
+  const parts = emptyEnvelopeParts();
+  const reader = log.openReader();
+  try {
+    for (const { partition, start, stable, committed } of repartition.partitions) {
+      let position = Math.max(committed ?? start, start);
+      if (position >= stable) continue;
+      reader.assign(repartition.topic, partition, position);
+      while (position < stable) {
+        for (const { records, nextOffset } of await reader.poll(500)) {
+          while (records.next()) {
+            const { bytes, valueStart, valueEnd } = records;
+            if (!readEnvelope(bytes, valueStart, valueEnd, parts)) continue;
+            pending.rows += 1;
+            const place = readProvenance(bytes, parts.provenanceStart);
+            if (bounds.readability(place) !== 'readable') pending.lost += 1;
+          }
+          position = nextOffset;
+        }
+      }
+      reader.unassign(repartition.topic, partition);
+    }
+  } finally {
+    await reader.close();
+  }
+  return pending;
+}
+
+function emptyEnvelopeParts(): EnvelopeParts {
+  return { flags: 0, provenanceStart: 0, sequenceStart: 0, sequenceEnd: 0, rowStart: 0 };
+}
