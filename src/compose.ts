@@ -75,9 +75,9 @@ export async function composeState(
 ): Promise<StateStore> {
   if (config['state.kind'] === 'embedded') {
     // The lock of a container that was killed stands for a while after it came back under another host name.
-    return waitFor(config, onTrouble, 'The state directory', () =>
-      openEmbeddedStateStore({ directory: config['state.directory'] }),
-    );
+    const directory = config['state.directory'];
+    const open = (): Promise<StateStore> => openEmbeddedStateStore({ directory });
+    return waitFor({ config, onTrouble, isStopped, what: 'The state directory', open });
   }
   requireOptions(config, ['redis.url']);
   const url = config['redis.url'] ?? '';
