@@ -13,6 +13,7 @@ import type { ServiceLog } from './run-log.ts';
 import { ServiceHealth } from './service-health.ts';
 import { ServiceMetrics } from './service-metrics.ts';
 import { type RunningParts, ServiceViews } from './service-views.ts';
+import { SourceWatch } from './source-watch.ts';
 import { version } from './version.ts';
 
 export type ServiceFrontOptions = {
@@ -51,6 +52,7 @@ export async function openServiceFront(options: ServiceFrontOptions): Promise<Se
   const enabled = config['http.enabled'];
   if (enabled === 'false' || (enabled === 'auto' && once)) return noFront;
   let running: RunningParts | undefined;
+  let watch: SourceWatch | undefined;
   const startedMs = systemClock.now();
   const readyLagMax = config['http.readyLagMax'];
   const health = new ServiceHealth(
@@ -69,6 +71,8 @@ export async function openServiceFront(options: ServiceFrontOptions): Promise<Se
     startedMs,
     progress: () => running?.worker.progress(),
     facts: () => running?.worker.facts ?? [],
+    waiting: (flow, source) => watch?.waiting(flow, source),
+    now: () => systemClock.now(),
     hasProcessMetrics: true,
   });
   const events = new RecentEvents();
@@ -84,10 +88,9 @@ export async function openServiceFront(options: ServiceFrontOptions): Promise<Se
     running: () => running,
   });
   const routes = serviceRoutes(views, version);
-  metrics.startRoutes(routes.map(({ path }) => path));
   const server = await listen(options, {
     routes,
-    onAnswer: (route, status) => metrics.answered(route, status),
+    onAnswer: (status) => metrics.answered(status),
   });
   if (server === undefined) return noFront;
   let closing: Promise<void> | undefined;
@@ -106,10 +109,21 @@ export async function openServiceFront(options: ServiceFrontOptions): Promise<Se
     measure: (store) => measureStateStore(store, config['state.kind'], metrics.registry),
     attach: (parts) => {
       running = parts;
+      const { worker } = parts;
+      watch = new SourceWatch({
+        log: parts.log,
+        clock: systemClock,
+        progress: () => worker.progress(),
+        facts: worker.facts,
+      });
+      watch.start((error) => log.bug(error, 'the sources could not be looked at'));
     },
     stopping: () => health.stopping(),
     close: () => {
-      closing ??= server.close().then(() => views.close().catch(() => undefined));
+      closing ??= server.close().then(async () => {
+        await watch?.close().catch(() => undefined);
+        await views.close().catch(() => undefined);
+      });
       return closing;
     },
   };

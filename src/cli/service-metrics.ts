@@ -8,6 +8,7 @@ import type { WorkerState } from '../runtime/worker-states.ts';
 import type { FlowCounters, TableCounters } from '../task/row-account.ts';
 import { CommittedGrowth, type Growth } from './committed-growth.ts';
 import type { ServiceHealth } from './service-health.ts';
+import type { Waiting } from './source-watch.ts';
 
 export type ServiceMetricsOptions = {
   readonly pipeline: string;
@@ -18,6 +19,9 @@ export type ServiceMetricsOptions = {
   /** Undefined while Kafka and the state store are waited for. */
   readonly progress: () => WorkerProgress | undefined;
   readonly facts: () => readonly FlowFacts[];
+  /** What waits in a source of a flow; undefined while nobody watches. */
+  readonly waiting: (flow: string, source: string) => Waiting | undefined;
+  readonly now: () => number;
   readonly hasProcessMetrics: boolean;
 };
 
@@ -63,6 +67,8 @@ export class ServiceMetrics {
       registry.count(name, {}, 0);
     }
     for (const remedy of remedies) registry.count('tidemark_recoveries_total', { remedy }, 0);
+    for (const status of statusClasses)
+      registry.count('tidemark_http_requests_total', { status }, 0);
     for (const { name } of options.plan.flows) this.#startFlow(name);
   }
 
@@ -129,19 +135,10 @@ export class ServiceMetrics {
     }
   }
 
-  answered(route: string | undefined, status: number): void {
-    const name = route ?? 'none';
-    const statusClass = `${Math.floor(status / 100)}xx`;
-    this.registry.count('tidemark_http_requests_total', { route: name, status: statusClass });
-  }
-
-  /** Makes the series of the HTTP interface visible before the first request. */
-  startRoutes(routes: readonly string[]): void {
-    for (const route of routes) {
-      for (const status of statusClasses) {
-        this.registry.count('tidemark_http_requests_total', { route, status }, 0);
-      }
-    }
+  /** An answer of the HTTP interface. */
+  answered(httpStatus: number): void {
+    const status = `${Math.floor(httpStatus / 100)}xx`;
+    this.registry.count('tidemark_http_requests_total', { status });
   }
 
   #count(grown: readonly Growth[]): void {
@@ -231,6 +228,7 @@ export class ServiceMetrics {
     }
     for (const { topic: source } of facts.sources) {
       registry.set('tidemark_source_lag_records', { flow, source }, lag.get(source) ?? 0);
+      this.#showWaiting(flow, source);
     }
     registry.set('tidemark_table_lag_records', { flow }, lag.get(facts.repartition.topic) ?? 0);
     const existing = {
@@ -242,6 +240,22 @@ export class ServiceMetrics {
       registry.set('tidemark_flow_partitions', { flow, stage }, existing[stage]);
     }
     registry.set('tidemark_row_account_difference', { flow }, difference);
+  }
+
+  #showWaiting(flow: string, source: string): void {
+    const { registry } = this;
+    const waiting = this.#options.waiting(flow, source);
+    if (waiting === undefined) return;
+    const { oldestMs, retentionMs, headroomRecords } = waiting;
+    const ageMs = oldestMs === undefined ? 0 : Math.max(0, this.#options.now() - oldestMs);
+    registry.set('tidemark_source_lag_seconds', { flow, source }, ageMs / 1000);
+    if (retentionMs !== undefined) {
+      const headroom = (retentionMs - ageMs) / 1000;
+      registry.set('tidemark_retention_headroom_seconds', { flow, source }, headroom);
+    }
+    if (headroomRecords !== undefined) {
+      registry.set('tidemark_retention_headroom_records', { flow, source }, headroomRecords);
+    }
   }
 }
 

@@ -18,8 +18,8 @@ export type HttpServerOptions = {
   readonly handlerTimeoutMs: number;
   /** Guarded requests a second that one address may send. */
   readonly requestsPerSecondMax: number;
-  /** Told of every answer: the path of its route as declared, or undefined where there is none. */
-  readonly onAnswer: (route: string | undefined, status: number) => void;
+  /** Told the status of every answer. */
+  readonly onAnswer: (status: number) => void;
   /** Told of what is a bug in a handler. */
   readonly onBug: (error: unknown) => void;
 };
@@ -112,14 +112,12 @@ class RequestHandler {
   }
 
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    let route: Route | undefined;
     let reply: Reply;
     let headers: Readonly<Record<string, string>> = {};
     try {
-      const matched = this.#table.match(request.method ?? '', request.url ?? '');
-      ({ route } = matched);
+      const { route, request: asked } = this.#table.match(request.method ?? '', request.url ?? '');
       refuseBody(request);
-      const run = (): Promise<Reply> => this.#inTime(matched.route, matched.request);
+      const run = (): Promise<Reply> => this.#inTime(route, asked);
       reply = route.access === 'open' ? await run() : await this.#guard(request, run);
     } catch (error) {
       if (!(error instanceof HttpProblem) && !(error instanceof FlowError)) {
@@ -128,7 +126,7 @@ class RequestHandler {
       if (error instanceof HttpProblem) ({ headers } = error);
       reply = problemReply(error);
     }
-    this.#options.onAnswer(route?.path, reply.status);
+    this.#options.onAnswer(reply.status);
     this.#send(request, response, reply, headers);
   }
 

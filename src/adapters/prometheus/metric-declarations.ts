@@ -20,6 +20,7 @@ export type MetricGroup =
   | 'query'
   | 'keyed rows'
   | 'progress'
+  | 'retention'
   | 'transactions'
   | 'membership and recovery'
   | 'state store'
@@ -164,6 +165,13 @@ const declared = [
     help: 'Offsets between the checkpoint and the last stable offset, summed over the partitions of this instance; never negative, and 0 once everything was read: what control records take up behind the last record counts for nothing.',
   },
   {
+    name: 'tidemark_source_lag_seconds',
+    type: 'gauge',
+    group: 'progress',
+    labels: ['flow', 'source'],
+    help: 'Age of the oldest record that is not committed, by its own timestamp, on the partitions of this instance; 0 when none has waited since the last look, 5 s ago.',
+  },
+  {
     name: 'tidemark_table_lag_records',
     type: 'gauge',
     group: 'progress',
@@ -185,6 +193,20 @@ const declared = [
     labels: ['flow', 'stage'],
     values: { stage: ['source', 'table'] },
     help: 'Partitions that the flow has on all instances together. More instances than the larger number stand idle.',
+  },
+  {
+    name: 'tidemark_retention_headroom_seconds',
+    type: 'gauge',
+    group: 'retention',
+    labels: ['flow', 'source'],
+    help: 'Time until retention may delete the oldest record that is not committed, the shortest over the partitions of this instance; the whole retention time when none waits; +Inf when the topic keeps its records.',
+  },
+  {
+    name: 'tidemark_retention_headroom_records',
+    type: 'gauge',
+    group: 'retention',
+    labels: ['flow', 'source'],
+    help: 'Offsets between the log start and the checkpoint, the fewest over the partitions of this instance. 0 while records wait: retention has reached what was not read.',
   },
   {
     name: 'tidemark_commits_total',
@@ -322,8 +344,9 @@ const declared = [
     name: 'tidemark_http_requests_total',
     type: 'counter',
     group: 'http',
-    labels: ['route', 'status'],
-    help: 'Answers of the HTTP interface, by route and class of status (2xx, 4xx, 5xx).',
+    labels: ['status'],
+    values: { status: ['2xx', '4xx', '5xx'] },
+    help: 'Answers of the HTTP interface, by class of status.',
   },
   {
     name: 'tidemark_memory_limit_bytes',

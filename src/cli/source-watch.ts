@@ -1,0 +1,210 @@
+import type { Clock } from '../ports/clock.ts';
+import type { Log, LogReader } from '../ports/log.ts';
+import type { FlowFacts } from '../runtime/flow-facts.ts';
+import type { PartitionProgress } from '../runtime/flow-runner.ts';
+import type { WorkerProgress } from '../runtime/worker.ts';
+
+export type SourceWatchOptions = {
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly progress: () => WorkerProgress;
+  readonly facts: readonly FlowFacts[];
+};
+
+/** What waits in the partitions of one source that this instance reads for one flow. */
+export type Waiting = {
+  /** Timestamp of the oldest record that has waited for longer than one look; undefined: none has. */
+  readonly oldestMs: number | undefined;
+  /** How long the topic keeps records; Infinity: for ever; undefined: not known yet. */
+  readonly retentionMs: number | undefined;
+  /** Offsets between the log start and the checkpoint, the fewest over the partitions; undefined: not known yet. */
+  readonly headroomRecords: number | undefined;
+};
+
+type Seen = {
+  /** Where the log ended at the last look. */
+  stable: number;
+  /** The checkpoint that `oldestMs` belongs to. */
+  committed: number;
+  /** An estimate where it is not exact: the timestamp of an older record, or the look at which something waited first. */
+  oldestMs: number | undefined;
+  /** Whether `oldestMs` is the record's own timestamp. */
+  isExact: boolean;
+  /** The look in which a record was read last. */
+  readIn: number;
+};
+
+type Late = { readonly seen: Seen; readonly at: PartitionProgress };
+
+const lookIntervalMs = 5_000;
+/** Topic settings are looked at in every so many looks. */
+const retentionEvery = 12;
+/** Partitions whose oldest record is read in one look: what is late already must not be held up by being watched. */
+const readsMax = 8;
+const readDeadlineMs = 2_000;
+
+/**
+ * Looks now and then how old the records are that wait, and how long they will still be there. Invariant: it reads no
+ * record of a partition that keeps up; so a flow in good health costs nothing but a glance at its numbers.
+ */
+export class SourceWatch {
+  readonly #options: SourceWatchOptions;
+  readonly #reader: LogReader;
+  /** "flow topic/partition" → what was seen there. */
+  readonly #seen = new Map<string, Seen>();
+  readonly #retention = new Map<string, number>();
+  #looks = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #looking: Promise<void> = Promise.resolve();
+
+  constructor(options: SourceWatchOptions) {
+    this.#options = options;
+    this.#reader = options.log.openReader();
+  }
+
+  start(onBug: (error: unknown) => void): void {
+    const look = (): void => {
+      this.#looking = this.look()
+        .catch(onBug)
+        .finally(() => {
+          if (this.#timer !== undefined) this.#timer = setTimeout(look, lookIntervalMs).unref();
+        });
+    };
+    this.#timer = setTimeout(look, lookIntervalMs).unref();
+  }
+
+  /** One look. An outage of the log leaves what was known. */
+  async look(): Promise<void> {
+    if (this.#looks % retentionEvery === 0) await this.#readRetention();
+    this.#looks += 1;
+    const late = this.#findLate();
+    late.sort((a, b) => a.seen.readIn - b.seen.readIn);
+    for (const { seen, at } of late.slice(0, readsMax)) {
+      seen.readIn = this.#looks;
+      const oldestMs = await this.#readOldest(at);
+      if (oldestMs === undefined) continue;
+      seen.oldestMs = oldestMs;
+      seen.isExact = true;
+    }
+  }
+
+  /** Partitions in which something waits of which the exact time is not known. */
+  #findLate(): Late[] {
+    const { clock, facts, progress } = this.#options;
+    const nowMs = clock.now();
+    const late: Late[] = [];
+    const known = new Set<string>();
+    for (const { flow, partitions } of progress().flows) {
+      const sources = facts.find((one) => one.flow.name === flow)?.sources ?? [];
+      for (const at of partitions) {
+        if (!sources.some(({ topic }) => topic === at.topic)) continue;
+        const key = keyOf(flow, at);
+        known.add(key);
+        const seen = glance(this.#seen.get(key), at, nowMs);
+        this.#seen.set(key, seen);
+        if (seen.oldestMs !== undefined && !seen.isExact) late.push({ seen, at });
+      }
+    }
+    for (const key of this.#seen.keys()) if (!known.has(key)) this.#seen.delete(key);
+    return late;
+  }
+
+  /** Timestamp of the first record from the checkpoint on. */
+  async #readOldest({
+    topic,
+    partition,
+    committed,
+    stable,
+  }: PartitionProgress): Promise<number | undefined> {
+    const { clock } = this.#options;
+    const deadline = clock.monotonic() + readDeadlineMs;
+    let position = committed;
+    try {
+      this.#reader.assign(topic, partition, committed);
+      while (position < stable && clock.monotonic() < deadline) {
+        for (const slice of await this.#reader.poll(500)) {
+          if (slice.topic !== topic || slice.partition !== partition) continue;
+          if (slice.records.next()) return slice.records.timestampMs;
+          position = slice.nextOffset;
+        }
+      }
+      return undefined;
+    } catch {
+      // The flow's own reader runs into the same, and tells it.
+      return undefined;
+    } finally {
+      this.#reader.unassign(topic, partition);
+    }
+  }
+
+  async #readRetention(): Promise<void> {
+    const topics = new Set(
+      this.#options.facts.flatMap(({ sources }) => sources.map(({ topic }) => topic)),
+    );
+    try {
+      for (const { name, configs } of (
+        await this.#options.log.describeTopics([...topics])
+      ).values()) {
+        const isDeleted = (configs.get('cleanup.policy') ?? 'delete').includes('delete');
+        const retentionMs = Number(configs.get('retention.ms') ?? Number.NaN);
+        const isEndless = !isDeleted || retentionMs < 0;
+        if (isEndless) this.#retention.set(name, Number.POSITIVE_INFINITY);
+        else if (Number.isFinite(retentionMs)) this.#retention.set(name, retentionMs);
+      }
+    } catch {
+      // Looked at again later.
+    }
+  }
+
+  waiting(flow: string, topic: string): Waiting {
+    let oldestMs: number | undefined;
+    let headroomRecords: number | undefined;
+    const partitions =
+      this.#options.progress().flows.find((one) => one.flow === flow)?.partitions ?? [];
+    for (const at of partitions) {
+      if (at.topic !== topic) continue;
+      const seen = this.#seen.get(keyOf(flow, at));
+      if (seen?.oldestMs !== undefined) {
+        oldestMs = Math.min(seen.oldestMs, oldestMs ?? Number.POSITIVE_INFINITY);
+      }
+      if (at.logStart !== undefined) {
+        const records = Math.max(0, at.committed - at.logStart);
+        headroomRecords = Math.min(records, headroomRecords ?? Number.POSITIVE_INFINITY);
+      }
+    }
+    return { oldestMs, retentionMs: this.#retention.get(topic), headroomRecords };
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    await this.#looking.catch(() => undefined);
+    await this.#reader.close();
+  }
+}
+
+/** Compares with the look before: what was there then and is not committed now has waited all the time. */
+function glance(
+  before: Seen | undefined,
+  { committed, stable }: PartitionProgress,
+  nowMs: number,
+): Seen {
+  const isWaiting = before !== undefined && stable > committed && committed < before.stable;
+  if (!isWaiting) {
+    return { stable, committed, oldestMs: undefined, isExact: false, readIn: before?.readIn ?? 0 };
+  }
+  return {
+    stable,
+    committed,
+    oldestMs: before.oldestMs ?? nowMs - lookIntervalMs,
+    isExact: before.isExact && before.committed === committed,
+    readIn: before.readIn,
+  };
+}
+
+function keyOf(
+  flow: string,
+  { topic, partition }: Pick<PartitionProgress, 'topic' | 'partition'>,
+): string {
+  return `${flow} ${topic}/${partition}`;
+}
