@@ -123,6 +123,18 @@ export function decodeRowSet(bytes: Buffer): RowSet | undefined {
   return position === bytes.length ? { sequence, rows } : undefined;
 }
 
+/** Rows with equal bytes together, in the order in which the first of each stands. */
+export function equalRows(rows: readonly SetRow[]): SetRow[][] {
+  const groups = new Map<string, SetRow[]>();
+  for (const row of rows) {
+    const text = row.row.bytes.toString('latin1', row.row.start, row.row.end);
+    const group = groups.get(text);
+    if (group === undefined) groups.set(text, [row]);
+    else group.push(row);
+  }
+  return [...groups.values()];
+}
+
 /** Position of a provenance among rows that are ordered by it, or where it belongs, as -1 - position. */
 export function findRow(rows: readonly SetRow[], provenance: Span): number {
   let low = 0;

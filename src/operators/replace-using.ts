@@ -77,11 +77,14 @@ export class KeyRowSet {
   #join(input: MergeInput): MergeOutcome {
     const position = findRow(this.#rows, input.provenance);
     if (position >= 0) return this.#repeat(position, input);
-    const isEqual =
-      this.#options.distinct && this.#rows.some(({ row }) => equalSpans(row, input.row));
+    const isEqual = this.#isEqualToOne(input);
     this.#rows.splice(-1 - position, 0, { provenance: input.provenance, row: input.row });
     this.#changed = true;
     return isEqual ? 'distinct' : 'tied';
+  }
+
+  #isEqualToOne(input: MergeInput): boolean {
+    return this.#options.distinct && this.#rows.some(({ row }) => equalSpans(row, input.row));
   }
 
   #append(input: MergeInput): MergeOutcome {
@@ -92,16 +95,19 @@ export class KeyRowSet {
     const position = this.#positions.get(text);
     if (position !== undefined) return this.#repeat(position, input);
     this.#positions.set(text, this.#rows.length);
+    const isEqual = this.#isEqualToOne(input);
     this.#rows.push({ provenance: input.provenance, row: input.row });
     this.#changed = true;
-    return 'tied';
+    return isEqual ? 'distinct' : 'tied';
   }
 
-  /** The same row once more. It differs only after the definition changed: then the newer one wins. */
+  /**
+   * The same row once more. It differs only after the definition changed: then the newer one wins. Where the state
+   * keeps no rows it cannot be compared, and is written again.
+   */
   #repeat(position: number, input: MergeInput): MergeOutcome {
     const known = (this.#rows[position] as SetRow).row;
-    const isKept = known.end > known.start;
-    if (isKept && !equalSpans(known, input.row)) {
+    if (!equalSpans(known, input.row)) {
       this.#rows[position] = { provenance: input.provenance, row: input.row };
       this.#changed = true;
     }

@@ -9,6 +9,7 @@ import { LevelRestore } from '../task/restore-levels.ts';
 import { TableTask } from '../task/table-task.ts';
 import type { Catalog } from './catalog.ts';
 import type { FlowFacts } from './flow-facts.ts';
+import { isSettledWithin } from './is-settled-within.ts';
 import type { RuntimeListener } from './runtime-events.ts';
 import { readAt, TableSlot } from './table-slot.ts';
 
@@ -128,14 +129,7 @@ export async function settledCheckpoint(
 ): Promise<CommittedOffset | undefined> {
   const { log, clock, facts } = options;
   const asking = log.committedOffsets(facts.group, topic, [partition]);
-  let isAnswered = false;
-  const answered = asking
-    .catch(() => undefined)
-    .finally(() => {
-      isAnswered = true;
-    });
-  await Promise.race([answered, clock.sleep(stuckAfterMs)]);
-  if (!isAnswered) {
+  if (!(await isSettledWithin(clock, stuckAfterMs, asking))) {
     await fenceOthers(
       options,
       `it may hold the checkpoint of topic "${topic}", partition ${partition}`,
@@ -223,6 +217,7 @@ async function catchUp({
 }: CatchUp): Promise<{ readonly mark: StateMark; readonly records: number }> {
   const restoring = new Restore({
     output: facts.table.output,
+    distinct: facts.flow.distinct,
     parseSequence: sequenceCodec(facts.flow.sequenceType).parse,
   });
   const reader = log.openReader();

@@ -4,7 +4,7 @@ import { ByteWriter } from '../data/byte-writer.ts';
 import type { Span } from '../data/bytes.ts';
 import { provenanceSize, readProvenance } from '../data/provenance.ts';
 import { HeaderWriter } from '../data/record-headers.ts';
-import type { RowSet, SetRow } from '../data/row-set.ts';
+import { equalRows, type RowSet, type SetRow } from '../data/row-set.ts';
 import type { OutgoingRecord, RecordSink } from '../ports/log.ts';
 
 export type OutputTarget = {
@@ -30,6 +30,12 @@ export type SingleRow = {
   readonly sequenceEnd: number;
   readonly rowStart: number;
   readonly rowEnd: number;
+};
+
+export type NumberedRow = {
+  readonly sequence: Span;
+  readonly rows: readonly SetRow[];
+  readonly position: number;
 };
 
 /** Room for what the log adds to a record: lengths, batch header. */
@@ -84,7 +90,7 @@ export class OutputWriter {
       value.bytes(row.bytes, row.start, row.end);
     }
     value.byte(closeBracket);
-    this.#writeHeaders(rowSet, groups);
+    this.#writeHeaders(rowSet.sequence, groups);
     this.#send(sink, key, key.length, value.length, nowMs);
   }
 
@@ -109,13 +115,17 @@ export class OutputWriter {
     }
   }
 
-  /** One numbered record of output mode `rows`. */
-  row(sink: RecordSink, key: Buffer, rowSet: RowSet, position: number, nowMs: number): void {
-    const numbered = rowSet.rows[position] as SetRow;
-    const { row } = numbered;
+  /** One numbered record of output mode `rows`; of equal rows, with DISTINCT, the one that stands for all. */
+  row(
+    sink: RecordSink,
+    key: Buffer,
+    { sequence, rows, position }: NumberedRow,
+    nowMs: number,
+  ): void {
+    const { row } = rows[0] as SetRow;
     this.#value.reset();
     this.#value.bytes(row.bytes, row.start, row.end);
-    this.#writeHeaders(rowSet, [[numbered]]);
+    this.#writeHeaders(sequence, [rows]);
     this.#numberedKey(key, position);
     this.#send(sink, this.#key.buffer, this.#key.length, this.#value.length, nowMs);
   }
@@ -186,8 +196,7 @@ export class OutputWriter {
     this.#key.ascii(`,"_row":${position}}`);
   }
 
-  #writeHeaders(rowSet: RowSet, groups: readonly (readonly SetRow[])[]): void {
-    const { sequence } = rowSet;
+  #writeHeaders(sequence: Span, groups: readonly (readonly SetRow[])[]): void {
     this.#headers.begin(3);
     this.#headers.addText(
       'tm-seq',
@@ -267,17 +276,6 @@ export class OutputWriter {
     record.timestampMs = nowMs;
     sink.append(topic, partition, record);
   }
-}
-
-function equalRows(rows: readonly SetRow[]): SetRow[][] {
-  const groups = new Map<string, SetRow[]>();
-  for (const row of rows) {
-    const text = row.row.bytes.toString('latin1', row.row.start, row.row.end);
-    const group = groups.get(text);
-    if (group === undefined) groups.set(text, [row]);
-    else group.push(row);
-  }
-  return [...groups.values()];
 }
 
 /**

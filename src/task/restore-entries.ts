@@ -6,6 +6,7 @@ import { readHeaders } from '../data/record-headers.ts';
 import {
   decodeRowSet,
   encodeRowSet,
+  equalRows,
   levelEntry,
   type RowSet,
   type SetRow,
@@ -18,6 +19,8 @@ import { parseSources } from './output-record.ts';
 
 export type RestoreOptions = {
   readonly output: OutputMode;
+  /** SELECT DISTINCT: a numbered record stands for equal rows, whose bytes the state needs. */
+  readonly distinct?: boolean;
   /** Canonical text of a sequence → its order-preserving bytes. */
   readonly parseSequence: (text: string) => Buffer;
 };
@@ -95,9 +98,11 @@ export class Restore {
     const sources = parseSources(sourceText);
     if (sources === undefined) return undefined;
     const isWhole = this.#options.output === 'row_set';
+    const { valueStart, valueEnd } = records;
+    const isKept = this.#options.distinct === true;
     const spans: readonly Span[] | undefined = isWhole
-      ? splitJsonArray(bytes, records.valueStart, records.valueEnd)
-      : [{ bytes, start: 0, end: 0 }];
+      ? splitJsonArray(bytes, valueStart, valueEnd)
+      : [{ bytes, start: isKept ? valueStart : 0, end: isKept ? valueEnd : 0 }];
     if (spans === undefined || spans.length !== sources.length) return undefined;
     const rows: SetRow[] = [];
     for (const [index, group] of sources.entries()) {
@@ -129,7 +134,8 @@ export class Restore {
             : encodeRowSet({ sequence: whole(sequence), rows }),
         );
       } else {
-        entries.set(change.key, applyNumbered(entries.get(change.key), change));
+        const { distinct = false } = this.#options;
+        entries.set(change.key, applyNumbered(entries.get(change.key), change, distinct));
       }
     }
     return entries;
@@ -150,36 +156,52 @@ type RestoreChange = {
 
 export type RestoreSlice = readonly RestoreChange[];
 
-/** Stands for a number whose record was not read yet: compaction may bring a later number first. */
-const absent: SetRow = {
-  provenance: { bytes: Buffer.alloc(provenanceSize), start: 0, end: provenanceSize },
-  row: { bytes: Buffer.alloc(0), start: 0, end: 0 },
-};
+const noProvenance = Buffer.alloc(provenanceSize);
+
+/**
+ * Stands for a number whose record was not read yet: compaction may bring a later number first. With DISTINCT
+ * its text is one that no row has, so that two of them are not taken for equal rows.
+ */
+function absent(position: number, isDistinct: boolean): SetRow {
+  const bytes = Buffer.from(isDistinct ? `#${position}` : '', 'latin1');
+  return { provenance: whole(noProvenance), row: whole(bytes) };
+}
+
+/** The rows that each number stands for. */
+function numbersOf(present: RowSet | undefined, isDistinct: boolean): SetRow[][] {
+  if (present === undefined) return [];
+  return isDistinct ? equalRows(present.rows) : present.rows.map((row) => [row]);
+}
 
 /**
  * One numbered record. A row of a higher sequence starts the set anew; one of a lower sequence is a
  * leftover whose tombstone follows. A tombstone counts only for a row of the present set.
  */
-function applyNumbered(entry: Buffer | undefined, change: RestoreChange): Buffer | undefined {
+function applyNumbered(
+  entry: Buffer | undefined,
+  change: RestoreChange,
+  isDistinct: boolean,
+): Buffer | undefined {
   const present = entry === undefined ? undefined : decodeRowSet(entry);
   const { sequence, rows, position, level } = change;
   if (sequence === undefined || rows === undefined) {
     if (level !== undefined && sequence !== undefined && isAbove(sequence, present)) return level;
-    if (present === undefined || position >= present.rows.length) return entry;
-    const kept = [...present.rows];
-    kept[position] = absent;
+    const kept = numbersOf(present, isDistinct);
+    if (present === undefined || position >= kept.length) return entry;
+    kept[position] = [absent(position, isDistinct)];
     while (kept.length > 0 && isAbsent(kept.at(-1))) kept.pop();
-    return kept.length === 0 ? undefined : encodeRowSet({ sequence: present.sequence, rows: kept });
+    if (kept.length === 0) return undefined;
+    return encodeRowSet({ sequence: present.sequence, rows: kept.flat() });
   }
   const order =
     present === undefined
       ? 1
       : sequence.compare(present.sequence.bytes, present.sequence.start, present.sequence.end);
   if (order < 0) return entry;
-  const kept = order > 0 || present === undefined ? [] : [...present.rows];
-  while (kept.length < position) kept.push(absent);
-  kept[position] = rows[0] as SetRow;
-  return encodeRowSet({ sequence: whole(sequence), rows: kept });
+  const kept = order > 0 ? [] : numbersOf(present, isDistinct);
+  while (kept.length < position) kept.push([absent(kept.length, isDistinct)]);
+  kept[position] = [...rows];
+  return encodeRowSet({ sequence: whole(sequence), rows: kept.flat() });
 }
 
 function isAbove(sequence: Buffer, present: RowSet | undefined): boolean {
@@ -188,10 +210,11 @@ function isAbove(sequence: Buffer, present: RowSet | undefined): boolean {
   return sequence.compare(bytes, start, end) > 0;
 }
 
-function isAbsent(row: SetRow | undefined): boolean {
+function isAbsent(rows: readonly SetRow[] | undefined): boolean {
+  const [row] = rows ?? [];
   if (row === undefined) return false;
   const { bytes, start, end } = row.provenance;
-  return absent.provenance.bytes.compare(bytes, start, end) === 0;
+  return noProvenance.compare(bytes, start, end) === 0;
 }
 
 function whole(bytes: Buffer): Span {

@@ -121,7 +121,10 @@ export class RowProgram {
     this.#counters = counters;
     this.#emit = emit;
     counters.rows += 1;
+    const skipped = counters.filtered + counters.dropped;
     this.#first(this.#reader.row, 0);
+    // A value that does not fit makes its record bad, also where no row of it is written.
+    if (counters.filtered + counters.dropped > skipped) this.#writer.check();
   }
 
   encodeKey(row: Row, out: ByteWriter): void {

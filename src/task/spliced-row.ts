@@ -76,6 +76,15 @@ export class SplicedRowWriter {
     });
   }
 
+  /** Throws as `write` does, for a row that is not written. */
+  check(): void {
+    for (const { source, isCanonical } of this.#members) {
+      if (isCanonical === undefined) continue;
+      const { bytes, start, end, kind } = this.#reader.locate(source);
+      if (!isCanonical(bytes, start, end, kind)) this.#reader.decodeLocated(source);
+    }
+  }
+
   /** Throws ExpressionError where a value that was not looked at before does not fit its column. */
   write(row: Row, out: ByteWriter): void {
     const members = this.#members;

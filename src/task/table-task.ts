@@ -1,9 +1,13 @@
 import { assert } from '../base/assert.ts';
 import { FlowError } from '../base/errors.ts';
+import { equalSpans, type Span } from '../data/bytes.ts';
 import {
+  decodeRowSet,
   encodeRowSet,
+  equalRows,
   isLevelEntry,
   type RowSet,
+  type SetRow,
   singleEntry,
   storedRowCount,
 } from '../data/row-set.ts';
@@ -167,11 +171,9 @@ export class TableTask {
       this.#writer.single(sink, key, state, { isNumbered, nowMs });
     }
     if (isNumbered) this.#bury(sink, key, state, 1, nowMs);
-    return singleEntry(
-      state.bytes,
-      state.envelopeStart,
-      isNumbered ? state.rowStart : state.rowEnd,
-    );
+    const withRow = !isNumbered || this.#setOptions.distinct;
+    const end = withRow ? state.rowEnd : state.rowStart;
+    return singleEntry(state.bytes, state.envelopeStart, end);
   }
 
   #setEffects(sink: RecordSink, key: Buffer, state: KeyState, nowMs: number): Buffer {
@@ -183,10 +185,22 @@ export class TableTask {
       return encodeRowSet(rowSet);
     }
     this.#emitted = 0;
-    for (const [position, { row }] of rowSet.rows.entries()) {
+    const { sequence } = rowSet;
+    if (this.#setOptions.distinct) {
+      const groups = equalRows(rowSet.rows);
+      const before = equalRowsBefore(state, sequence);
+      for (const [position, rows] of groups.entries()) {
+        if (isSameGroup(before[position], rows)) continue;
+        this.#writer.row(sink, key, { sequence, rows, position }, nowMs);
+        this.#emitted += 1;
+      }
+      this.#bury(sink, key, state, groups.length, nowMs);
+      return encodeRowSet(rowSet);
+    }
+    for (const [position, row] of rowSet.rows.entries()) {
       // Rows that were there before have no bytes in the state: their records stand as they are.
-      if (row.end === row.start) continue;
-      this.#writer.row(sink, key, rowSet, position, nowMs);
+      if (row.row.end === row.row.start) continue;
+      this.#writer.row(sink, key, { sequence, rows: [row], position }, nowMs);
       this.#emitted += 1;
     }
     this.#bury(sink, key, state, rowSet.rows.length, nowMs);
@@ -202,10 +216,16 @@ export class TableTask {
     }
   }
 
+  /** How many numbers of a key have a record. With DISTINCT one stands for all equal rows. */
+  #numbersOf(stored: Buffer): number {
+    if (!this.#setOptions.distinct) return storedRowCount(stored);
+    return equalRows(decodeRowSet(stored)?.rows ?? []).length;
+  }
+
   /** Tombstones for the numbers that the stored set had beyond the present one. */
   #bury(sink: RecordSink, key: Buffer, state: KeyState, from: number, nowMs: number): void {
     const { stored } = state;
-    const before = stored === null || stored === undefined ? 0 : storedRowCount(stored);
+    const before = stored === null || stored === undefined ? 0 : this.#numbersOf(stored);
     for (let position = from; position < before; position += 1) {
       this.#writer.tombstone(sink, key, position, nowMs);
       this.#emitted += 1;
@@ -228,7 +248,20 @@ export class TableTask {
 
 const nothing = Buffer.alloc(0);
 
-/** In mode `rows` the state keeps where the rows came from, not the rows. */
+/** What the numbers of a DISTINCT key stand for, as long as the sequence is the same. */
+function equalRowsBefore({ stored }: KeyState, sequence: Span): readonly (readonly SetRow[])[] {
+  const before = stored === null || stored === undefined ? undefined : decodeRowSet(stored);
+  const isSameSet = before !== undefined && equalSpans(before.sequence, sequence);
+  return isSameSet ? equalRows(before.rows) : [];
+}
+
+/** Equal rows have one text, so the first speaks for all; a row more is a provenance more. */
+function isSameGroup(before: readonly SetRow[] | undefined, now: readonly SetRow[]): boolean {
+  if (before === undefined || before.length !== now.length) return false;
+  return equalSpans((before[0] as SetRow).row, (now[0] as SetRow).row);
+}
+
+/** In mode `rows` the state keeps where the rows came from, not the rows; with DISTINCT it needs both. */
 function withoutRows(rowSet: RowSet): RowSet {
   const row = { bytes: nothing, start: 0, end: 0 };
   return {

@@ -123,6 +123,10 @@ const rows = fc.uniqueArray(
   { minLength: 1, maxLength: 12, selector: (row) => JSON.stringify({ ...row, text: '' }) },
 );
 
+function numbered({ sequence, rows: all }: RowSet, position: number) {
+  return { sequence, rows: all.slice(position, position + 1), position };
+}
+
 function restoreAll(output: 'row_set' | 'rows', records: readonly Written[]) {
   const restore = new Restore({ output, parseSequence: sequenceCodec({ kind: 'bigint' }).parse });
   const changes = restore.load(sliceOf(records));
@@ -190,8 +194,8 @@ test('RU-08 numbered records: a smaller set after a larger one leaves no row beh
   const sink = new CollectingSink();
   const writer = new OutputWriter({ ...target, distinct: false });
   const key = Buffer.from('{"k":null}');
-  for (const position of [0, 1, 2]) writer.row(sink, key, large, position, 0);
-  writer.row(sink, key, small, 0, 0);
+  for (const position of [0, 1, 2]) writer.row(sink, key, numbered(large, position), 0);
+  writer.row(sink, key, numbered(small, 0), 0);
   writer.tombstone(sink, key, 1, 0);
   writer.tombstone(sink, key, 2, 0);
   expect(sink.records.map((record) => record.key)).toContain('{"k":null,"_row":2}');
@@ -213,8 +217,8 @@ test('numbered records that compaction left in another order are restored to the
   );
   const sink = new CollectingSink();
   const writer = new OutputWriter({ ...target, distinct: false });
-  writer.row(sink, Buffer.from('{"k":1}'), rowSet, 1, 0);
-  writer.row(sink, Buffer.from('{"k":1}'), rowSet, 0, 0);
+  writer.row(sink, Buffer.from('{"k":1}'), numbered(rowSet, 1), 0);
+  writer.row(sink, Buffer.from('{"k":1}'), numbered(rowSet, 0), 0);
   const entry = decodeRowSet(restoreAll('rows', sink.records).get('{"k":1}') ?? Buffer.alloc(0));
   expect(
     entry?.rows.map(({ provenance }) => readProvenance(provenance.bytes, provenance.start).offset),
