@@ -7,6 +7,7 @@ import { environmentName, flagName, optionDeclarations } from '../src/config/opt
 import { functionNames } from '../src/expr/function-registry.ts';
 import { planFaults } from '../src/plan/faults.ts';
 import { errorMeanings } from './error-meanings.ts';
+import { metricTables } from './metric-tables.ts';
 
 /**
  * The parts of the documents that are made from the code. In a document each stands between two comments,
@@ -17,9 +18,15 @@ const parts: Readonly<Record<string, () => string>> = {
   'error-codes': errorCodes,
   'plan-faults': planFaultTable,
   functions: functionList,
+  metrics: metricTables,
 };
 
-export const documents: readonly string[] = ['docs/operations.md', 'docs/errors.md', 'docs/sql.md'];
+export const documents: readonly string[] = [
+  'docs/operations.md',
+  'docs/errors.md',
+  'docs/sql.md',
+  'docs/metrics.md',
+];
 
 const root = resolve(import.meta.dirname, '..');
 

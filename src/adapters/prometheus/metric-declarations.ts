@@ -25,7 +25,7 @@ export type MetricGroup =
   | 'membership and recovery'
   | 'state store'
   | 'restore'
-  | 'http'
+  | 'HTTP'
   | 'process';
 
 const durationBuckets = [
@@ -343,7 +343,7 @@ const declared = [
   {
     name: 'tidemark_http_requests_total',
     type: 'counter',
-    group: 'http',
+    group: 'HTTP',
     labels: ['status'],
     values: { status: ['2xx', '4xx', '5xx'] },
     help: 'Answers of the HTTP interface, by class of status.',
