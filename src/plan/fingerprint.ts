@@ -1,40 +1,16 @@
 import { formatType } from '../data/type-text.ts';
 import type { Column, DataType } from '../data/types.ts';
+import { columnsOf } from '../expr/columns.ts';
 import type { Expression } from '../expr/expression.ts';
 import { expressionText } from '../expr/print.ts';
+import { derivation } from './derivation.ts';
 import { dissolveProjections } from './dissolve.ts';
+import type { BranchDefinition, FlowDefinition } from './flow-definition.ts';
 import { moveColumns } from './move-columns.ts';
 import { sourceColumnsOf } from './optimize.ts';
 import type { RowStep } from './pipeline-plan.ts';
 import type { BoundBranch } from './relation.ts';
 import type { BoundReplaceFlow } from './replace-flow.ts';
-
-/**
- * What a flow does, in parts that can be compared one by one: whoever has to say what changed between
- * two definitions starts here. Invariant: equal parts, equal behaviour; how the SQL was spelled, what
- * relations are called, comments and places leave no trace.
- */
-export type FlowDefinition = {
-  readonly kind: 'replace_using';
-  readonly timeZone: string;
-  readonly keys: readonly string[];
-  readonly sequence: string;
-  readonly sequenceType: string;
-  readonly emptyWhen: string | undefined;
-  readonly distinct: boolean;
-  /** `name type`, in the order of the target. */
-  readonly columns: readonly string[];
-  readonly branches: readonly BranchDefinition[];
-};
-
-export type BranchDefinition = {
-  readonly topic: string;
-  readonly format: string;
-  readonly tombstones: string;
-  /** The columns of the source that the flow reads, by name. */
-  readonly reads: readonly string[];
-  readonly steps: readonly string[];
-};
 
 export function flowDefinition(
   flow: BoundReplaceFlow,
@@ -47,8 +23,13 @@ export function flowDefinition(
     timeZone,
     keys: keys.map((position) => columns[position]?.name.toLowerCase() ?? ''),
     sequence: expressionText(sequence),
+    sequenceValue: expressionText(sequence, nameText),
+    sequenceColumns: [...columnsOf(sequence)].map(
+      (position) => columns[position]?.name.toLowerCase() ?? '',
+    ),
     sequenceType: formatType(sequence.type),
     emptyWhen: emptyWhen === undefined ? undefined : expressionText(emptyWhen),
+    emptyWhenValue: emptyWhen === undefined ? undefined : expressionText(emptyWhen, nameText),
     distinct: relation.distinct !== undefined,
     columns: columns.map(columnText),
     branches: relation.branches.map(branchDefinition),
@@ -76,6 +57,10 @@ export function fingerprintText(definition: FlowDefinition): string {
   return lines.join('\n');
 }
 
+function nameText({ name, type }: { readonly name: string; readonly type: DataType }): string {
+  return `${JSON.stringify(name.toLowerCase())}:${formatType(type)}`;
+}
+
 function columnText(column: { readonly name: string; readonly type: DataType }): string {
   return `${column.name} ${formatType(column.type)}`;
 }
@@ -94,6 +79,7 @@ function branchDefinition(branch: BoundBranch): BranchDefinition {
     tombstones: source.tombstones,
     reads: read.map(({ column }) => columnText(column)),
     steps: stepTexts(steps, placeOf),
+    ...derivation(branch),
   };
 }
 

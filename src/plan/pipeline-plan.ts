@@ -1,6 +1,7 @@
 import type { Fault, Place } from '../base/place.ts';
 import type { Column, DataType } from '../data/types.ts';
 import type { Expression } from '../expr/expression.ts';
+import type { FlowDefinition } from './flow-definition.ts';
 
 /**
  * What a pipeline is, after every rule was checked: the one input of everything that runs. The same
@@ -97,6 +98,8 @@ export type ReplaceUsingFlowPlan = {
   readonly emptyWhen: Expression | undefined;
   /** The canonical text of the definition; equal text, equal plan. */
   readonly fingerprint: string;
+  /** The same in parts, for whoever has to say what changed. */
+  readonly definition: FlowDefinition;
   readonly place: Place;
 };
 

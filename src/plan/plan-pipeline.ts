@@ -204,6 +204,7 @@ function checkLaterFlow(body: FlowBody, context: BindContext): void {
 function flowPlan(flow: BoundReplaceFlow, timeZone: string): FlowPlan | undefined {
   const { declaration, table, relation, keys, sequence, emptyWhen } = flow;
   if (sequence === undefined) return undefined;
+  const definition = flowDefinition(flow, sequence, timeZone);
   return {
     kind: 'replace_using',
     name: declaration.name,
@@ -214,7 +215,8 @@ function flowPlan(flow: BoundReplaceFlow, timeZone: string): FlowPlan | undefine
     sequence,
     sequenceType: sequence.type,
     emptyWhen,
-    fingerprint: fingerprintText(flowDefinition(flow, sequence, timeZone)),
+    fingerprint: fingerprintText(definition),
+    definition,
     place: declaration.place,
   };
 }

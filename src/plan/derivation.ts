@@ -1,0 +1,61 @@
+import { formatType } from '../data/type-text.ts';
+import { sha1 } from '../expr/digest/sha1.ts';
+import type { Expression } from '../expr/expression.ts';
+import { expressionText } from '../expr/print.ts';
+import type { RowStep } from './pipeline-plan.ts';
+import type { BoundBranch } from './relation.ts';
+
+/** What becomes of a record on its way to the target, taken apart by what a change of it means. */
+export type Derivation = {
+  readonly values: readonly string[];
+  readonly filters: readonly string[];
+  readonly generators: readonly string[];
+};
+
+/** A text that is longer is told by its beginning and its digest. */
+const textMax = 400;
+
+/**
+ * How each column of the last step comes from the columns of the source, which stand by name. Invariant: equal texts,
+ * equal values; subqueries, their names and the order of columns leave no trace.
+ */
+export function derivation({ source, steps }: BoundBranch): Derivation {
+  let columns = source.columns.map(
+    ({ name, type }) => `${JSON.stringify(name)}:${formatType(type)}`,
+  );
+  const filters: string[] = [];
+  const generators: string[] = [];
+  for (const step of steps) {
+    const before = columns;
+    const textOf = (value: Expression): string =>
+      bounded(expressionText(value, ({ index }) => before[index] ?? `#${index}`));
+    columns = follow(step, columns, textOf, { filters, generators });
+  }
+  return { values: columns, filters, generators };
+}
+
+function follow(
+  step: RowStep,
+  columns: string[],
+  textOf: (value: Expression) => string,
+  { filters, generators }: { readonly filters: string[]; readonly generators: string[] },
+): string[] {
+  switch (step.step) {
+    case 'filter':
+      filters.push(textOf(step.condition));
+      return columns;
+    case 'explode': {
+      const text = `${step.form}${step.outer ? '_outer' : ''}(${textOf(step.value)})`;
+      generators.push(text);
+      const number = generators.length;
+      return [...columns, ...step.columns.map((_, at) => bounded(`${text}/${number}.${at}`))];
+    }
+    case 'project':
+      return step.columns.map(({ value }) => textOf(value));
+  }
+}
+
+function bounded(text: string): string {
+  if (text.length <= textMax) return text;
+  return `${text.slice(0, 80)}… ${sha1(Buffer.from(text, 'utf8'))}`;
+}
