@@ -41,6 +41,18 @@ test.each(pages)('every file of the source that %s names is there', (page) => {
   expect(missing).toEqual([]);
 });
 
+test('every file that src/README.md names within its rooms is there', () => {
+  const names = [...read('src/README.md').matchAll(/`([a-z]+\/[\w/-]+\.ts)`/g)].map(
+    ([, name]) => name ?? '',
+  );
+  const places = ['src', 'src/adapters/kafka', '.'];
+  const missing = names.filter(
+    (name) => !places.some((place) => existsSync(join(root, place, name))),
+  );
+  expect(names.length).toBeGreaterThan(20);
+  expect(missing).toEqual([]);
+});
+
 describe('SQL in the documents', () => {
   const blocks = pages.flatMap((page) =>
     [...read(page).matchAll(/```sql\n([\s\S]*?)```/g)].map(
