@@ -16,7 +16,7 @@ const facts: CheckpointFacts = {
   end: 9,
 };
 
-type Row = readonly [
+type Row = [
   title: string,
   facts: Partial<CheckpointFacts>,
   position: number | undefined,
@@ -24,7 +24,7 @@ type Row = readonly [
   lost?: number,
 ];
 
-const rows: readonly Row[] = [
+const rows: Row[] = [
   ['P115 a checkpoint inside of the log is valid', {}, 4],
   ['a checkpoint at the log start is valid', { committed: 2 }, 2],
   ['a checkpoint at the log end is valid', { committed: 9 }, 9],
@@ -46,7 +46,7 @@ const rows: readonly Row[] = [
   ['a checkpoint from before it was recorded goes on', { checkpointTopicId: undefined }, 4],
 ];
 
-test.each(rows)('%s', (_title, changed, position, kind, lost) => {
+test.each<Row>(rows)('%s', (_title, changed, position, kind, lost) => {
   const decision = decideCheckpoint({ ...facts, ...changed });
   if (position !== undefined) {
     expect(decision).toEqual({ decision: 'go_on', position });
