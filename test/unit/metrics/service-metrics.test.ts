@@ -1,0 +1,295 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import { MemoryLog } from '../../../src/adapters/memory/memory-log.ts';
+import { MemoryStateStore } from '../../../src/adapters/memory/memory-state-store.ts';
+import {
+  type MetricDeclaration,
+  metricDeclarations,
+} from '../../../src/adapters/prometheus/metric-declarations.ts';
+import { systemClock } from '../../../src/adapters/system/system-clock.ts';
+import { FlowError } from '../../../src/base/errors.ts';
+import type { StateStore } from '../../../src/ports/state-store.ts';
+import {
+  parseExposition,
+  type WatchedOptions,
+  WatchedService,
+  watchedPlan,
+} from '../../support/watched-service.ts';
+
+const services: WatchedService[] = [];
+
+afterEach(async () => {
+  await Promise.all(services.splice(0).map((service) => service.stop()));
+});
+
+function world(configs: Readonly<Record<string, string>> = {}): MemoryLog {
+  const memory = new MemoryLog({ clock: systemClock });
+  memory.createTopic('orders', 2, configs);
+  return memory;
+}
+
+function service(options: WatchedOptions): Promise<WatchedService> {
+  const made = new WatchedService(options);
+  services.push(made);
+  return made.start();
+}
+
+/** Row `index` of region R0…R4; every tenth is filtered, every seventh violates the expectation. */
+function produce(memory: MemoryLog, from: number, to: number): void {
+  for (let index = from; index < to; index += 1) {
+    const item = index % 10 === 0 ? 'skip' : `i${index}`;
+    const qty = index % 7 === 0 ? 0 : 1;
+    const value = JSON.stringify({ region: `R${index % 5}`, item, qty, seq: index });
+    memory.produce('orders', index % 2, { value });
+  }
+}
+
+const account = (name: string): string => `tidemark_${name}{flow="cur",source="orders"}`;
+
+describe('counters', () => {
+  test('are all there with 0 before anything happened', async () => {
+    const quiet = new WatchedService({ memory: world() });
+    services.push(quiet);
+    const series = await quiet.scrape();
+    for (const name of ['input_records_total', 'dead_letter_records_total', 'query_rows_total']) {
+      expect(series.get(account(name))).toBe(0);
+    }
+    for (const outcome of ['new', 'replacing', 'tied', 'superseded', 'duplicate', 'distinct']) {
+      const name = `tidemark_keyed_rows_total{flow="cur",outcome="${outcome}"}`;
+      expect(series.get(name)).toBe(0);
+    }
+    expect(series.get('tidemark_commits_total')).toBe(0);
+    expect(series.get('tidemark_ready')).toBe(0);
+    expect(series.get('tidemark_state_store_errors_total{store="embedded",code="other"}')).toBe(0);
+  });
+
+  test('RU-21 follow the account of every row, and it closes', async () => {
+    const memory = world();
+    produce(memory, 0, 100);
+    memory.produce('orders', 0, { value: null });
+    memory.produce('orders', 0, { value: '{"region":{"x":1},"item":"b","qty":1,"seq":2}' });
+    const one = await service({ memory });
+    await one.caughtUp(102);
+    const series = await one.scrape();
+    expect(series.get(account('input_records_total'))).toBe(102);
+    expect(series.get(account('decoded_records_total'))).toBe(100);
+    expect(series.get(account('tombstone_records_total'))).toBe(1);
+    expect(series.get(account('dead_letter_records_total'))).toBe(1);
+    expect(series.get(account('query_rows_total'))).toBe(100);
+    expect(series.get(account('filtered_rows_total'))).toBe(10);
+    expect(series.get(account('dropped_rows_total'))).toBe(13);
+    expect(series.get(account('handed_on_rows_total'))).toBe(77);
+    const result = (word: string): number | undefined =>
+      series.get(
+        `tidemark_expectation_rows_total{flow="cur",expectation="positive",result="${word}"}`,
+      );
+    expect(result('passed')).toBe(77);
+    expect(result('failed')).toBe(13);
+    const keyed = [...series].filter(([name]) => name.startsWith('tidemark_keyed_rows_total'));
+    expect(keyed.reduce((sum, [, value]) => sum + value, 0)).toBe(77);
+    expect(series.get('tidemark_keyed_rows_total{flow="cur",outcome="new"}')).toBe(5);
+    expect(series.get('tidemark_row_account_difference{flow="cur"}')).toBe(0);
+    expect(series.get('tidemark_output_records_total{flow="cur"}')).toBeGreaterThanOrEqual(5);
+    expect(series.get('tidemark_commits_total')).toBeGreaterThan(0);
+    expect(series.get('tidemark_commit_records_count')).toBe(series.get('tidemark_commits_total'));
+    expect(series.get('tidemark_commit_records_sum')).toBe(102);
+  });
+
+  test('of a process start at 0: what was committed before is not theirs', async () => {
+    const memory = world();
+    const state = new MemoryStateStore();
+    produce(memory, 0, 40);
+    const first = await service({ memory, state });
+    await first.caughtUp(40);
+    await first.stop();
+    services.splice(0);
+    produce(memory, 40, 60);
+    const second = await service({ memory, state });
+    await second.caughtUp(60);
+    const series = await second.scrape();
+    expect(series.get(account('input_records_total'))).toBe(20);
+  });
+
+  test('of all instances together count each record once, whoever takes over what', async () => {
+    const memory = world();
+    const state = new MemoryStateStore();
+    produce(memory, 0, 50);
+    const first = await service({ memory, state, instance: 'a' });
+    await first.caughtUp(50);
+    const second = await service({ memory, state, instance: 'b' });
+    produce(memory, 50, 120);
+    const sum = async (): Promise<number> => {
+      const all = await Promise.all([first.scrape(), second.scrape()]);
+      return all.reduce((total, one) => total + (one.get(account('input_records_total')) ?? 0), 0);
+    };
+    const deadline = Date.now() + 15_000;
+    while ((await sum()) < 120 && Date.now() < deadline) await systemClock.sleep(20);
+    await systemClock.sleep(100);
+    expect(await sum()).toBe(120);
+    const assigned = await second.scrape();
+    expect(assigned.get('tidemark_takeovers_total{flow="cur",cause="rebalance"}')).toBeGreaterThan(
+      0,
+    );
+  });
+
+  test('of recoveries tell the remedy; a replay counts nothing twice', async () => {
+    const memory = world();
+    const one = await service({ memory });
+    produce(memory, 0, 30);
+    await one.caughtUp(30);
+    await memory.connect().fence('p-0');
+    produce(memory, 30, 70);
+    await one.caughtUp(70);
+    const series = await one.scrape();
+    expect(series.get(account('input_records_total'))).toBe(70);
+    expect(series.get('tidemark_recoveries_total{remedy="rejoin"}')).toBeGreaterThan(0);
+    expect(series.get('tidemark_fencings_total')).toBeGreaterThan(0);
+    expect(series.get('tidemark_takeovers_total{flow="cur",cause="recovery"}')).toBeGreaterThan(0);
+  });
+});
+
+describe('gauges', () => {
+  test('P123 lag is never negative, and 0 when nothing is left to read', async () => {
+    const memory = world();
+    produce(memory, 0, 100);
+    const first = await service({ memory });
+    await first.caughtUp(100);
+    const lagNames = [
+      'tidemark_source_lag_records{flow="cur",source="orders"}',
+      'tidemark_table_lag_records{flow="cur"}',
+    ];
+    const lags = async (of: WatchedService): Promise<(number | undefined)[]> => {
+      const series = await of.scrape();
+      return lagNames.map((name) => series.get(name));
+    };
+    expect(await lags(first)).toEqual([0, 0]);
+    const ends = new Map([
+      [0, memory.rangeNow('orders', 0).end],
+      [1, memory.rangeNow('orders', 1).end],
+    ]);
+    await memory.connect().deleteRecords('orders', ends);
+    expect(await lags(first)).toEqual([0, 0]);
+    await first.stop();
+    services.splice(0);
+    const second = await service({ memory });
+    await second.caughtUp(100);
+    expect(await lags(second)).toEqual([0, 0]);
+  });
+
+  test('tell of state, partitions and flows', async () => {
+    const one = await service({ memory: world() });
+    await one.caughtUp(0);
+    await expect.poll(async () => (await one.scrape()).get('tidemark_ready')).toBe(1);
+    const series = await one.scrape();
+    expect(series.get('tidemark_worker_state{state="running"}')).toBe(1);
+    expect(series.get('tidemark_worker_state{state="recovering"}')).toBe(0);
+    expect(series.get('tidemark_flow_failed{flow="cur"}')).toBe(0);
+    expect(series.get('tidemark_assigned_partitions{flow="cur",stage="source"}')).toBe(2);
+    expect(series.get('tidemark_flow_partitions{flow="cur",stage="table"}')).toBe(2);
+    const info = 'tidemark_flow_info{flow="cur",table="cur",kind="replace_using"}';
+    expect(series.get(info)).toBe(1);
+  });
+
+  test('a flow that failed says so; its errors have a bounded set of labels', async () => {
+    const sql = `CREATE STREAMING TABLE cur FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME
+      SELECT region, item, qty, seq FROM STREAM(orders);`;
+    const memory = world();
+    memory.produce('orders', 0, { value: 'no JSON' });
+    const one = await service({ memory, plan: watchedPlan(sql) });
+    const series = async (): Promise<number | undefined> =>
+      (await one.scrape()).get('tidemark_flow_failed{flow="cur"}');
+    await expect.poll(series, { timeout: 5_000 }).toBe(1);
+    expect(one.views.flow('cur')).toMatchObject({ state: 'failed', error: { code: 'BAD_ROW' } });
+  });
+});
+
+describe('the state store', () => {
+  /** Its reads fail while `isAway`. */
+  class AwayStore implements StateStore {
+    isAway = false;
+    readonly #store = new MemoryStateStore();
+
+    check(): Promise<void> {
+      return this.#store.check();
+    }
+
+    async open(...args: Parameters<StateStore['open']>): ReturnType<StateStore['open']> {
+      if (this.isAway) throw new FlowError('STATE_UNAVAILABLE', 'the store is away');
+      return this.#store.open(...args);
+    }
+
+    close(): Promise<void> {
+      return this.#store.close();
+    }
+  }
+
+  test('is up while it answers, and its failures are counted by code', async () => {
+    const memory = world();
+    const state = new AwayStore();
+    const one = await service({ memory, state });
+    produce(memory, 0, 10);
+    await one.caughtUp(10);
+    const up = 'tidemark_state_store_up{store="embedded"}';
+    expect((await one.scrape()).get(up)).toBe(1);
+    state.isAway = true;
+    await memory.connect().fence('p-0');
+    produce(memory, 10, 12);
+    await expect.poll(async () => (await one.scrape()).get(up), { timeout: 5_000 }).toBe(0);
+    state.isAway = false;
+    await one.caughtUp(12);
+    const series = await one.scrape();
+    const errors = 'tidemark_state_store_errors_total{store="embedded",code="STATE_UNAVAILABLE"}';
+    expect(series.get(up)).toBe(1);
+    expect(series.get(errors)).toBeGreaterThan(0);
+    const opens =
+      'tidemark_state_store_operation_duration_seconds_count{store="embedded",op="open"}';
+    expect(series.get(opens)).toBeGreaterThan(2);
+  });
+});
+
+test('the number of series is bounded by flows, sources and expectations, whatever the data', async () => {
+  const memory = world();
+  const one = await service({ memory });
+  produce(memory, 0, 300);
+  await one.caughtUp(300);
+  await one.watch?.look();
+  await one.watch?.look();
+  const before = (await one.scrape()).size;
+  for (let index = 0; index < 300; index += 1) {
+    const value = JSON.stringify({ region: `X${index}`, item: `y${index}`, qty: 1, seq: index });
+    memory.produce('orders', 0, { value });
+  }
+  await one.caughtUp(600);
+  const after = (await one.scrape()).size;
+  expect(after).toBe(before);
+  expect(after).toBeLessThanOrEqual(seriesMax({ flow: 1, source: 1, expectation: 1 }));
+});
+
+/** What the declarations allow: one state store an instance; a flow has one table and one kind. */
+function seriesMax(counts: Readonly<Record<string, number>>): number {
+  const single = ['store', 'table', 'kind', 'version', 'node_version'];
+  const seriesOf = (metric: MetricDeclaration): number => {
+    const combinations = metric.labels.map((label) =>
+      single.includes(label) ? 1 : (counts[label] ?? metric.values?.[label]?.length ?? Number.NaN),
+    );
+    // A histogram has a series for each bucket, for +Inf, the sum and the count.
+    const each = metric.type === 'histogram' ? (metric.buckets?.length ?? 0) + 3 : 1;
+    return combinations.reduce((product, count) => product * count, each);
+  };
+  return metricDeclarations.reduce((sum, metric) => sum + seriesOf(metric), 0);
+}
+
+test('20 flows of 2 sources and 3 expectations stay within 2,000 series', () => {
+  // A source or an expectation of a flow is counted under that flow alone, so 20 times 2 and 20 times 3.
+  const one = seriesMax({ flow: 1, source: 2, expectation: 3 });
+  const none = seriesMax({ flow: 0, source: 0, expectation: 0 });
+  expect(none + 20 * (one - none)).toBeLessThanOrEqual(2_000);
+});
+
+test('an exposition names each series once, with the pipeline', async () => {
+  const quiet = new WatchedService({ memory: world() });
+  services.push(quiet);
+  const text = await quiet.metrics.text();
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  expect(lines.every((line) => line.includes('pipeline="p"'))).toBe(true);
+  expect(parseExposition(text).size).toBe(lines.length);
+});

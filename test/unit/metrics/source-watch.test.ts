@@ -1,0 +1,121 @@
+import { afterEach, expect, test } from 'vitest';
+import { MemoryLog } from '../../../src/adapters/memory/memory-log.ts';
+import { systemClock } from '../../../src/adapters/system/system-clock.ts';
+import { SourceWatch } from '../../../src/cli/source-watch.ts';
+import type { WorkerProgress } from '../../../src/runtime/worker.ts';
+import { WatchedService } from '../../support/watched-service.ts';
+
+const closing: (() => Promise<unknown>)[] = [];
+
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+});
+
+/** A flow whose checkpoints the test sets; the log is a real one, in memory. */
+async function world(configs: Readonly<Record<string, string>> = {}) {
+  const memory = new MemoryLog({ clock: systemClock });
+  memory.createTopic('orders', 1, configs);
+  const service = new WatchedService({ memory });
+  await service.start();
+  const facts = service.running?.worker.facts ?? [];
+  await service.stop();
+  const log = memory.connect();
+  const at = { committed: 0 };
+  const progress = (): WorkerProgress => {
+    const { start, stable } = memory.rangeNow('orders', 0);
+    const counters = service.running?.worker.progress().flows[0]?.partitions[0]?.counters;
+    const partition = {
+      topic: 'orders',
+      partition: 0,
+      position: at.committed,
+      committed: at.committed,
+      stable,
+      logStart: start,
+      keysHeld: 0,
+    };
+    if (counters === undefined) throw new Error('the worker had a partition');
+    const flow = { flow: 'cur', group: 'p.cur', failed: undefined, outputRecords: 0 };
+    return {
+      state: 'running',
+      records: 0,
+      outputRecords: 0,
+      commits: 0,
+      fencings: 0,
+      turns: 0,
+      flows: [{ ...flow, partitions: [{ ...partition, counters, committedCounters: counters }] }],
+    };
+  };
+  const watch = new SourceWatch({ log, clock: systemClock, progress, facts });
+  closing.push(
+    () => watch.close(),
+    () => log.close(),
+  );
+  const produce = (timestampMs: number): number =>
+    memory.produce('orders', 0, { value: '{}', timestampMs });
+  return { memory, at, watch, produce };
+}
+
+test('a record that waits over two looks is looked up, and its own timestamp counts', async () => {
+  const { watch, produce } = await world({ 'retention.ms': '3600000' });
+  const oldMs = Date.now() - 600_000;
+  produce(oldMs);
+  produce(Date.now());
+  await watch.look();
+  expect(watch.waiting('cur', 'orders')).toEqual({
+    oldestMs: undefined,
+    retentionMs: 3_600_000,
+    headroomRecords: 0,
+  });
+  await watch.look();
+  expect(watch.waiting('cur', 'orders').oldestMs).toBe(oldMs);
+});
+
+test('a partition that keeps up has nothing old, though something always waits', async () => {
+  const { watch, produce, at } = await world();
+  for (let round = 0; round < 4; round += 1) {
+    at.committed = produce(Date.now() - 600_000);
+    await watch.look();
+    expect(watch.waiting('cur', 'orders').oldestMs).toBeUndefined();
+  }
+});
+
+test('moving on without keeping up looks the next record up', async () => {
+  const { watch, produce, at } = await world();
+  const times = [900_000, 600_000, 300_000].map((ago) => Date.now() - ago);
+  for (const time of times) produce(time);
+  await watch.look();
+  await watch.look();
+  expect(watch.waiting('cur', 'orders').oldestMs).toBe(times[0]);
+  at.committed = 2;
+  await watch.look();
+  expect(watch.waiting('cur', 'orders').oldestMs).toBe(times[2]);
+  at.committed = 3;
+  await watch.look();
+  expect(watch.waiting('cur', 'orders').oldestMs).toBeUndefined();
+});
+
+test('headroom counts from the start of the log; a topic that keeps its records has no end', async () => {
+  const { memory, watch, produce, at } = await world({ 'cleanup.policy': 'compact' });
+  for (let index = 0; index < 10; index += 1) produce(Date.now());
+  at.committed = 8;
+  await watch.look();
+  expect(watch.waiting('cur', 'orders')).toMatchObject({
+    retentionMs: Number.POSITIVE_INFINITY,
+    headroomRecords: 8,
+  });
+  await memory.connect().deleteRecords('orders', new Map([[0, 6]]));
+  expect(watch.waiting('cur', 'orders').headroomRecords).toBe(2);
+});
+
+test('an outage of the log leaves what was known', async () => {
+  const { memory, watch, produce } = await world();
+  const oldMs = Date.now() - 600_000;
+  produce(oldMs);
+  await watch.look();
+  await watch.look();
+  memory.deleteTopic('orders');
+  memory.createTopic('orders', 1);
+  memory.produce('orders', 0, { value: '{}' });
+  await watch.look();
+  expect(watch.waiting('cur', 'orders').oldestMs).toBe(oldMs);
+});
