@@ -2,6 +2,9 @@ import { FlowError } from '../base/errors.ts';
 import type { FlowPlan, PipelinePlan, SourcePlan, TablePlan } from '../plan/pipeline-plan.ts';
 import { levelsTopicOf } from '../plan/topology.ts';
 import type { Log, TopicDescription, TopicSpec } from '../ports/log.ts';
+import { alternatives } from '../refresh/alternatives.ts';
+import { flowChanges, needsRefresh } from '../refresh/changes.ts';
+import { deployedFlow, readDeployedFlow } from '../refresh/deployed-flow.ts';
 import { Catalog } from './catalog.ts';
 import type { FlowFacts, SourceFacts, TopicFacts } from './flow-facts.ts';
 import type { RuntimeListener } from './runtime-events.ts';
@@ -258,42 +261,23 @@ async function refuseForeign(log: Log, catalog: Catalog, topic: WantedTopic): Pr
   );
 }
 
-/** The part of a definition that a checkpoint can't survive a change of. */
-function definitionOf(flow: FlowPlan, table: TablePlan): Record<string, unknown> {
-  return {
-    target: flow.target,
-    topic: table.topic,
-    keys: flow.keys.map((position) => table.columns[position]),
-    sequenceType: flow.sequenceType,
-    output: table.output,
-    distinct: flow.distinct,
-    sources: [...new Set(flow.branches.map(({ source }) => source))],
-    fingerprint: flow.fingerprint,
-  };
-}
-
-const fixedParts = ['target', 'topic', 'keys', 'sequenceType', 'output', 'distinct', 'sources'];
-
+/**
+ * Refuses to go on from a checkpoint whose rows contradict the present definition. Everything else that changed is told
+ * by `plan` and remembered.
+ */
 function checkDefinitions(plan: PipelinePlan, catalog: Catalog): void {
   for (const flow of plan.flows) {
-    const stored = catalog.get('flow', flow.name)?.value;
-    if (stored === undefined) continue;
-    const current = definitionOf(flow, tableOf(plan, flow));
-    const changed = fixedParts.filter(
-      (part) => JSON.stringify(stored[part]) !== JSON.stringify(current[part]),
-    );
-    if (changed.length === 0) continue;
+    const before = readDeployedFlow(catalog.get('flow', flow.name)?.value);
+    if (before === undefined) continue;
+    const changes = flowChanges(before, deployedFlow(flow, tableOf(plan, flow)));
+    if (!needsRefresh(changes)) continue;
+    const reasons = changes.filter(({ effect }) => effect === 'refresh');
     throw new FlowError(
       'DEFINITION_CHANGED',
       `flow "${flow.name}" has a checkpoint of another definition`,
       {
-        detail: changed
-          .map(
-            (part) =>
-              `Its ${part} was ${JSON.stringify(stored[part])} and is ${JSON.stringify(current[part])}.`,
-          )
-          .join(' '),
-        hint: 'Restore the definition, give the flow a new name and its table a new topic, or refresh the table fully.',
+        detail: reasons.map(({ id, text }) => `${text} (${id})`).join(' '),
+        hint: `${alternatives(changes, { flow: flow.name, table: flow.target }).join('; ')}.`,
       },
     );
   }
@@ -311,8 +295,11 @@ async function remember(
     }
   }
   for (const flow of plan.flows) {
-    const value = definitionOf(flow, tableOf(plan, flow));
-    if (catalog.get('flow', flow.name)?.value['fingerprint'] !== flow.fingerprint) {
+    const value = deployedFlow(flow, tableOf(plan, flow));
+    const known = readDeployedFlow(catalog.get('flow', flow.name)?.value);
+    const isKnown =
+      known?.fingerprint === value.fingerprint && flowChanges(known, value).length === 0;
+    if (!isKnown) {
       entries.push({ kind: 'flow' as const, name: flow.name, value });
     }
   }

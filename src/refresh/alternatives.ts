@@ -1,0 +1,29 @@
+import type { FlowChange, ReasonId } from './changes.ts';
+
+/** What is there contradicts keys, order or place of new rows: nothing but another topic can take both. */
+const needsOtherTopic: readonly ReasonId[] = ['FR-13', 'FR-19', 'FR-28'];
+
+/**
+ * What can be done instead of going on from a checkpoint of another definition, the best first; whole sentences.
+ * Invariant: nothing that would mix two definitions in one topic is offered.
+ */
+export function alternatives(
+  changes: readonly FlowChange[],
+  { flow, table }: { readonly flow: string; readonly table: string },
+): readonly string[] {
+  const reasons = changes.flatMap(({ id, effect }) => (effect === 'refresh' ? [id] : []));
+  const offered = [
+    'Restore the definition',
+    `or refresh the table fully (tidemark refresh ${table} --plan tells first what that would lose)`,
+    "or make a new table with a topic and a flow of its own beside it (WITH (topic = '…')), and let readers unite both",
+  ];
+  if (!reasons.some((id) => needsOtherTopic.includes(id))) {
+    offered.push(
+      `or give the flow a new name: it keeps the rows and reads its sources from the beginning, which merges into them (flow "${flow}" is then gone)`,
+    );
+  }
+  if (reasons.some((id) => id === 'FR-12' || id === 'FR-15' || id === 'FR-16')) {
+    offered.push('or keep the column as it was, and add another one');
+  }
+  return offered;
+}

@@ -1,0 +1,324 @@
+import { formatType } from '../data/type-text.ts';
+import type { Column } from '../data/types.ts';
+import type { BranchDefinition } from '../plan/flow-definition.ts';
+import type { DeployedFlow } from './deployed-flow.ts';
+import { typeChange } from './type-change.ts';
+
+/** Reasons by the numbers of the rules for full refreshes; FL-21: a name that is used for something else. */
+export type ReasonId =
+  | 'FR-11'
+  | 'FR-12'
+  | 'FR-13'
+  | 'FR-14'
+  | 'FR-15'
+  | 'FR-16'
+  | 'FR-18'
+  | 'FR-19'
+  | 'FR-20'
+  | 'FR-21'
+  | 'FR-22'
+  | 'FR-28';
+
+export type FlowChange = {
+  readonly id: ReasonId;
+  /** `compatible`: the flow goes on from its checkpoint. `refresh`: what is there contradicts the new definition. */
+  readonly effect: 'compatible' | 'refresh';
+  /** One sentence for a person. */
+  readonly text: string;
+};
+
+/**
+ * What differs between the definition that a checkpoint was made with and the present one, and whether the flow may go
+ * on from it. Invariant: without a change that asks for a refresh, a row that was merged before and one that is merged
+ * now have the same key, the same order and the same form.
+ */
+export function flowChanges(before: DeployedFlow, after: DeployedFlow): readonly FlowChange[] {
+  return [
+    ...placeChanges(before, after),
+    ...keyChanges(before, after),
+    ...sequenceChanges(before, after),
+    ...sourceChanges(before, after),
+    ...columnChanges(before, after),
+    ...queryChanges(before, after),
+    ...expectationChanges(before, after),
+  ];
+}
+
+export function needsRefresh(changes: readonly FlowChange[]): boolean {
+  return changes.some(({ effect }) => effect === 'refresh');
+}
+
+function refresh(id: ReasonId, text: string): FlowChange {
+  return { id, effect: 'refresh', text };
+}
+
+function compatible(id: ReasonId, text: string): FlowChange {
+  return { id, effect: 'compatible', text };
+}
+
+// ---------------------------------------------------------------- where the rows are
+
+function placeChanges(before: DeployedFlow, after: DeployedFlow): FlowChange[] {
+  const changes: FlowChange[] = [];
+  if (before.topic !== after.topic) {
+    changes.push(
+      refresh(
+        'FR-19',
+        `The output topic was "${before.topic}" and is "${after.topic}", and the checkpoint says that its rows are written already.`,
+      ),
+    );
+  } else if (before.target !== after.target) {
+    changes.push(
+      compatible(
+        'FR-11',
+        `The table was called "${before.target}" and is called "${after.target}"; its topic is the same.`,
+      ),
+    );
+  }
+  if (before.output !== after.output) {
+    changes.push(
+      refresh(
+        'FR-19',
+        `The output mode was ${before.output} and is ${after.output}: record keys are written otherwise.`,
+      ),
+    );
+  }
+  return changes;
+}
+
+// ---------------------------------------------------------------- keys and sequence
+
+function keyChanges(before: DeployedFlow, after: DeployedFlow): FlowChange[] {
+  const text = (keys: readonly Column[]): string =>
+    keys.map(({ name, type }) => `${name} ${formatType(type)}`).join(', ');
+  if (text(before.keys) !== text(after.keys)) {
+    return [refresh('FR-13', `The key was (${text(before.keys)}) and is (${text(after.keys)}).`)];
+  }
+  return after.keys
+    .filter(({ name }) => isComputedOtherwise(before, after, name))
+    .map(({ name }) => refresh('FR-13', `Key column "${name}" is computed otherwise.`));
+}
+
+function sequenceChanges(before: DeployedFlow, after: DeployedFlow): FlowChange[] {
+  const [was, is] = [before.definition, after.definition];
+  const changes: FlowChange[] = [];
+  if (was.sequenceValue !== is.sequenceValue || was.sequenceType !== is.sequenceType) {
+    changes.push(
+      refresh('FR-28', `SEQUENCE BY was ${was.sequenceValue} and is ${is.sequenceValue}.`),
+    );
+  } else {
+    const otherwise = is.sequenceColumns.filter(
+      (name) => !isKey(after, name) && isComputedOtherwise(before, after, name),
+    );
+    changes.push(
+      ...otherwise.map((name) =>
+        refresh('FR-28', `Column "${name}" of the sequence is computed otherwise.`),
+      ),
+    );
+  }
+  if (was.distinct !== is.distinct) {
+    changes.push(refresh('FR-28', `DISTINCT was ${is.distinct ? 'added' : 'removed'}.`));
+  }
+  return changes;
+}
+
+function isKey({ keys }: DeployedFlow, name: string): boolean {
+  return keys.some((key) => key.name.toLowerCase() === name);
+}
+
+/** Columns by name in lower case → how each branch computes it; undefined: there is no such column. */
+function valuesOf({ columns, definition }: DeployedFlow, name: string) {
+  const position = columns.findIndex((column) => column.name.toLowerCase() === name.toLowerCase());
+  if (position < 0) return undefined;
+  return definition.branches.map(({ values }) => values[position]);
+}
+
+/** Only branches that both have are compared: others are changes of the sources. */
+function isComputedOtherwise(before: DeployedFlow, after: DeployedFlow, name: string): boolean {
+  const [was, is] = [valuesOf(before, name), valuesOf(after, name)];
+  if (was === undefined || is === undefined) return false;
+  return was.some((value, branch) => branch < is.length && is[branch] !== value);
+}
+
+// ---------------------------------------------------------------- sources
+
+function sourceChanges(before: DeployedFlow, after: DeployedFlow): FlowChange[] {
+  const [was, is] = [before.definition.branches, after.definition.branches];
+  const topics = (branches: readonly BranchDefinition[]): string =>
+    branches.map(({ topic }) => `"${topic}"`).join(', ');
+  if (topics(was) !== topics(is)) {
+    const isSubscription =
+      was.length === is.length && before.sources.join('\n') === after.sources.join('\n');
+    return [
+      refresh(
+        isSubscription ? 'FR-22' : 'FR-20',
+        `The flow read ${topics(was)} and reads ${topics(is)}, in this order.`,
+      ),
+    ];
+  }
+  return is.flatMap((branch, position) => branchChanges(was[position] ?? branch, branch));
+}
+
+function branchChanges(was: BranchDefinition, is: BranchDefinition): FlowChange[] {
+  const changes: FlowChange[] = [];
+  const source = `the source of topic "${is.topic}"`;
+  if (was.format !== is.format) {
+    changes.push(
+      refresh('FR-21', `The format of ${source} was ${was.format} and is ${is.format}.`),
+    );
+  }
+  if (!sameTexts(was.generators, is.generators)) {
+    changes.push(
+      refresh(
+        'FR-11',
+        `A record of topic "${is.topic}" gives other rows: EXPLODE was [${was.generators.join(', ')}] and is [${is.generators.join(', ')}].`,
+      ),
+    );
+  }
+  if (was.tombstones !== is.tombstones) {
+    changes.push(
+      compatible(
+        'FR-11',
+        `Tombstones of ${source} were "${was.tombstones}" and are "${is.tombstones}" from now on.`,
+      ),
+    );
+  }
+  return changes;
+}
+
+// ---------------------------------------------------------------- columns
+
+function columnChanges(before: DeployedFlow, after: DeployedFlow): FlowChange[] {
+  const dropped = before.columns.filter(({ name }) => find(after, name) === undefined);
+  const added = after.columns.filter(({ name }) => find(before, name) === undefined);
+  const renamed = new Map<Column, Column>();
+  for (const column of dropped) {
+    const twin = added.find(
+      (other) => ![...renamed.values()].includes(other) && isTwin(before, column, after, other),
+    );
+    if (twin !== undefined) renamed.set(column, twin);
+  }
+  const twins = new Set(renamed.values());
+  return [
+    ...[...renamed].map(([{ name }, twin]) =>
+      refresh('FR-12', `Column "${name}" was renamed to "${twin.name}".`),
+    ),
+    ...dropped
+      .filter((column) => !renamed.has(column))
+      .map(({ name }) => refresh('FR-16', `Column "${name}" was dropped.`)),
+    ...added
+      .filter((column) => !twins.has(column))
+      .map(({ name }) =>
+        compatible('FR-18', `Column "${name}" was added; rows that are there lack it.`),
+      ),
+    ...before.columns.flatMap((column) => {
+      const now = find(after, column.name);
+      return now === undefined ? [] : keptColumnChanges(column, now, { before, after });
+    }),
+  ];
+}
+
+/** Computed alike and of one type: the same column by another name. */
+function isTwin(before: DeployedFlow, was: Column, after: DeployedFlow, is: Column): boolean {
+  const [from, to] = [valuesOf(before, was.name), valuesOf(after, is.name)];
+  return (
+    formatType(was.type) === formatType(is.type) &&
+    from !== undefined &&
+    to !== undefined &&
+    sameTexts(from, to)
+  );
+}
+
+function find({ columns }: DeployedFlow, name: string): Column | undefined {
+  return columns.find((column) => column.name.toLowerCase() === name.toLowerCase());
+}
+
+function keptColumnChanges(
+  was: Column,
+  is: Column,
+  { before, after }: { readonly before: DeployedFlow; readonly after: DeployedFlow },
+): FlowChange[] {
+  const changes: FlowChange[] = [];
+  if (was.name !== is.name) {
+    changes.push(refresh('FR-12', `Column "${was.name}" is written as "${is.name}".`));
+  }
+  const name = is.name.toLowerCase();
+  // A change of the key or the sequence was told already.
+  if (isKey(before, name) && isKey(after, name)) return changes;
+  const types = `Column "${is.name}" was ${formatType(was.type)} and is ${formatType(is.type)}`;
+  switch (typeChange(was.type, is.type)) {
+    case 'same':
+      break;
+    case 'widened':
+      changes.push(compatible('FR-14', `${types}: every value that is there fits.`));
+      return changes;
+    case 'narrowed':
+      changes.push(refresh('FR-14', `${types}: not every value that is there fits.`));
+      return changes;
+    case 'incompatible':
+      changes.push(refresh('FR-15', `${types}: values that are there are written otherwise.`));
+      return changes;
+  }
+  if (
+    !after.definition.sequenceColumns.includes(name) &&
+    isComputedOtherwise(before, after, name)
+  ) {
+    changes.push(
+      compatible(
+        'FR-11',
+        `Column "${is.name}" is computed otherwise from now on; rows that are there keep their values.`,
+      ),
+    );
+  }
+  return changes;
+}
+
+// ---------------------------------------------------------------- the rest of the query
+
+function queryChanges(before: DeployedFlow, after: DeployedFlow): FlowChange[] {
+  const [was, is] = [before.definition, after.definition];
+  const changes: FlowChange[] = [];
+  if (was.timeZone !== is.timeZone) {
+    changes.push(refresh('FR-11', `The time zone was ${was.timeZone} and is ${is.timeZone}.`));
+  }
+  const isFiltered = is.branches.some(
+    ({ filters }, branch) => !sameTexts(was.branches[branch]?.filters ?? filters, filters),
+  );
+  if (isFiltered) {
+    changes.push(
+      compatible('FR-11', 'The filter changed; it is applied to what is read from now on.'),
+    );
+  }
+  if (was.emptyWhenValue !== is.emptyWhenValue) {
+    changes.push(
+      compatible(
+        'FR-11',
+        'APPLY AS EMPTY WHEN changed; it is applied to what is read from now on.',
+      ),
+    );
+  }
+  return changes;
+}
+
+function expectationChanges(before: DeployedFlow, after: DeployedFlow): FlowChange[] {
+  const text = (one: DeployedFlow['expectations'][number]): string => `${one.sql} ${one.action}`;
+  const was = new Map(before.expectations.map((one) => [one.name, text(one)]));
+  const is = new Map(after.expectations.map((one) => [one.name, text(one)]));
+  const told = (verb: string, name: string): FlowChange =>
+    compatible('FR-11', `Expectation "${name}" was ${verb}; it judges rows from now on.`);
+  return [
+    ...[...is].flatMap(([name, now]) => {
+      const then = was.get(name);
+      if (then === undefined) return [told('added', name)];
+      return then === now ? [] : [told('changed', name)];
+    }),
+    ...[...was.keys()].filter((name) => !is.has(name)).map((name) => told('removed', name)),
+  ];
+}
+
+function sameTexts(
+  left: readonly (string | undefined)[],
+  right: readonly (string | undefined)[],
+): boolean {
+  return left.length === right.length && left.every((text, at) => text === right[at]);
+}

@@ -1,0 +1,270 @@
+import { describe, expect, test } from 'vitest';
+import { planPipeline } from '../../../src/plan/plan-pipeline.ts';
+import { alternatives } from '../../../src/refresh/alternatives.ts';
+import { flowChanges, needsRefresh } from '../../../src/refresh/changes.ts';
+import {
+  type DeployedFlow,
+  deployedFlow,
+  readDeployedFlow,
+} from '../../../src/refresh/deployed-flow.ts';
+
+type Definition = {
+  readonly source?: string;
+  readonly columns?: string;
+  readonly table?: string;
+  readonly options?: string;
+  readonly using?: string;
+  readonly sequence?: string;
+  readonly query?: string;
+  readonly settings?: string;
+};
+
+const columns = 'k STRING, k2 STRING, seq BIGINT, n INT, big BIGINT, v STRING, list ARRAY<INT>';
+const query = 'SELECT k, seq, n, v FROM STREAM(s)';
+
+function deployed(definition: Definition): DeployedFlow {
+  const { source = `topic = 'st'`, columns: read = columns, table = 't' } = definition;
+  const { options = '', using = 'k', sequence = 'seq', settings = '' } = definition;
+  const text = `${settings}
+CREATE SOURCE s (${read}) WITH (${source});
+CREATE SOURCE r (${read}) WITH (topic = 'rt');
+CREATE STREAMING TABLE ${table} ${options} FLOW REPLACE USING (${using}) SEQUENCE BY ${sequence} BY NAME ${definition.query ?? query};`;
+  const { plan, faults } = planPipeline([{ file: 'a.sql', text }]);
+  const [flow] = plan?.flows ?? [];
+  const found = plan?.tables[0];
+  if (flow?.kind !== 'replace_using' || found === undefined) {
+    throw new Error(JSON.stringify(faults));
+  }
+  // As it comes back from the catalog.
+  const stored = JSON.parse(JSON.stringify(deployedFlow(flow, found))) as Record<string, unknown>;
+  const read2 = readDeployedFlow(stored);
+  if (read2 === undefined) throw new Error('a stored definition is readable');
+  return read2;
+}
+
+type Case = readonly [
+  title: string,
+  before: Definition,
+  after: Definition,
+  changes: readonly string[],
+];
+
+const fresh = 'SELECT k, seq, n, v FROM STREAM(s)';
+
+const cases: readonly Case[] = [
+  ['nothing', {}, {}, []],
+  [
+    'spelling, comments, a subquery',
+    {},
+    { query: 'SELECT K, /* x */ seq, n, v FROM (SELECT * FROM STREAM s) AS q' },
+    [],
+  ],
+  ['the order of columns', {}, { query: 'SELECT v, n, seq, k FROM STREAM(s)' }, []],
+  ['a comment', {}, { options: "COMMENT 'more'" }, []],
+  ['further columns of the source', {}, { columns: `x INT, ${columns}` }, []],
+  ['the name of the source', {}, { query: fresh }, []],
+
+  [
+    'an added column',
+    {},
+    { query: 'SELECT k, seq, n, v, big FROM STREAM(s)' },
+    ['FR-18 compatible'],
+  ],
+  ['a dropped column', {}, { query: 'SELECT k, seq, n FROM STREAM(s)' }, ['FR-16 refresh']],
+  ['a renamed column', {}, { query: 'SELECT k, seq, n, v AS w FROM STREAM(s)' }, ['FR-12 refresh']],
+  [
+    'two renamed columns',
+    {},
+    { query: 'SELECT k, seq, n AS n2, v AS w FROM STREAM(s)' },
+    ['FR-12 refresh', 'FR-12 refresh'],
+  ],
+  [
+    'another case of a name',
+    {},
+    { query: 'SELECT k, seq, n, v AS V FROM STREAM(s)' },
+    ['FR-12 refresh'],
+  ],
+  [
+    'FR-12 a dropped and an added column that are computed otherwise',
+    {},
+    { query: "SELECT k, seq, n, v || 'x' AS w FROM STREAM(s)" },
+    ['FR-16 refresh', 'FR-18 compatible'],
+  ],
+  [
+    'a wider type',
+    {},
+    { query: 'SELECT k, seq, CAST(n AS BIGINT) AS n, v FROM STREAM(s)' },
+    ['FR-14 compatible'],
+  ],
+  [
+    'a narrower type',
+    { query: 'SELECT k, seq, big AS n, v FROM STREAM(s)' },
+    { query: 'SELECT k, seq, CAST(big AS INT) AS n, v FROM STREAM(s)' },
+    ['FR-14 refresh'],
+  ],
+  [
+    'another type',
+    {},
+    { query: 'SELECT k, seq, CAST(n AS STRING) AS n, v FROM STREAM(s)' },
+    ['FR-15 refresh'],
+  ],
+  [
+    'another expression',
+    {},
+    { query: 'SELECT k, seq, n * 2 AS n, v FROM STREAM(s)' },
+    ['FR-11 compatible'],
+  ],
+
+  ['P107 another key', {}, { using: 'v' }, ['FR-13 refresh']],
+  ['P107 a further key', {}, { using: 'k, v' }, ['FR-13 refresh']],
+  ['the order of keys', { using: 'k, v' }, { using: 'v, k' }, ['FR-13 refresh']],
+  [
+    'the type of a key',
+    { using: 'n' },
+    { using: 'n', query: 'SELECT k, seq, CAST(n AS BIGINT) AS n, v FROM STREAM(s)' },
+    ['FR-13 refresh'],
+  ],
+  [
+    'the expression of a key',
+    {},
+    { query: 'SELECT upper(k) AS k, seq, n, v FROM STREAM(s)' },
+    ['FR-13 refresh'],
+  ],
+  [
+    'the source column of a key',
+    {},
+    { query: 'SELECT k2 AS k, seq, n, v FROM STREAM(s)' },
+    ['FR-13 refresh'],
+  ],
+
+  ['P107 another sequence', {}, { sequence: 'n' }, ['FR-28 refresh']],
+  ['an expression as sequence', {}, { sequence: 'struct(seq, n)' }, ['FR-28 refresh']],
+  [
+    'the expression below the sequence',
+    {},
+    { query: 'SELECT k, -seq AS seq, n, v FROM STREAM(s)' },
+    ['FR-28 refresh'],
+  ],
+  [
+    'the expression below one part of the sequence',
+    { sequence: 'struct(seq, n)' },
+    { sequence: 'struct(seq, n)', query: 'SELECT k, seq, n + 1 AS n, v FROM STREAM(s)' },
+    ['FR-28 refresh'],
+  ],
+  ['DISTINCT', {}, { query: 'SELECT DISTINCT k, seq, n, v FROM STREAM(s)' }, ['FR-28 refresh']],
+
+  ['another source', {}, { query: 'SELECT k, seq, n, v FROM STREAM(r)' }, ['FR-20 refresh']],
+  [
+    'a further source',
+    {},
+    { query: `${fresh} UNION ALL ${fresh.replace('(s)', '(r)')}` },
+    ['FR-20 refresh'],
+  ],
+  [
+    'the order of sources',
+    { query: `${fresh} UNION ALL ${fresh.replace('(s)', '(r)')}` },
+    { query: `${fresh.replace('(s)', '(r)')} UNION ALL ${fresh}` },
+    ['FR-20 refresh'],
+  ],
+  ['the topic of the source', {}, { source: "topic = 'other'" }, ['FR-22 refresh']],
+  [
+    'the format of the source',
+    {
+      columns: 'value STRING',
+      source: "topic = 'st', format = 'string'",
+      query: 'SELECT value AS k, _offset AS seq FROM STREAM(s)',
+    },
+    { columns: 'value STRING', query: 'SELECT value AS k, _offset AS seq FROM STREAM(s)' },
+    ['FR-21 refresh'],
+  ],
+  ['tombstones', {}, { source: "topic = 'st', tombstones = 'bad'" }, ['FR-11 compatible']],
+
+  ['a filter', {}, { query: `${fresh} WHERE n > 0` }, ['FR-11 compatible']],
+  [
+    'a changed filter',
+    { query: `${fresh} WHERE n > 0` },
+    { query: `${fresh} WHERE n > 1` },
+    ['FR-11 compatible'],
+  ],
+  [
+    'EXPLODE',
+    { query: 'SELECT k, seq, element_at(list, 1) AS n, v FROM STREAM(s)' },
+    { query: 'SELECT k, seq, explode(list) AS n, v FROM STREAM(s)' },
+    ['FR-11 refresh', 'FR-11 compatible'],
+  ],
+  ['the time zone', {}, { settings: "SET timezone = 'Europe/Warsaw';" }, ['FR-11 refresh']],
+  [
+    'empty snapshots',
+    {},
+    { sequence: 'seq APPLY AS EMPTY WHEN (n IS NULL)' },
+    ['FR-11 compatible'],
+  ],
+
+  ['the output mode', {}, { options: "WITH (output = 'rows')" }, ['FR-19 refresh']],
+  ['the output topic', {}, { options: "WITH (topic = 'x')" }, ['FR-19 refresh']],
+  [
+    'the name of the table over the same topic',
+    { options: "WITH (topic = 'x')" },
+    { table: 'u', options: "WITH (topic = 'x')" },
+    ['FR-11 compatible'],
+  ],
+
+  ['an added expectation', {}, { options: '(CONSTRAINT c EXPECT (n > 0))' }, ['FR-11 compatible']],
+  [
+    'a changed expectation',
+    { options: '(CONSTRAINT c EXPECT (n > 0))' },
+    { options: '(CONSTRAINT c EXPECT (n > 0) ON VIOLATION DROP ROW)' },
+    ['FR-11 compatible'],
+  ],
+  ['a removed expectation', { options: '(CONSTRAINT c EXPECT (n > 0))' }, {}, ['FR-11 compatible']],
+];
+
+describe('each change is classified', () => {
+  test.each(cases)('%s', (_, before, after, expected) => {
+    const changes = flowChanges(deployed(before), deployed(after));
+    expect(changes.map(({ id, effect }) => `${id} ${effect}`)).toEqual(expected);
+    expect(needsRefresh(changes)).toBe(expected.some((change) => change.endsWith('refresh')));
+    for (const { text } of changes) expect(text).toMatch(/^[A-Z].*\.$/s);
+  });
+
+  test('a compatible change back is as compatible, and a refusal stays one in both directions', () => {
+    for (const [, before, after, expected] of cases) {
+      const isRefused = expected.some((change) => change.endsWith('refresh'));
+      if (!isRefused) continue;
+      // Only what is lost in one direction alone is compatible in the other.
+      const back = flowChanges(deployed(after), deployed(before));
+      const isOneWay = expected.every((change) => /FR-1[46]|FR-11/.test(change));
+      if (!isOneWay) expect(needsRefresh(back)).toBe(true);
+    }
+  });
+});
+
+describe('the alternatives', () => {
+  const names = { flow: 'f', table: 't' };
+  test('a new flow name is offered only where both definitions can write one topic', () => {
+    const renamed = flowChanges(
+      deployed({}),
+      deployed({ query: 'SELECT k, seq, n FROM STREAM(s)' }),
+    );
+    expect(alternatives(renamed, names).join(' ')).toMatch(/new name/);
+    const rekeyed = flowChanges(deployed({}), deployed({ using: 'v' }));
+    expect(alternatives(rekeyed, names).join(' ')).not.toMatch(/new name/);
+  });
+
+  test('FR-17 a column that is gone is better kept', () => {
+    const dropped = flowChanges(
+      deployed({}),
+      deployed({ query: 'SELECT k, seq, n FROM STREAM(s)' }),
+    );
+    expect(alternatives(dropped, names).join(' ')).toMatch(/keep the column/);
+  });
+});
+
+test.each([
+  [undefined],
+  [{}],
+  [{ fingerprint: 'x', columns: [] }],
+  [{ fingerprint: 1, columns: [], definition: {} }],
+])('a catalog entry of another form is no definition: %j', (value) => {
+  expect(readDeployedFlow(value)).toBeUndefined();
+});
