@@ -4,6 +4,7 @@ import { dump } from './dump.ts';
 import { explain } from './explain.ts';
 import { gaps } from './gaps.ts';
 import { get } from './get.ts';
+import { plan } from './plan.ts';
 import { refresh } from './refresh.ts';
 import { run } from './run.ts';
 import { status } from './status.ts';
@@ -23,12 +24,12 @@ export const commands: readonly Command[] = [
   config,
   gaps,
   refresh,
+  plan,
 ];
 
 /** Verbs of the interface that are not built yet: they say so and exit non-zero. */
 export const plannedVerbs: readonly string[] = [
   'init',
-  'plan',
   'checkpoint',
   'flows',
   'why',

@@ -1,46 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { planPipeline } from '../../../src/plan/plan-pipeline.ts';
 import { alternatives } from '../../../src/refresh/alternatives.ts';
 import { flowChanges, needsRefresh } from '../../../src/refresh/changes.ts';
-import {
-  type DeployedFlow,
-  deployedFlow,
-  readDeployedFlow,
-} from '../../../src/refresh/deployed-flow.ts';
-
-type Definition = {
-  readonly source?: string;
-  readonly columns?: string;
-  readonly table?: string;
-  readonly options?: string;
-  readonly using?: string;
-  readonly sequence?: string;
-  readonly query?: string;
-  readonly settings?: string;
-};
-
-const columns = 'k STRING, k2 STRING, seq BIGINT, n INT, big BIGINT, v STRING, list ARRAY<INT>';
-const query = 'SELECT k, seq, n, v FROM STREAM(s)';
-
-function deployed(definition: Definition): DeployedFlow {
-  const { source = `topic = 'st'`, columns: read = columns, table = 't' } = definition;
-  const { options = '', using = 'k', sequence = 'seq', settings = '' } = definition;
-  const text = `${settings}
-CREATE SOURCE s (${read}) WITH (${source});
-CREATE SOURCE r (${read}) WITH (topic = 'rt');
-CREATE STREAMING TABLE ${table} ${options} FLOW REPLACE USING (${using}) SEQUENCE BY ${sequence} BY NAME ${definition.query ?? query};`;
-  const { plan, faults } = planPipeline([{ file: 'a.sql', text }]);
-  const [flow] = plan?.flows ?? [];
-  const found = plan?.tables[0];
-  if (flow?.kind !== 'replace_using' || found === undefined) {
-    throw new Error(JSON.stringify(faults));
-  }
-  // As it comes back from the catalog.
-  const stored = JSON.parse(JSON.stringify(deployedFlow(flow, found))) as Record<string, unknown>;
-  const read2 = readDeployedFlow(stored);
-  if (read2 === undefined) throw new Error('a stored definition is readable');
-  return read2;
-}
+import { readDeployedFlow } from '../../../src/refresh/deployed-flow.ts';
+import { type Definition, deployed } from '../../support/deployed-definition.ts';
 
 type Case = readonly [
   title: string,
@@ -61,7 +23,14 @@ const cases: readonly Case[] = [
   ],
   ['the order of columns', {}, { query: 'SELECT v, n, seq, k FROM STREAM(s)' }, []],
   ['a comment', {}, { options: "COMMENT 'more'" }, []],
-  ['further columns of the source', {}, { columns: `x INT, ${columns}` }, []],
+  [
+    'further columns of the source',
+    {},
+    {
+      columns: `x INT, k STRING, k2 STRING, seq BIGINT, n INT, big BIGINT, v STRING, list ARRAY<INT>`,
+    },
+    [],
+  ],
   ['the name of the source', {}, { query: fresh }, []],
 
   [

@@ -1,0 +1,136 @@
+import { gapText } from '../refresh/continuity.ts';
+import {
+  type DeploymentPlan,
+  deploymentPlan,
+  type FlowVerdict,
+} from '../refresh/deployment-plan.ts';
+import type { RefreshReport } from '../refresh/refresh-report.ts';
+import { gatherDeployment } from '../runtime/plan-facts.ts';
+import { gatherFacts } from '../runtime/refresh-facts.ts';
+import { previewRefresh } from '../runtime/refresh-preview.ts';
+import type { Command, Invocation } from './command.ts';
+import { type Deployment, openDeployment } from './deployment.ts';
+import { faultJson, loadPipeline } from './load-pipeline.ts';
+import { namedTable } from './pipeline-files.ts';
+
+export const plan: Command = {
+  name: 'plan',
+  summary: 'tell what run would change against what is deployed, and what it would refuse',
+  arguments: 'FILE…',
+  example:
+    'tidemark plan bookings.sql --pipeline.name bookings --kafka.brokers localhost:9092 --effect',
+  flags: {
+    effect: {
+      type: 'boolean',
+      doc: 'For flows that need a full refresh: what it would read, and exactly what it would lose.',
+    },
+  },
+  usesConfig: true,
+  run: async (invocation) => {
+    const config = invocation.config();
+    const paths =
+      invocation.positionals.length > 0 ? invocation.positionals : config['pipeline.files'];
+    const loaded = loadPipeline(paths);
+    if (loaded.faultText !== '') invocation.terminal.err(`${loaded.faultText}\n`);
+    if (loaded.plan === undefined) {
+      if (invocation.json) {
+        invocation.printJson({ valid: false, faults: loaded.faults.map(faultJson) });
+      }
+      return 3;
+    }
+    return openDeployment(invocation, config, loaded.plan, async (deployment) => {
+      const decided = deploymentPlan(await gatherDeployment(deployment));
+      const effects = invocation.isSet('effect') ? await effectsOf(deployment, decided) : [];
+      if (invocation.json) invocation.printJson(reportJson(deployment, decided, effects));
+      else show(invocation, deployment, decided, effects);
+      return 0;
+    });
+  },
+};
+
+async function effectsOf(
+  { log, catalog, pipeline, plan: pipelinePlan }: Deployment,
+  { flows }: DeploymentPlan,
+): Promise<readonly RefreshReport[]> {
+  const reports: RefreshReport[] = [];
+  for (const { table: name, status, gaps } of flows) {
+    if (status === 'gone' || (status !== 'refresh' && gaps.length === 0)) continue;
+    const { table, flow } = namedTable(pipelinePlan, name);
+    const facts = await gatherFacts({ log, catalog, pipeline, plan: pipelinePlan, table, flow });
+    reports.push((await previewRefresh({ log, plan: pipelinePlan, facts })).report);
+  }
+  return reports;
+}
+
+function reportJson(
+  { pipeline }: Deployment,
+  { flows, topics }: DeploymentPlan,
+  effects: readonly RefreshReport[],
+): unknown {
+  return {
+    pipeline,
+    flows: flows.map(({ renamedFrom, ...verdict }) => ({
+      ...verdict,
+      renamedFrom: renamedFrom?.flow ?? null,
+      carry: renamedFrom?.carry === true ? carryCommand(renamedFrom.flow, verdict.flow) : null,
+    })),
+    topics,
+    ...(effects.length === 0 ? {} : { effects }),
+  };
+}
+
+function carryCommand(before: string, after: string): string {
+  return `tidemark checkpoint carry ${before} ${after}`;
+}
+
+const statusTexts: Readonly<Record<FlowVerdict['status'], string>> = {
+  new: 'new: it reads its sources from the earliest records',
+  unchanged: 'unchanged: it goes on from its checkpoint',
+  compatible: 'changed, compatible: it goes on from its checkpoint',
+  refresh: 'changed: what is there contradicts it; run refuses',
+  gone: 'gone: its checkpoint, its topics and its rows stay as they are',
+};
+
+function show(
+  { terminal }: Invocation,
+  { pipeline }: Deployment,
+  { flows, topics }: DeploymentPlan,
+  effects: readonly RefreshReport[],
+): void {
+  const lines = [`pipeline ${pipeline}`];
+  for (const verdict of flows) lines.push(...flowLines(verdict));
+  for (const { topic, role, action, partitions, existing } of topics) {
+    if (action === 'create') {
+      lines.push(`topic ${topic} (${role}): to be created with ${partitions} partitions`);
+    } else if (action === 'conflict') {
+      lines.push(
+        `topic ${topic} (${role}): has ${existing} partitions, ${partitions} are declared`,
+      );
+    }
+  }
+  const created = topics.filter(({ action }) => action === 'create').length;
+  lines.push(`${created} topics to create, ${topics.length - created} are there`);
+  for (const { table, lost, records, estimateSeconds, lossless } of effects) {
+    const loss = lossless ? 'loses nothing' : `loses keys: ${lost.keys}, rows: ${lost.rows}`;
+    lines.push(
+      `a refresh of table ${table} reads up to ${records} records (about ${estimateSeconds} s) and ${loss}`,
+    );
+  }
+  terminal.out(`${lines.join('\n')}\n`);
+}
+
+function flowLines(verdict: FlowVerdict): string[] {
+  const { flow, table, status, changes, gaps, renamedFrom } = verdict;
+  const lines = [`flow ${flow}, table ${table}: ${statusTexts[status]}`];
+  for (const { id, effect, text } of changes) lines.push(`  ${id} ${effect}: ${text}`);
+  for (const gap of gaps) lines.push(`  ${gap.reason} stops it: ${gapText(gap)}`);
+  if (renamedFrom !== undefined) {
+    lines.push(
+      renamedFrom.carry
+        ? `  Flow "${renamedFrom.flow}" is gone and has the same query: renamed? Its checkpoint can be carried over: ${carryCommand(renamedFrom.flow, flow)}`
+        : `  Flow "${renamedFrom.flow}" is gone and has the same query, but wrote another topic: nothing is carried over.`,
+    );
+  }
+  if (verdict.alternatives.length > 0) lines.push(`  ${verdict.alternatives.join('; ')}.`);
+  return lines;
+}

@@ -1,0 +1,157 @@
+import { alternatives } from './alternatives.ts';
+import { type FlowChange, flowChanges, needsRefresh } from './changes.ts';
+import type { Gap } from './continuity.ts';
+import type { DeployedFlow } from './deployed-flow.ts';
+
+export type NamedFlow = { readonly name: string; readonly definition: DeployedFlow };
+
+export type WantedTopicFacts = {
+  readonly name: string;
+  readonly role: string;
+  readonly flow: string | undefined;
+  readonly partitions: number;
+  /** Whether the definition asks for this count, or takes what is there. */
+  readonly isDeclared: boolean;
+  /** undefined: it does not exist. */
+  readonly existing: number | undefined;
+};
+
+export type DeploymentFacts = {
+  /** As the files say. */
+  readonly flows: readonly NamedFlow[];
+  /** As the catalog remembers. */
+  readonly deployed: readonly NamedFlow[];
+  readonly topics: readonly WantedTopicFacts[];
+  /** Flow → what keeps it from going on from its checkpoints. */
+  readonly gaps: ReadonlyMap<string, readonly Gap[]>;
+};
+
+/**
+ * - `new`: it starts from the earliest records.
+ * - `unchanged`, `compatible`: it goes on from its checkpoint.
+ * - `refresh`: its rows contradict the new definition; `run` refuses.
+ * - `gone`: it is in the catalog only; its checkpoint and its rows stay.
+ */
+export type FlowStatus = 'new' | 'unchanged' | 'compatible' | 'refresh' | 'gone';
+
+export type FlowVerdict = {
+  readonly flow: string;
+  readonly table: string;
+  readonly status: FlowStatus;
+  readonly changes: readonly FlowChange[];
+  /** FR-23, FR-29, FR-30: the source or the checkpoint is not what it was. */
+  readonly gaps: readonly (Gap & { readonly reason: string })[];
+  /** A flow that is gone and has the same query. */
+  readonly renamedFrom: { readonly flow: string; readonly carry: boolean } | undefined;
+  /** What can be done where `run` refuses. */
+  readonly alternatives: readonly string[];
+};
+
+export type TopicVerdict = {
+  readonly topic: string;
+  readonly role: string;
+  readonly action: 'create' | 'keep' | 'conflict';
+  readonly partitions: number;
+  readonly existing: number | null;
+};
+
+export type DeploymentPlan = {
+  readonly flows: readonly FlowVerdict[];
+  readonly topics: readonly TopicVerdict[];
+};
+
+/** What `run` would change, and what it would refuse. Facts in, verdicts out; nothing is done. */
+export function deploymentPlan(facts: DeploymentFacts): DeploymentPlan {
+  const { flows, deployed } = facts;
+  const names = new Set(flows.map(({ name }) => name));
+  const gone = deployed.filter(({ name }) => !names.has(name));
+  return {
+    flows: [
+      ...flows.map((flow) => verdict(flow, facts, gone)),
+      ...gone.map(
+        ({ name, definition }): FlowVerdict => ({
+          flow: name,
+          table: definition.target,
+          status: 'gone',
+          changes: [],
+          gaps: [],
+          renamedFrom: undefined,
+          alternatives: [],
+        }),
+      ),
+    ],
+    topics: facts.topics.map(topicVerdict),
+  };
+}
+
+function verdict(
+  { name, definition }: NamedFlow,
+  { deployed, gaps, topics }: DeploymentFacts,
+  gone: readonly NamedFlow[],
+): FlowVerdict {
+  const before = deployed.find((one) => one.name === name)?.definition;
+  const found = (gaps.get(name) ?? []).map((gap) => ({ ...gap, reason: reasonOf(gap) }));
+  const base = { flow: name, table: definition.target, gaps: found };
+  if (before === undefined) {
+    const twin = gone.find((one) => one.definition.fingerprint === definition.fingerprint);
+    return {
+      ...base,
+      status: 'new',
+      changes: [],
+      renamedFrom:
+        twin === undefined
+          ? undefined
+          : { flow: twin.name, carry: twin.definition.topic === definition.topic },
+      alternatives: [],
+    };
+  }
+  const changes = [
+    ...flowChanges(before, definition),
+    ...topics.flatMap((topic) => (topic.flow === name ? partitionChange(topic) : [])),
+  ];
+  const isRefused = needsRefresh(changes);
+  return {
+    ...base,
+    status: isRefused ? 'refresh' : changes.length > 0 ? 'compatible' : 'unchanged',
+    changes,
+    renamedFrom: undefined,
+    alternatives: isRefused ? alternatives(changes, { flow: name, table: definition.target }) : [],
+  };
+}
+
+function partitionChange({ role, name, partitions, existing, isDeclared }: WantedTopicFacts) {
+  if (role !== 'output' || !isDeclared || existing === undefined || existing === partitions) {
+    return [];
+  }
+  return [
+    {
+      id: 'FR-19',
+      effect: 'refresh',
+      text: `Topic "${name}" has ${existing} partitions, and ${partitions} are declared: the rows of a key would be in two places.`,
+    } as const,
+  ];
+}
+
+function reasonOf({ kind }: Gap): string {
+  switch (kind) {
+    case 'recreated':
+      return 'FR-23';
+    case 'expired':
+    case 'shrunk':
+      return 'FR-29';
+    case 'checkpoint_lost':
+      return 'FR-30';
+  }
+}
+
+function topicVerdict(topic: WantedTopicFacts): TopicVerdict {
+  const { name, role, partitions, existing, isDeclared } = topic;
+  const isConflict = existing !== undefined && isDeclared && existing !== partitions;
+  return {
+    topic: name,
+    role,
+    action: existing === undefined ? 'create' : isConflict ? 'conflict' : 'keep',
+    partitions: existing !== undefined && !isConflict ? existing : partitions,
+    existing: existing ?? null,
+  };
+}

@@ -1,0 +1,94 @@
+import type { FlowPlan, PipelinePlan } from '../plan/pipeline-plan.ts';
+import { groupOf, repartitionTopicOf, sourcesOf, tableOf, topology } from '../plan/topology.ts';
+import type { Log, TopicDescription } from '../ports/log.ts';
+import { decideCheckpoint, type Gap } from '../refresh/continuity.ts';
+import { deployedFlow, readDeployedFlow } from '../refresh/deployed-flow.ts';
+import type { DeploymentFacts, WantedTopicFacts } from '../refresh/deployment-plan.ts';
+import type { Catalog } from './catalog.ts';
+import { isAccepted } from './gaps.ts';
+import { partitionKey } from './partition-key.ts';
+import { numbersTo } from './refresh-facts.ts';
+
+export type PlanFactsOptions = {
+  readonly log: Log;
+  readonly catalog: Catalog | undefined;
+  readonly pipeline: string;
+  readonly plan: PipelinePlan;
+};
+
+/** What is deployed of a pipeline, beside its definition. Nothing is created, written or joined. */
+export async function gatherDeployment(options: PlanFactsOptions): Promise<DeploymentFacts> {
+  const { log, catalog, pipeline, plan } = options;
+  const sources = plan.flows.flatMap((flow) => sourcesOf(plan, flow).map(({ topic }) => topic));
+  const described = await log.describeTopics([...new Set(sources)]);
+  const gaps = new Map<string, readonly Gap[]>();
+  for (const flow of plan.flows) gaps.set(flow.name, await gapsOf(options, flow));
+  return {
+    flows: plan.flows.map((flow) => ({
+      name: flow.name,
+      definition: deployedFlow(flow, tableOf(plan, flow)),
+    })),
+    deployed: (catalog?.all('flow') ?? []).flatMap(({ name, value }) => {
+      const definition = readDeployedFlow(value);
+      return definition === undefined ? [] : [{ name, definition }];
+    }),
+    topics: await wantedTopics(log, plan, pipeline, described),
+    gaps,
+  };
+}
+
+async function wantedTopics(
+  log: Log,
+  plan: PipelinePlan,
+  pipeline: string,
+  sources: ReadonlyMap<string, TopicDescription>,
+): Promise<readonly WantedTopicFacts[]> {
+  const counts = new Map([...sources].map(([name, { partitions }]) => [name, partitions]));
+  const wanted = topology(plan, pipeline, counts).topics;
+  const existing = await log.describeTopics(wanted.map(({ name }) => name));
+  return wanted.map(({ name, role, flow, partitions }) => {
+    const table = plan.tables.find(({ topic }) => topic === name);
+    return {
+      name,
+      role,
+      flow,
+      partitions,
+      isDeclared: role === 'output' && table?.partitions !== undefined,
+      existing: existing.get(name)?.partitions,
+    };
+  });
+}
+
+/** What would stop a flow at its checkpoints, as it would find out itself. */
+async function gapsOf(
+  { log, catalog, pipeline, plan }: PlanFactsOptions,
+  flow: FlowPlan,
+): Promise<readonly Gap[]> {
+  if (catalog === undefined) return [];
+  const group = groupOf(pipeline, flow.name);
+  const names = [
+    ...new Set(sourcesOf(plan, flow).map(({ topic }) => topic)),
+    repartitionTopicOf(pipeline, flow.name),
+  ];
+  const gaps: Gap[] = [];
+  for (const { name: topic, topicId, partitions } of (await log.describeTopics(names)).values()) {
+    const numbers = numbersTo(partitions);
+    const committed = await log.committedOffsets(group, topic, numbers);
+    for (const [partition, { start, end }] of await log.offsetRanges(topic, numbers)) {
+      const name = `${flow.name}/${partitionKey(topic, partition)}`;
+      const known = catalog.get('checkpoint', name)?.value['topicId'];
+      const decided = decideCheckpoint({
+        flow: flow.name,
+        topic,
+        partition,
+        committed: committed.get(partition)?.offset,
+        checkpointTopicId: typeof known === 'string' ? known : undefined,
+        topicId,
+        start,
+        end,
+      });
+      if (decided.decision === 'gap' && !isAccepted(catalog, decided.gap)) gaps.push(decided.gap);
+    }
+  }
+  return gaps;
+}
