@@ -1,4 +1,5 @@
 import { requireOptions } from '../config/load-config.ts';
+import { readAppendedRows } from '../runtime/read-appended-rows.ts';
 import type { ReadProgress } from '../runtime/read-partition.ts';
 import { readTable } from '../runtime/read-table.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
@@ -40,8 +41,10 @@ export const dump: Command = {
     return withLog<ExitCode>(invocation, config, async (log) => {
       const progress = new DumpProgress(invocation);
       if (format === 'csv') terminal.out(csvLine(columns));
-      const sets = readTable({ log, table, flow, onProgress: (one) => progress.show(one) });
-      for await (const { rows } of sets) {
+      const options = { log, table, onProgress: (one: ReadProgress) => progress.show(one) };
+      const groups =
+        flow.kind === 'append' ? readAppendedRows(options) : readTable({ ...options, flow });
+      for await (const { rows } of groups) {
         terminal.out(rows.map(({ json }) => lineOf(json)).join(''));
         progress.rows += rows.length;
         await terminal.drained?.();

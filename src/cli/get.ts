@@ -2,7 +2,7 @@ import { requireOptions } from '../config/load-config.ts';
 import type { Provenance } from '../data/provenance.ts';
 import type { TablePlan } from '../plan/pipeline-plan.ts';
 import { type CommittedSet, readTableKeys } from '../runtime/read-table.ts';
-import { keyColumnsOf, parseTableKey } from '../runtime/table-key.ts';
+import { keyColumnsOf, keyless, parseTableKey } from '../runtime/table-key.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
 import { namedPipeline, namedTable, pipelineFlag, withLog } from './pipeline-files.ts';
 import { cellReader } from './row-cells.ts';
@@ -25,6 +25,7 @@ export const get: Command = {
     const plan = namedPipeline(invocation, config);
     if (plan === undefined) return 3;
     const { table, flow } = namedTable(plan, name);
+    if (flow.kind === 'append') throw keyless(table);
     const keys = texts.map((text) => parseTableKey(keyColumnsOf(table, flow), text));
     requireOptions(config, ['kafka.brokers']);
     return withLog<ExitCode>(invocation, config, async (log) => {

@@ -223,17 +223,21 @@ export class ServiceMetrics {
     let difference = 0;
     for (const { topic, stable, committed, committedCounters } of partitions) {
       lag.set(topic, (lag.get(topic) ?? 0) + Math.max(0, stable - committed));
-      assigned[topic === facts.repartition.topic ? 'table' : 'source'] += 1;
+      assigned[topic === facts.repartition?.topic ? 'table' : 'source'] += 1;
       difference += unexplained(committedCounters);
     }
     for (const { topic: source } of facts.sources) {
       registry.set('tidemark_source_lag_records', { flow, source }, lag.get(source) ?? 0);
       this.#showWaiting(flow, source);
     }
-    registry.set('tidemark_table_lag_records', { flow }, lag.get(facts.repartition.topic) ?? 0);
+    registry.set(
+      'tidemark_table_lag_records',
+      { flow },
+      lag.get(facts.repartition?.topic ?? '') ?? 0,
+    );
     const existing = {
       source: facts.sources.reduce((sum, one) => sum + one.partitions, 0),
-      table: facts.repartition.partitions,
+      table: facts.repartition?.partitions ?? 0,
     };
     for (const stage of ['source', 'table'] as const) {
       registry.set('tidemark_assigned_partitions', { flow, stage }, assigned[stage]);

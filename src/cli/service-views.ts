@@ -5,14 +5,19 @@ import { readProvenance, topicIdHex } from '../data/provenance.ts';
 import { decodeRowSet } from '../data/row-set.ts';
 import { sequenceCodec } from '../data/sequence.ts';
 import { formatType } from '../data/type-text.ts';
-import type { FlowPlan, PipelinePlan, TablePlan } from '../plan/pipeline-plan.ts';
+import type {
+  FlowPlan,
+  PipelinePlan,
+  ReplaceUsingFlowPlan,
+  TablePlan,
+} from '../plan/pipeline-plan.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import { gapText } from '../refresh/continuity.ts';
 import { Catalog } from '../runtime/catalog.ts';
 import { type RecordedGap, recordedGaps } from '../runtime/gaps.ts';
 import { type CommittedSet, readTableKeys } from '../runtime/read-table.ts';
-import { keyColumnsOf, parseTableKey } from '../runtime/table-key.ts';
+import { keyColumnsOf, keyless, parseTableKey } from '../runtime/table-key.ts';
 import type { FlowProgress, Worker, WorkerProgress } from '../runtime/worker.ts';
 import type { RecentEvents } from './recent-events.ts';
 import { rowSetJson, type TopicNames } from './row-set-json.ts';
@@ -154,7 +159,7 @@ export class ServiceViews implements ServiceApi {
       topic: table.topic,
       flow: flow?.name ?? null,
       output: table.output,
-      keys: flow === undefined ? [] : keyColumnsOf(table, flow).map(({ name }) => name),
+      keys: flow?.kind === 'replace_using' ? keyColumnsOf(table, flow).map(({ name }) => name) : [],
       columns: table.columns.map(({ name, type }) => ({ name, type: formatType(type) })),
       expectations: table.expectations.map(({ name, action, sql }) => ({ name, action, sql })),
       deadLetterTopic: table.deadLetterTopic ?? null,
@@ -166,6 +171,7 @@ export class ServiceViews implements ServiceApi {
     const table = plan.tables.find((one) => isSame(one.name, name));
     const flow = plan.flows.find(({ target }) => target === table?.name);
     if (table === undefined || flow === undefined) return undefined;
+    if (flow.kind === 'append') throw keyless(table);
     const key = parseTableKey(keyColumnsOf(table, flow), keyText);
     const parts = this.#running();
     const topics = topicNames(parts.worker);
@@ -182,7 +188,7 @@ export class ServiceViews implements ServiceApi {
   async #readLog(
     log: Log,
     table: TablePlan,
-    flow: FlowPlan,
+    flow: ReplaceUsingFlowPlan,
     key: Buffer,
   ): Promise<CommittedSet | undefined> {
     if (this.#logReads >= logReadsMax) {
@@ -246,7 +252,7 @@ function faultOf(fields: Readonly<Record<string, unknown>>): JsonObject {
 
 function accountOf(flow: string, progress: FlowProgress | undefined): JsonObject {
   const counters = (progress?.partitions ?? []).map(({ committedCounters }) => committedCounters);
-  const { flow: _, ...account } = flowSummary(flow, counters);
+  const { flow: _, ...account } = flowSummary(flow, counters, progress?.appends === true);
   return account;
 }
 
@@ -257,7 +263,7 @@ function topicNames(worker: Worker): TopicNames {
 
 /** The row-set of an entry that holds whole rows; undefined: the key has none. */
 function storedSet(
-  { sequenceType }: FlowPlan,
+  { sequenceType }: ReplaceUsingFlowPlan,
   key: Buffer,
   { partition, entry }: { readonly partition: number; readonly entry: Buffer | undefined },
 ): CommittedSet | undefined {

@@ -33,10 +33,11 @@ export function updateSummary(progress: WorkerProgress, durationMs: number): Upd
     records: progress.records,
     outputRecords: progress.outputRecords,
     commits: progress.commits,
-    flows: progress.flows.map(({ flow, partitions }) =>
+    flows: progress.flows.map(({ flow, appends, partitions }) =>
       flowSummary(
         flow,
         partitions.map(({ counters }) => counters),
+        appends === true,
       ),
     ),
   };
@@ -50,10 +51,11 @@ export function accountSummary(
   return flowSummary(flow, [account.source, account.table]);
 }
 
-/** Adds the accounts of partitions up. */
+/** Adds the accounts of partitions up. In an append flow every row that is handed on is a new one. */
 export function flowSummary(
   flow: string,
   counters: readonly (FlowCounters | TableCounters)[],
+  appends = false,
 ): FlowSummary {
   const sum = {
     flow,
@@ -83,6 +85,7 @@ export function flowSummary(
       ] as const) {
         sum[field] += one[field];
       }
+      if (appends) sum.new += one.handedOn;
       for (const { name, passed, failed } of one.expectations) {
         const known = sum.expectations[name] ?? { passed: 0, failed: 0 };
         sum.expectations[name] = { passed: known.passed + passed, failed: known.failed + failed };

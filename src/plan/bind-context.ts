@@ -1,5 +1,6 @@
+import type { Column } from '../data/types.ts';
 import type { Query } from '../sql/ast.ts';
-import type { Catalog } from './catalog.ts';
+import type { Catalog, TableDataset } from './catalog.ts';
 import type { FaultList } from './faults.ts';
 import type { BoundRelation } from './relation.ts';
 
@@ -47,6 +48,8 @@ export type BindContext = {
   readonly views: readonly string[];
   /** What the flow does to its target. */
   readonly flow: 'replace_using' | 'append' | 'auto_cdc';
+  /** The columns of a table whose flows append, once these are bound; undefined: their faults are told. */
+  readonly columnsOf: (table: TableDataset) => readonly Column[] | undefined;
   /** What was found out about queries that have names, so that each is looked at once however often it is read. */
   readonly memo: QueryMemo;
   /** Passed in, so that queries and relations, which contain each other, need no import cycle. */

@@ -7,16 +7,24 @@ import {
   nounOf,
   type SourceDataset,
   type TableDataset,
+  tableSourcePlan,
   type ViewDataset,
 } from './catalog.ts';
 import { undeclared } from './declared-source.ts';
 import { type FaultList, notSupportedYet, planFault } from './faults.ts';
+import { kindOf } from './flow-kind.ts';
 import { bindGenerator } from './generator.ts';
 import { checkJoin } from './join-rules.ts';
 import { listed, nameHint } from './name-hint.ts';
 import { nameKey, nameText } from './names.ts';
 import { bindReadKafka } from './read-kafka.ts';
-import { type BoundRelation, renamed, sourceRelation, withColumnNames } from './relation.ts';
+import {
+  type BoundRelation,
+  renamed,
+  sourceRelation,
+  tableRelation,
+  withColumnNames,
+} from './relation.ts';
 import { functionName, generatorOf } from './row-rules.ts';
 import { commonTable, isStreaming } from './stream-kind.ts';
 
@@ -82,7 +90,7 @@ function bindDataset(
     case 'view':
       return bindView(dataset, relation, context);
     case 'table':
-      return bindTable(dataset, relation, context);
+      return bindTable(dataset, relation, qualifier, context);
     case 'materialized view':
     case 'sink':
       return notAStream(dataset, relation, context.faults);
@@ -118,15 +126,31 @@ function bindView(
   });
 }
 
-function bindTable(table: TableDataset, relation: NamedRelation, context: BindContext): undefined {
+function bindTable(
+  table: TableDataset,
+  relation: NamedRelation,
+  qualifier: readonly string[],
+  context: BindContext,
+): BoundRelation | undefined {
   if (!relation.stream && !context.isStreamed) {
     return streamMissing(`streaming table "${table.name}"`, relation.name, context.faults);
   }
   checkReplacedRows(table, relation, context);
-  context.faults.add(
-    notSupportedYet('a flow that streams a table of the pipeline', relation.place),
-  );
-  return undefined;
+  const { catalog, faults } = context;
+  const kinds = catalog.flows
+    .filter(({ target }) => catalog.find(target) === table)
+    .map((flow) => kindOf(flow));
+  if (kinds.length === 0 || kinds.some((kind) => kind !== 'append')) {
+    const what =
+      kinds.length === 0
+        ? 'a flow that streams a table which no flow writes'
+        : 'a flow that streams a table whose rows are not appended';
+    faults.add(notSupportedYet(what, relation.place));
+    return undefined;
+  }
+  const columns = context.columnsOf(table);
+  if (columns === undefined) return undefined;
+  return tableRelation(tableSourcePlan(table, columns), qualifier, relation.place);
 }
 
 /** Rows that are replaced later must not be appended somewhere else, where they would stay. */

@@ -151,3 +151,12 @@ export function sourcePlan(
 ): SourcePlan {
   return { name, topic, format, columns: [...columns, ...hiddenColumns], tombstones };
 }
+
+/** The output topic of a table as a source: its rows are read back by the columns of the table. */
+export function tableSourcePlan(
+  { name, topic }: TableDataset,
+  columns: readonly Column[],
+): SourcePlan {
+  const plain = columns.map((column) => ({ name: column.name, type: column.type }));
+  return { ...sourcePlan(name, topic, 'json', plain), table: name };
+}

@@ -27,10 +27,14 @@ function flowLines(flow: ExplainedFlow): readonly string[] {
   for (const { name, action, condition } of flow.expectations) {
     lines.push(`  expectation ${name} (${action}): ${condition}`);
   }
-  lines.push(`  key: ${keys}`, `  sequence: ${flow.sequence.value} ${flow.sequence.type}`);
+  if (flow.sequence !== undefined) {
+    lines.push(`  key: ${keys}`, `  sequence: ${flow.sequence.value} ${flow.sequence.type}`);
+  }
   if (flow.emptyWhen !== undefined) lines.push(`  empty when: ${flow.emptyWhen}`);
   lines.push('  tasks:', ...flow.stages.map(stageLine));
-  lines.push(`  repartitioned: ${flow.repartition.reason}`, '  topics:');
+  if (flow.repartition === undefined) lines.push('  not repartitioned: rows need not meet');
+  else lines.push(`  repartitioned: ${flow.repartition.reason}`);
+  lines.push('  topics:');
   for (const { topic, role, partitions } of flow.topics) {
     lines.push(`    ${topic}: ${role}, ${counted(partitions, 'partition')}`);
   }
@@ -67,6 +71,7 @@ function counted(count: number | undefined, noun: string): string {
 }
 
 function outputText(output: string): string {
+  if (output === 'append') return 'one record for each row, never replaced';
   return output === 'rows'
     ? 'one record for each row of a key'
     : 'one record for each key, its value the whole row-set';

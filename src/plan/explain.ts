@@ -15,6 +15,7 @@ import type {
   BranchPlan,
   FlowPlan,
   PipelinePlan,
+  ReplaceUsingFlowPlan,
   RowStep,
   SourcePlan,
   TablePlan,
@@ -26,6 +27,7 @@ import {
   levelsTopicOf,
   partitionsOf,
   repartitionTopicOf,
+  sourcePartitions,
   sourcesOf,
   tableOf,
 } from './topology.ts';
@@ -68,14 +70,16 @@ type Deployment = {
 function explainFlow(plan: PipelinePlan, flow: FlowPlan, deployment: Deployment): ExplainedFlow {
   const table = tableOf(plan, flow);
   const names = table.columns.map(({ name }) => name);
-  const keys = flow.keys.flatMap((position) => table.columns[position] ?? []);
   const { pipeline, counts } = deployment;
+  const replacing = flow.kind === 'replace_using' ? flow : undefined;
+  const keys = (replacing?.keys ?? []).flatMap((position) => table.columns[position] ?? []);
+  const emptyWhen = replacing?.emptyWhen;
   return {
     flow: flow.name,
-    kind: 'REPLACE USING',
+    kind: replacing === undefined ? 'append' : 'REPLACE USING',
     target: table.name,
     branches: flow.branches.map((branch) => explainBranch(plan, branch)),
-    distinct: flow.distinct,
+    distinct: replacing?.distinct === true,
     expectations: table.expectations.map(({ name, action, sql }) => ({
       name,
       action,
@@ -83,19 +87,25 @@ function explainFlow(plan: PipelinePlan, flow: FlowPlan, deployment: Deployment)
     })),
     columns: table.columns.map(explainColumn),
     keys: keys.map(explainColumn),
-    sequence: { value: sketch(flow.sequence, names), type: formatType(flow.sequenceType) },
-    emptyWhen: flow.emptyWhen === undefined ? undefined : sketch(flow.emptyWhen, names),
+    sequence:
+      replacing === undefined
+        ? undefined
+        : { value: sketch(replacing.sequence, names), type: formatType(replacing.sequenceType) },
+    emptyWhen: emptyWhen === undefined ? undefined : sketch(emptyWhen, names),
     output: table.output,
     group: groupOf(pipeline, flow.name),
     stages: stagesOf(plan, flow, deployment),
-    repartition: {
-      topic: repartitionTopicOf(pipeline, flow.name),
-      reason: repartitionReason(
-        plan,
-        flow,
-        keys.map(({ name }) => name),
-      ),
-    },
+    repartition:
+      replacing === undefined
+        ? undefined
+        : {
+            topic: repartitionTopicOf(pipeline, flow.name),
+            reason: repartitionReason(
+              plan,
+              replacing,
+              keys.map(({ name }) => name),
+            ),
+          },
     topics: topicsOf(table, flow, { pipeline, partitions: partitionsOf(plan, flow, counts) }),
     state: stateText(flow, table),
     nondeterministic: chancesOf(flow),
@@ -151,11 +161,17 @@ function stagesOf(
   { pipeline, counts }: Deployment,
 ): readonly ExplainedStage[] {
   const topics = [...new Set(sourcesOf(plan, flow).map(({ topic }) => topic))];
-  const known = topics.map((topic) => counts.get(topic));
+  const known = sourcesOf(plan, flow)
+    .filter(({ topic }, index, all) => all.findIndex((one) => one.topic === topic) === index)
+    .map((source) => sourcePartitions(plan, source, counts));
   const tasks = known.reduce<number | undefined>(
     (sum, count) => (sum === undefined || count === undefined ? undefined : sum + count),
     0,
   );
+  if (flow.kind === 'append') {
+    const does = 'decodes records, computes rows, checks expectations, writes the output topic';
+    return [{ stage: 'flow', does, over: topics, tasks }];
+  }
   return [
     {
       stage: 'flow',
@@ -173,7 +189,11 @@ function stagesOf(
 }
 
 /** Why rows take the way over a topic of their own before they are merged. */
-function repartitionReason(plan: PipelinePlan, flow: FlowPlan, keys: readonly string[]): string {
+function repartitionReason(
+  plan: PipelinePlan,
+  flow: ReplaceUsingFlowPlan,
+  keys: readonly string[],
+): string {
   const sources = sourcesOf(plan, flow);
   const keyText = keys.join(', ');
   if (sources.length > 1) {
@@ -185,7 +205,7 @@ function repartitionReason(plan: PipelinePlan, flow: FlowPlan, keys: readonly st
   return `the key (${keyText}) is made of the record key, but nothing proves yet how its producers choose partitions`;
 }
 
-function usesRecordKey(flow: FlowPlan, sources: readonly SourcePlan[]): boolean {
+function usesRecordKey(flow: ReplaceUsingFlowPlan, sources: readonly SourcePlan[]): boolean {
   const [source] = sources;
   const keyIndex = source?.columns.findIndex(({ name }) => name === '_key') ?? -1;
   return flow.branches.every(({ steps }) => {
@@ -203,11 +223,18 @@ function topicsOf(
   flow: FlowPlan,
   { pipeline, partitions }: { pipeline: string; partitions: number | undefined },
 ): ExplainedFlow['topics'] {
-  const topics = [
-    { topic: repartitionTopicOf(pipeline, flow.name), role: 'repartition', partitions },
-    { topic: table.topic, role: 'output, compacted; also the changelog of the state', partitions },
-  ];
-  if (flow.emptyWhen !== undefined) {
+  const topics =
+    flow.kind === 'append'
+      ? [{ topic: table.topic, role: 'output, kept whole', partitions }]
+      : [
+          { topic: repartitionTopicOf(pipeline, flow.name), role: 'repartition', partitions },
+          {
+            topic: table.topic,
+            role: 'output, compacted; also the changelog of the state',
+            partitions,
+          },
+        ];
+  if (flow.kind === 'replace_using' && flow.emptyWhen !== undefined) {
     topics.push({
       topic: levelsTopicOf(pipeline, flow.name),
       role: 'levels of empty keys',
@@ -221,6 +248,7 @@ function topicsOf(
 }
 
 function stateText(flow: FlowPlan, table: TablePlan): string {
+  if (flow.kind === 'append') return 'none beyond the checkpoint';
   const parts = ['per key: the highest sequence and the rows that carry it'];
   if (flow.distinct) parts.push('DISTINCT needs nothing beyond these rows');
   if (flow.emptyWhen !== undefined) {

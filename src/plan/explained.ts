@@ -22,13 +22,14 @@ export type ExplainedFlow = {
     readonly condition: string;
   }[];
   readonly columns: readonly ExplainedColumn[];
+  /** None of an append flow, which has no sequence and no way between stages either. */
   readonly keys: readonly ExplainedColumn[];
-  readonly sequence: { readonly value: string; readonly type: string };
+  readonly sequence: { readonly value: string; readonly type: string } | undefined;
   readonly emptyWhen: string | undefined;
   readonly output: string;
   readonly group: string;
   readonly stages: readonly ExplainedStage[];
-  readonly repartition: { readonly topic: string; readonly reason: string };
+  readonly repartition: { readonly topic: string; readonly reason: string } | undefined;
   readonly topics: readonly {
     readonly topic: string;
     readonly role: string;

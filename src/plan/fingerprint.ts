@@ -3,6 +3,7 @@ import type { Column, DataType } from '../data/types.ts';
 import { columnsOf } from '../expr/columns.ts';
 import type { Expression } from '../expr/expression.ts';
 import { expressionText } from '../expr/print.ts';
+import type { BoundAppendFlow } from './append-flow.ts';
 import { derivation } from './derivation.ts';
 import { dissolveProjections } from './dissolve.ts';
 import type { BranchDefinition, FlowDefinition } from './flow-definition.ts';
@@ -36,17 +37,38 @@ export function flowDefinition(
   };
 }
 
+export function appendDefinition(
+  { columns, relation }: BoundAppendFlow,
+  timeZone: string,
+): FlowDefinition {
+  return {
+    kind: 'append',
+    timeZone,
+    keys: [],
+    sequence: '',
+    sequenceValue: '',
+    sequenceColumns: [],
+    sequenceType: '',
+    emptyWhen: undefined,
+    emptyWhenValue: undefined,
+    distinct: false,
+    columns: columns.map(columnText),
+    branches: relation.branches.map(branchDefinition),
+  };
+}
+
 /** The definition as one text: two flows are the same exactly when their texts are. */
 export function fingerprintText(definition: FlowDefinition): string {
-  const lines = [
-    `flow ${definition.kind}`,
-    `time zone ${JSON.stringify(definition.timeZone)}`,
-    `keys ${JSON.stringify(definition.keys)}`,
-    `sequence ${definition.sequence} as ${definition.sequenceType}`,
-    `empty when ${definition.emptyWhen ?? 'never'}`,
-    `distinct ${definition.distinct}`,
-    `columns ${JSON.stringify(definition.columns)}`,
-  ];
+  const lines = [`flow ${definition.kind}`, `time zone ${JSON.stringify(definition.timeZone)}`];
+  if (definition.kind === 'replace_using') {
+    lines.push(
+      `keys ${JSON.stringify(definition.keys)}`,
+      `sequence ${definition.sequence} as ${definition.sequenceType}`,
+      `empty when ${definition.emptyWhen ?? 'never'}`,
+      `distinct ${definition.distinct}`,
+    );
+  }
+  lines.push(`columns ${JSON.stringify(definition.columns)}`);
   for (const branch of definition.branches) {
     lines.push(
       `from ${JSON.stringify([branch.topic, branch.format, branch.tombstones])}`,

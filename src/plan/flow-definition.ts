@@ -4,7 +4,8 @@
  * relations are called, comments and places leave no trace.
  */
 export type FlowDefinition = {
-  readonly kind: 'replace_using';
+  /** Of an append flow everything about keys and sequence is empty. */
+  readonly kind: 'replace_using' | 'append';
   readonly timeZone: string;
   readonly keys: readonly string[];
   readonly sequence: string;

@@ -26,6 +26,8 @@ export type SourcePlan = {
   readonly columns: readonly Column[];
   /** What a record with a null value is: `skip` (counted) or `bad` (a bad row). */
   readonly tombstones: 'skip' | 'bad';
+  /** Set: it is the output topic of this table of the pipeline, and each row's provenance is in its headers. */
+  readonly table?: string;
 };
 
 /** The hidden columns of each source, after the declared ones, in this order. */
@@ -50,7 +52,8 @@ export const hiddenColumns: readonly Column[] = [
   },
 ];
 
-export type OutputMode = 'row_set' | 'rows';
+/** `append`: rows of append flows, each a record of its own that nothing replaces. */
+export type OutputMode = 'row_set' | 'rows' | 'append';
 
 export type TablePlan = {
   readonly name: string;
@@ -78,7 +81,21 @@ export type ExpectationPlan = {
   readonly sql: string;
 };
 
-export type FlowPlan = ReplaceUsingFlowPlan;
+export type FlowPlan = ReplaceUsingFlowPlan | AppendFlowPlan;
+
+/** Rows of the query go to the target as they come; any number of such flows may write one target. */
+export type AppendFlowPlan = {
+  readonly kind: 'append';
+  /** Also the name of its checkpoint. */
+  readonly name: string;
+  readonly target: string;
+  /** One for each side of a UNION ALL, in order; the position is part of a row's provenance. */
+  readonly branches: readonly BranchPlan[];
+  /** The canonical text of the definition; equal text, equal plan. */
+  readonly fingerprint: string;
+  readonly definition: FlowDefinition;
+  readonly place: Place;
+};
 
 export type ReplaceUsingFlowPlan = {
   readonly kind: 'replace_using';

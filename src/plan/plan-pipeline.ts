@@ -2,6 +2,7 @@ import type { Fault } from '../base/place.ts';
 import type { Column } from '../data/types.ts';
 import type { FlowBody, ReplaceUsing, Statement } from '../sql/ast.ts';
 import { parsePipeline } from '../sql/parse.ts';
+import { type AppendDeclaration, type BoundAppendFlow, bindAppendFlows } from './append-flow.ts';
 import { type BindContext, emptyMemo } from './bind-context.ts';
 import { bindQuery } from './bind-query.ts';
 import { bindRelation } from './bind-relation.ts';
@@ -9,8 +10,10 @@ import { buildCatalog } from './build-catalog.ts';
 import type { Catalog, FlowDeclaration, Schemas, TableDataset } from './catalog.ts';
 import { checkExpectations } from './expectations.ts';
 import { FaultList, notSupportedYet } from './faults.ts';
-import { fingerprintText, flowDefinition } from './fingerprint.ts';
-import { checkAutoCdc, checkByName, checkTargets, flowNouns, kindOf } from './flow-rules.ts';
+import { appendDefinition, fingerprintText, flowDefinition } from './fingerprint.ts';
+import { flowNouns, kindOf } from './flow-kind.ts';
+import { checkAutoCdc, checkByName, checkTargets } from './flow-rules.ts';
+import { checkLineage } from './lineage.ts';
 import { nameText } from './names.ts';
 import { optimizeBranch } from './optimize.ts';
 import { noOptions } from './options.ts';
@@ -82,27 +85,36 @@ function bindFlows(
   texts: ReadonlyMap<string, string>,
   faults: FaultList,
 ): Pick<PipelinePlan, 'sources' | 'tables' | 'flows'> {
-  const bound = new Map<TableDataset, BoundReplaceFlow>();
-  const flows: FlowPlan[] = [];
-  for (const { flow, table } of checkTargets(catalog, faults)) {
-    const found = bindFlow(flow, table ?? nowhere(flow), catalog, faults);
-    if (found === undefined || table === undefined) continue;
-    bound.set(table, found);
-    const plan = flowPlan(found, catalog.timeZone);
-    if (plan !== undefined) flows.push(plan);
+  const binder = new FlowBinder(catalog, faults);
+  const targeted = checkTargets(catalog, faults);
+  for (const { flow, table } of targeted) {
+    if (table === undefined) binder.bindWithoutTarget(flow);
+    else binder.bindTable(table);
   }
-  const sources = sourcesOf(catalog, bound.values());
-  checkTopics(catalog, sources, faults);
+  const bound = targeted.flatMap(({ flow }) => binder.bound.get(flow) ?? []);
+  const flows = bound.flatMap((flow) => flowPlan(flow, catalog.timeZone) ?? []);
+  const sources = sourcesOf(catalog, bound);
+  checkTopics(
+    catalog,
+    sources.filter(({ table }) => table === undefined),
+    faults,
+  );
+  checkLineage(sources, flows, faults);
   const tables = [...catalog.datasets].filter((dataset) => dataset.kind === 'table');
   return {
     sources,
     tables: tables.map((table) => {
-      const flow = bound.get(table);
+      const flow = bound.find((one) => one.table === table);
       const columns = flow?.columns ?? declaredColumns(table);
       const expectations = checkExpectations(table, columns, { catalog, texts, faults });
       return planTable(
         table,
-        { columns: columns ?? [], expectations, sequence: flow?.sequence },
+        {
+          columns: columns ?? [],
+          expectations,
+          isAppended: flow?.kind === 'append',
+          sequence: flow?.kind === 'replace_using' ? flow.sequence : undefined,
+        },
         faults,
       );
     }),
@@ -110,7 +122,78 @@ function bindFlows(
   };
 }
 
-/** A flow without a target is bound as if its table were there, for the faults of its own. */
+type BoundFlow = BoundReplaceFlow | BoundAppendFlow;
+
+/**
+ * Binds flows table by table, those of a table before whatever reads it. Invariant: each flow is bound once,
+ * whoever asks for the columns of its table.
+ */
+class FlowBinder {
+  readonly bound = new Map<FlowDeclaration, BoundFlow>();
+  readonly #catalog: Catalog;
+  readonly #faults: FaultList;
+  readonly #tables = new Map<TableDataset, 'binding' | 'bound'>();
+
+  constructor(catalog: Catalog, faults: FaultList) {
+    this.#catalog = catalog;
+    this.#faults = faults;
+  }
+
+  bindTable(table: TableDataset): void {
+    if (this.#tables.has(table)) return;
+    this.#tables.set(table, 'binding');
+    const appending: AppendDeclaration[] = [];
+    for (const flow of this.#flowsOf(table)) {
+      const { body } = flow;
+      if (body.node === 'insert' && kindOf(flow) === 'append') {
+        appending.push({ declaration: flow, body, context: this.#context('append') });
+      } else {
+        this.#bind(flow, table);
+      }
+    }
+    for (const flow of bindAppendFlows(table, appending)) this.bound.set(flow.declaration, flow);
+    this.#tables.set(table, 'bound');
+  }
+
+  /** It is bound as if its table were there, for the faults of its own. */
+  bindWithoutTarget(flow: FlowDeclaration): void {
+    this.#bind(flow, nowhere(flow));
+    this.bound.delete(flow);
+  }
+
+  #bind(flow: FlowDeclaration, table: TableDataset): void {
+    const { body } = flow;
+    const kind = kindOf(flow);
+    if (isReplaceUsing(body) && kind === 'replace_using') {
+      const context = this.#context('replace_using');
+      const found = bindReplaceFlow(flow, body, table, context);
+      if (found !== undefined) this.bound.set(flow, found);
+      return;
+    }
+    const role = body.node === 'auto_cdc' ? 'auto_cdc' : 'append';
+    checkLaterFlow(body, this.#context(kind === 'replace_using_once' ? 'replace_using' : role));
+    checkByName(flow, this.#faults);
+    this.#faults.add(notSupportedYet(flowNouns[kind], flow.place));
+  }
+
+  #context(role: BindContext['flow']): BindContext {
+    return newContext(this.#catalog, role, this.#faults, (table) => this.#columnsOf(table));
+  }
+
+  #flowsOf(table: TableDataset): readonly FlowDeclaration[] {
+    return this.#catalog.flows.filter(({ target }) => this.#catalog.find(target) === table);
+  }
+
+  #columnsOf(table: TableDataset): readonly Column[] | undefined {
+    // A circle of tables has its own fault; here it only must not go on for ever.
+    if (this.#tables.get(table) === 'binding') return undefined;
+    this.bindTable(table);
+    const flow = this.#flowsOf(table).find((one) => this.bound.has(one));
+    const columns = flow === undefined ? undefined : this.bound.get(flow)?.columns;
+    return columns?.some(({ broken }) => broken) === true ? undefined : columns;
+  }
+}
+
 function nowhere(flow: FlowDeclaration): TableDataset {
   const name = nameText(flow.target);
   return {
@@ -128,8 +211,8 @@ function declaredColumns(table: TableDataset): readonly Column[] | undefined {
   return table.columns === 'broken' ? undefined : table.columns;
 }
 
-/** The declared sources, then those that queries brought along. */
-function sourcesOf(catalog: Catalog, flows: Iterable<BoundReplaceFlow>): readonly SourcePlan[] {
+/** The declared sources, then those that queries brought along, tables of the pipeline among them. */
+function sourcesOf(catalog: Catalog, flows: Iterable<BoundFlow>): readonly SourcePlan[] {
   const sources = new Map<string, SourcePlan>();
   for (const dataset of catalog.datasets) {
     if (dataset.kind === 'source') sources.set(dataset.name, dataset.plan);
@@ -142,27 +225,12 @@ function sourcesOf(catalog: Catalog, flows: Iterable<BoundReplaceFlow>): readonl
   return [...sources.values()];
 }
 
-function bindFlow(
-  flow: FlowDeclaration,
-  table: TableDataset,
+function newContext(
   catalog: Catalog,
+  flow: BindContext['flow'],
   faults: FaultList,
-): BoundReplaceFlow | undefined {
-  const { body } = flow;
-  const kind = kindOf(flow);
-  const role =
-    body.node === 'auto_cdc' ? 'auto_cdc' : kind === 'append' ? 'append' : 'replace_using';
-  const context = newContext(catalog, role, faults);
-  if (isReplaceUsing(body) && kind === 'replace_using') {
-    return bindReplaceFlow(flow, body, table, context);
-  }
-  checkLaterFlow(body, context);
-  checkByName(flow, faults);
-  faults.add(notSupportedYet(flowNouns[kind], flow.place));
-  return undefined;
-}
-
-function newContext(catalog: Catalog, flow: BindContext['flow'], faults: FaultList): BindContext {
+  columnsOf: BindContext['columnsOf'],
+): BindContext {
   return {
     catalog,
     faults,
@@ -171,6 +239,7 @@ function newContext(catalog: Catalog, flow: BindContext['flow'], faults: FaultLi
     views: [],
     memo: emptyMemo(),
     flow,
+    columnsOf,
     bindQuery,
   };
 }
@@ -180,7 +249,7 @@ function checkUnreadViews(catalog: Catalog, reads: DatasetReads, faults: FaultLi
   const read = new Set([...reads.values()].flatMap((datasets) => [...datasets]));
   for (const dataset of [...catalog.datasets]) {
     if (dataset.kind !== 'view' || read.has(dataset)) continue;
-    const context = newContext(catalog, 'replace_using', faults);
+    const context = newContext(catalog, 'replace_using', faults, declaredColumns);
     if (isStreamingQuery(dataset.query, context)) bindQuery(dataset.query, context);
   }
 }
@@ -201,15 +270,24 @@ function checkLaterFlow(body: FlowBody, context: BindContext): void {
   }
 }
 
-function flowPlan(flow: BoundReplaceFlow, timeZone: string): FlowPlan | undefined {
-  const { declaration, table, relation, keys, sequence, emptyWhen } = flow;
+function flowPlan(flow: BoundFlow, timeZone: string): FlowPlan | undefined {
+  const { declaration, table, relation } = flow;
+  const shared = {
+    name: declaration.name,
+    target: table.name,
+    branches: relation.branches.map(optimizeBranch),
+    place: declaration.place,
+  };
+  if (flow.kind === 'append') {
+    const definition = appendDefinition(flow, timeZone);
+    return { kind: 'append', ...shared, fingerprint: fingerprintText(definition), definition };
+  }
+  const { keys, sequence, emptyWhen } = flow;
   if (sequence === undefined) return undefined;
   const definition = flowDefinition(flow, sequence, timeZone);
   return {
     kind: 'replace_using',
-    name: declaration.name,
-    target: table.name,
-    branches: relation.branches.map(optimizeBranch),
+    ...shared,
     distinct: relation.distinct !== undefined,
     keys,
     sequence,
@@ -217,6 +295,5 @@ function flowPlan(flow: BoundReplaceFlow, timeZone: string): FlowPlan | undefine
     emptyWhen,
     fingerprint: fingerprintText(definition),
     definition,
-    place: declaration.place,
   };
 }

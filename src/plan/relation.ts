@@ -1,7 +1,7 @@
 import type { Place } from '../base/place.ts';
 import type { Column, DataType } from '../data/types.ts';
 import type { Identifier } from '../sql/ast.ts';
-import type { BranchPlan, RowStep, SourcePlan } from './pipeline-plan.ts';
+import { type BranchPlan, hiddenColumns, type RowStep, type SourcePlan } from './pipeline-plan.ts';
 
 /** One column of a relation that a query reads or gives. */
 export type BoundColumn = {
@@ -65,6 +65,17 @@ export function sourceRelation(
       place,
     })),
   };
+}
+
+/** A table of the pipeline as a relation: where its records lie is no business of a query. */
+export function tableRelation(
+  source: SourcePlan,
+  qualifier: readonly string[],
+  place: Place,
+): BoundRelation {
+  const declared = source.columns.length - hiddenColumns.length;
+  const relation = sourceRelation(source, declared, qualifier, place);
+  return { ...relation, columns: relation.columns.slice(0, declared) };
 }
 
 /** The same rows under another name: `… AS t`. Hidden columns of an inner query end here. */

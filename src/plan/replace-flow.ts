@@ -13,6 +13,7 @@ import { type FaultList, planFault, planWarning } from './faults.ts';
 import { nameHint } from './name-hint.ts';
 import { nameKey } from './names.ts';
 import { type BoundRelation, withStep } from './relation.ts';
+import { warnOfRowChance } from './row-chance.ts';
 import { checkRowExpression } from './row-rules.ts';
 import type { RowScope } from './scope.ts';
 import { matchTarget, type TargetColumn } from './target-columns.ts';
@@ -20,6 +21,7 @@ import { atEnd, rootOf } from './upstream.ts';
 
 /** A REPLACE USING flow whose rules were checked; what it gives is whole only if no fault was found. */
 export type BoundReplaceFlow = {
+  readonly kind: 'replace_using';
   readonly declaration: FlowDeclaration;
   readonly table: TableDataset;
   readonly columns: readonly TargetColumn[];
@@ -51,7 +53,17 @@ export function bindReplaceFlow(
   const sequence = bindSequence(replaceUsing, flow, context);
   const emptyWhen = bindEmptyWhen(replaceUsing.emptyWhen, flow, context);
   warnOfRows(relation, context.faults);
-  return { declaration, table, columns: target.columns, relation, keys, sequence, emptyWhen };
+  const { columns } = target;
+  return {
+    kind: 'replace_using',
+    declaration,
+    table,
+    columns,
+    relation,
+    keys,
+    sequence,
+    emptyWhen,
+  };
 }
 
 type Flow = {
@@ -305,36 +317,16 @@ function bindEmptyWhen(
 // ---------------------------------------------------------------- warnings
 
 function warnOfRows(relation: BoundRelation, faults: FaultList): void {
+  warnOfRowChance(relation, faults);
   for (const branch of relation.branches) {
     for (const [i, step] of branch.steps.entries()) {
-      switch (step.step) {
-        case 'filter':
-          warnOfChance(step.condition, faults);
-          break;
-        case 'project':
-          for (const { value } of step.columns) warnOfChance(value, faults);
-          break;
-        case 'explode': {
-          warnOfChance(step.value, faults);
-          const before = { source: branch.source, steps: branch.steps.slice(0, i) };
-          const value = rootOf(atEnd(before, step.value));
-          if (!step.outer && !isNeverEmpty(value))
-            faults.add(explodeEmpty(step.form, step.value.place));
-        }
-      }
+      if (step.step !== 'explode') continue;
+      const before = { source: branch.source, steps: branch.steps.slice(0, i) };
+      const value = rootOf(atEnd(before, step.value));
+      if (!step.outer && !isNeverEmpty(value))
+        faults.add(explodeEmpty(step.form, step.value.place));
     }
   }
-}
-
-function warnOfChance(expression: BoundExpression, faults: FaultList): void {
-  const call = chanceIn(expression);
-  if (call === undefined) return;
-  faults.add(
-    planWarning('NONDETERMINISTIC', `the result depends on ${operationName(call)}`, call.place, {
-      detail: 'A row that is computed again, as in a refresh, may come out differently.',
-      hint: 'Prefer a value that the record carries, such as its _timestamp.',
-    }),
-  );
 }
 
 /** `array(a, b)` and `map(k, v)` have elements whatever the row. */

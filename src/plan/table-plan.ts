@@ -12,13 +12,14 @@ const rowSetRowsMaxDefault = 100_000;
 export type TableFacts = {
   readonly columns: readonly Column[];
   readonly expectations: readonly ExpectationPlan[];
+  readonly isAppended: boolean;
   readonly sequence: Expression | undefined;
 };
 
 /** The plan of a table, from its options and from what its flow gives. */
 export function planTable(
   table: TableDataset,
-  { columns, expectations, sequence }: TableFacts,
+  { columns, expectations, isAppended, sequence }: TableFacts,
   faults: FaultList,
 ): TablePlan {
   const { options } = table;
@@ -34,7 +35,7 @@ export function planTable(
     topic: table.topic,
     columns: columns.map(({ name, type }) => ({ name, type })),
     expectations,
-    output: options.text('output')?.value === 'rows' ? 'rows' : 'row_set',
+    output: isAppended ? 'append' : options.text('output')?.value === 'rows' ? 'rows' : 'row_set',
     partitions: options.integer('partitions')?.value,
     deadLetterTopic: options.text('dead_letter_topic')?.value,
     rowSetRowsMax: options.integer('max_row_set_rows')?.value ?? rowSetRowsMaxDefault,

@@ -94,6 +94,25 @@ function undeclaredTarget(
   };
 }
 
+/** The columns of several queries by name, in the order in which they first appear, each of the first type that it has. */
+export function unitedColumns(queries: readonly BoundRelation[]): readonly Column[] | 'broken' {
+  const united = new Map<string, Column>();
+  for (const { columns } of queries) {
+    for (const { name, type, hidden, broken } of columns) {
+      if (hidden) continue;
+      if (broken || name === undefined) return 'broken';
+      const before = united.get(nameKey(name));
+      if (before === undefined) united.set(nameKey(name), { name, type });
+      else if (hasVoid(before.type) && !hasVoid(type)) {
+        united.set(nameKey(name), { name: before.name, type });
+      }
+    }
+  }
+  const columns = [...united.values()];
+  // Where no query gives a type, each is matched alone, and told so.
+  return columns.some(({ type }) => hasVoid(type)) ? 'broken' : columns;
+}
+
 function hasVoid(type: DataType): boolean {
   switch (type.kind) {
     case 'void':

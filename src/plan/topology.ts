@@ -1,7 +1,7 @@
 import { assert } from '../base/assert.ts';
 import { FlowError } from '../base/errors.ts';
 import { topicNameFault } from './names.ts';
-import type { FlowPlan, PipelinePlan, TablePlan } from './pipeline-plan.ts';
+import type { FlowPlan, PipelinePlan, SourcePlan, TablePlan } from './pipeline-plan.ts';
 
 /**
  * The consumer groups and topics of a deployed pipeline. Invariant: a name depends on nothing but the
@@ -22,7 +22,8 @@ export type FlowTopology = {
     readonly topic: string;
     readonly partitions: number;
   }[];
-  readonly repartitionTopic: string;
+  /** undefined of an append flow, whose rows need not meet. */
+  readonly repartitionTopic: string | undefined;
   readonly outputTopic: string;
   readonly deadLetterTopic: string | undefined;
   readonly levelsTopic: string | undefined;
@@ -41,6 +42,7 @@ export type TopicPlan = {
 
 const compacted = { 'cleanup.policy': 'compact', 'retention.ms': '-1' };
 const kept = { 'cleanup.policy': 'delete', 'retention.ms': '-1' };
+const keptWhole = { ...kept, 'retention.bytes': '-1' };
 
 export function groupOf(pipeline: string, flow: string): string {
   return `${pipeline}.${flow}`;
@@ -72,7 +74,8 @@ export function topology(
   const topics: TopicPlan[] = [];
   for (const [i, flow] of plan.flows.entries()) {
     const facts = flows[i];
-    if (facts !== undefined) topics.push(...flowTopics(tableOf(plan, flow), facts));
+    const partitions = partitionsOf(plan, flow, partitionCounts) ?? 1;
+    if (facts !== undefined) topics.push(...flowTopics(tableOf(plan, flow), facts, partitions));
   }
   for (const table of tablesWithoutFlow(plan)) {
     const partitions = table.partitions ?? 1;
@@ -91,7 +94,7 @@ export function topology(
     partitions: 1,
     configs: compacted,
   });
-  const unique = withoutSharedDeadLetters(topics);
+  const unique = withoutSharedDeadLetters(withoutTwins(plan, topics));
   checkNames(unique, plan);
   return { pipeline, flows, topics: unique };
 }
@@ -102,15 +105,37 @@ export function partitionsOf(
   flow: FlowPlan,
   partitionCounts: ReadonlyMap<string, number>,
 ): number | undefined {
-  const table = tableOf(plan, flow);
+  return tablePartitions(plan, tableOf(plan, flow), partitionCounts);
+}
+
+/** A table that declares no count has as many as the widest source of its flows, which may be a table again. */
+function tablePartitions(
+  plan: PipelinePlan,
+  table: TablePlan,
+  partitionCounts: ReadonlyMap<string, number>,
+): number | undefined {
   if (table.partitions !== undefined) return table.partitions;
   let most = 0;
-  for (const { topic } of sourcesOf(plan, flow)) {
-    const count = partitionCounts.get(topic);
-    if (count === undefined) return undefined;
-    most = Math.max(most, count);
+  for (const flow of plan.flows) {
+    if (flow.target !== table.name) continue;
+    for (const source of sourcesOf(plan, flow)) {
+      const count = sourcePartitions(plan, source, partitionCounts);
+      if (count === undefined) return undefined;
+      most = Math.max(most, count);
+    }
   }
   return most;
+}
+
+export function sourcePartitions(
+  plan: PipelinePlan,
+  source: SourcePlan,
+  partitionCounts: ReadonlyMap<string, number>,
+): number | undefined {
+  const table = plan.tables.find(({ name }) => name === source.table);
+  return table === undefined
+    ? partitionCounts.get(source.topic)
+    : tablePartitions(plan, table, partitionCounts);
 }
 
 export function tableOf(plan: PipelinePlan, flow: FlowPlan): TablePlan {
@@ -135,8 +160,10 @@ function flowTopology(
   partitionCounts: ReadonlyMap<string, number>,
 ): FlowTopology {
   const table = tableOf(plan, flow);
-  const sources = sourcesOf(plan, flow).map(({ name, topic }) => {
-    const partitions = partitionCounts.get(topic);
+  const isReplacing = flow.kind === 'replace_using';
+  const sources = sourcesOf(plan, flow).map((source) => {
+    const { name, topic } = source;
+    const partitions = sourcePartitions(plan, source, partitionCounts);
     if (partitions !== undefined) return { source: name, topic, partitions };
     throw new FlowError('TOPIC_MISSING', `source topic "${topic}" does not exist`, {
       detail: `Source "${name}" of flow "${flow.name}" reads it.`,
@@ -147,27 +174,38 @@ function flowTopology(
     flow: flow.name,
     group: groupOf(pipeline, flow.name),
     sources,
-    repartitionTopic: repartitionTopicOf(pipeline, flow.name),
+    repartitionTopic: isReplacing ? repartitionTopicOf(pipeline, flow.name) : undefined,
     outputTopic: table.topic,
     deadLetterTopic: table.deadLetterTopic,
-    levelsTopic: flow.emptyWhen === undefined ? undefined : levelsTopicOf(pipeline, flow.name),
+    levelsTopic:
+      isReplacing && flow.emptyWhen !== undefined ? levelsTopicOf(pipeline, flow.name) : undefined,
   };
 }
 
 /** All stages of a flow have one partition count: a key is in the same partition everywhere. */
-function flowTopics(table: TablePlan, facts: FlowTopology): readonly TopicPlan[] {
-  const partitions = table.partitions ?? Math.max(...facts.sources.map((s) => s.partitions));
+function flowTopics(
+  table: TablePlan,
+  facts: FlowTopology,
+  partitions: number,
+): readonly TopicPlan[] {
   const base = { flow: facts.flow, partitions };
   const topics: TopicPlan[] = [
-    { ...base, name: facts.outputTopic, role: 'output', configs: compacted },
     {
+      ...base,
+      name: facts.outputTopic,
+      role: 'output',
+      configs: table.output === 'append' ? keptWhole : compacted,
+    },
+  ];
+  if (facts.repartitionTopic !== undefined) {
+    // Purged behind the checkpoint by the service itself, never by time or size.
+    topics.push({
       ...base,
       name: facts.repartitionTopic,
       role: 'repartition',
-      // Purged behind the checkpoint by the service itself, never by time or size.
-      configs: { ...kept, 'retention.bytes': '-1' },
-    },
-  ];
+      configs: keptWhole,
+    });
+  }
   if (facts.levelsTopic !== undefined) {
     topics.push({ ...base, name: facts.levelsTopic, role: 'levels', configs: compacted });
   }
@@ -194,9 +232,23 @@ function withoutSharedDeadLetters(topics: readonly TopicPlan[]): readonly TopicP
   return [...topics.filter(({ role }) => role !== 'dead_letter'), ...letters.values()];
 }
 
+/** Append flows share the topic of their table. */
+function withoutTwins(plan: PipelinePlan, topics: readonly TopicPlan[]): readonly TopicPlan[] {
+  const appended = plan.tables.filter(({ output }) => output === 'append');
+  const names = new Set(appended.map(({ topic }) => topic));
+  return topics.filter(
+    ({ name, role }, index) =>
+      role !== 'output' ||
+      !names.has(name) ||
+      topics.findIndex((one) => one.role === 'output' && one.name === name) === index,
+  );
+}
+
 function checkNames(topics: readonly TopicPlan[], plan: PipelinePlan): void {
   const owners = new Map<string, string>();
-  for (const { name, topic } of plan.sources) owners.set(topic, `source "${name}"`);
+  for (const { name, topic, table } of plan.sources) {
+    if (table === undefined) owners.set(topic, `source "${name}"`);
+  }
   for (const { name, role, flow } of topics) {
     const owner = flow === undefined ? `the ${role} topic` : `the ${role} topic of flow "${flow}"`;
     const reason = topicNameFault(name);

@@ -28,11 +28,11 @@ export function deployedFlow(flow: FlowPlan, table: TablePlan): DeployedFlow {
     topic: table.topic,
     output: table.output,
     columns: table.columns.map(({ name, type }) => ({ name, type })),
-    keys: flow.keys.flatMap((position) => {
+    keys: (flow.kind === 'append' ? [] : flow.keys).flatMap((position) => {
       const column = table.columns[position];
       return column === undefined ? [] : [{ name: column.name, type: column.type }];
     }),
-    sequenceType: flow.sequenceType,
+    sequenceType: flow.kind === 'append' ? { kind: 'void' } : flow.sequenceType,
     sources: flow.branches.map(({ source }) => source),
     expectations: table.expectations.map(({ name, sql, action }) => ({ name, sql, action })),
     definition: flow.definition,

@@ -1,16 +1,33 @@
-import type { ReplaceUsingFlowPlan, SourcePlan, TablePlan } from '../plan/pipeline-plan.ts';
+import type {
+  AppendFlowPlan,
+  ReplaceUsingFlowPlan,
+  SourcePlan,
+  TablePlan,
+} from '../plan/pipeline-plan.ts';
 
 /** What the runtime knows of one flow before it runs: its plan with the topics as they are on the log. */
-export type FlowFacts = {
+export type FlowFacts = ReplaceFlowFacts | AppendFlowFacts;
+
+export type ReplaceFlowFacts = SharedFacts & {
   readonly flow: ReplaceUsingFlowPlan;
+  readonly repartition: TopicFacts;
+  /** Where the levels of empty keys are; undefined where no key can be empty. */
+  readonly levels: TopicFacts | undefined;
+};
+
+/** Its rows go straight to the output topic: there is no second stage. */
+export type AppendFlowFacts = SharedFacts & {
+  readonly flow: AppendFlowPlan;
+  readonly repartition: undefined;
+  readonly levels: undefined;
+};
+
+type SharedFacts = {
   readonly table: TablePlan;
   readonly group: string;
   readonly sources: readonly SourceFacts[];
-  readonly repartition: TopicFacts;
   readonly output: TopicFacts;
   readonly deadLetter: TopicFacts | undefined;
-  /** Where the levels of empty keys are; undefined where no key can be empty. */
-  readonly levels: TopicFacts | undefined;
   /** The largest record that the output topic takes, in bytes. */
   readonly outputRecordBytesMax: number;
   readonly timeZone: string;
@@ -25,4 +42,6 @@ export type TopicFacts = {
 /** A source topic, with every branch of the query that reads it. */
 export type SourceFacts = TopicFacts & {
   readonly branches: readonly { readonly branch: number; readonly source: SourcePlan }[];
+  /** It is the output topic of a table of the pipeline. */
+  readonly isTable: boolean;
 };

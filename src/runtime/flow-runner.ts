@@ -14,7 +14,9 @@ import type {
 } from '../ports/log.ts';
 import type { StateStore } from '../ports/state-store.ts';
 import { decideCheckpoint, type Gap } from '../refresh/continuity.ts';
+import { AppendOutput } from '../task/append-output.ts';
 import { FlowTask } from '../task/flow-task.ts';
+import { RepartitionOutput } from '../task/repartition-output.ts';
 import {
   copyFlowCounters,
   type FlowCounters,
@@ -24,6 +26,7 @@ import {
   type TableCounters,
   tableMetadata,
 } from '../task/row-account.ts';
+import type { RowOutput } from '../task/row-output.ts';
 import { RowProgram } from '../task/row-program.ts';
 import type { TableEffects } from '../task/table-task.ts';
 import type { Catalog } from './catalog.ts';
@@ -74,6 +77,8 @@ type InFlight = {
   readonly effects: readonly (readonly [TableSlot, TableEffects])[];
   /** Partitions with what stands once the commit does. */
   readonly reads: readonly CommittedRead[];
+  /** Rows that went straight to the output topic. */
+  readonly appended: number;
 };
 
 type CommittedRead = {
@@ -82,7 +87,7 @@ type CommittedRead = {
   readonly counters: FlowCounters | TableCounters;
 };
 
-const nothingInFlight: InFlight = { effects: [], reads: [] };
+const nothingInFlight: InFlight = { effects: [], reads: [], appended: 0 };
 
 type GainedPartition = {
   readonly topic: string;
@@ -273,11 +278,15 @@ export class FlowRunner {
     const { topic, topicId, partition } = gained;
     const { facts, catalog } = this.#options;
     const takeover = this.#takeoverOptions();
-    const isTable = topic === facts.repartition.topic;
-    const slot = isTable ? await takeOverTable(takeover, partition, epoch) : undefined;
+    const isTable = topic === facts.repartition?.topic;
+    const isOwn = this.#isOwn(topic);
+    const slot =
+      isTable && takeover.facts.repartition !== undefined
+        ? await takeOverTable({ ...takeover, facts: takeover.facts }, partition, epoch)
+        : undefined;
     try {
       // Between the stages every record is the pipeline's own: what is open there is settled first.
-      if (isTable) await settledRange(takeover, topic, partition);
+      if (isOwn) await settledRange(takeover, topic, partition);
       // Looked up first: what the catalog knows of a checkpoint was committed before, so that a later answer without it
       // is a loss. The other way round another owner's first commit may fall in between (simulation seed 2234).
       const name = this.#checkpointName(topic, partition);
@@ -378,8 +387,7 @@ export class FlowRunner {
       topic,
       topicId,
       partition,
-      repartitionTopic: facts.repartition.topic,
-      repartitionCount: facts.repartition.partitions,
+      output: rowOutput(facts, partition),
       deadLetterTopic: facts.deadLetter?.topic,
       deadLetterPartitions: facts.deadLetter?.partitions ?? 1,
     });
@@ -411,12 +419,14 @@ export class FlowRunner {
     const effects: (readonly [TableSlot, TableEffects])[] = [];
     const reads: CommittedRead[] = [];
     const offsets: OffsetCommit['offsets'][number][] = [];
+    let appended = 0;
     for (const read of this.#partitions.values()) {
       const { topic, partition, work, position, isDirty } = read;
       if (!isDirty) continue;
       let metadata: string;
       if (work instanceof FlowTask) {
         metadata = flowMetadata(work.counters);
+        appended += this.#appendedBy(work, read.committedCounters);
       } else {
         effects.push([work, work.task.effects(sink, nowMs)]);
         metadata = tableMetadata(work.task.counters);
@@ -426,8 +436,14 @@ export class FlowRunner {
       reads.push({ read, offset: position, counters: countersOf(work) });
       read.isDirty = false;
     }
-    this.#inFlight = { effects, reads };
+    this.#inFlight = { effects, reads, appended };
     return offsets.length === 0 ? undefined : { member: identity, offsets };
+  }
+
+  /** Rows of a source partition that are in the output topic once this commit stands, and were not before. */
+  #appendedBy({ counters }: FlowTask, before: FlowCounters | TableCounters): number {
+    if (this.facts.repartition !== undefined || !('handedOn' in before)) return 0;
+    return counters.handedOn - before.handedOn;
   }
 
   /** Waits for the state writes of the commit before: the bounded window between log and state. */
@@ -440,9 +456,9 @@ export class FlowRunner {
   /** The transaction stands: the state follows. Gives the number of output records. */
   applied(ends: ReadonlyMap<string, number>): number {
     const { output, levels } = this.#options.facts;
-    const { effects, reads } = this.#inFlight;
+    const { effects, reads, appended } = this.#inFlight;
     this.#inFlight = nothingInFlight;
-    let outputRecords = 0;
+    let outputRecords = appended;
     for (const [slot, done] of effects) {
       outputRecords += done.outputRecords;
       slot.follow(done, {
@@ -481,18 +497,26 @@ export class FlowRunner {
   /** What the state has of a key, as of the last commit; undefined: its partition is not here. */
   peek(key: Buffer): Promise<StoredEntry> | undefined {
     const { repartition } = this.facts;
+    if (repartition === undefined) return undefined;
     const partition = partitionOf(key, 0, key.length, repartition.partitions);
     const work = this.#partitions.get(partitionKey(repartition.topic, partition))?.work;
     return work === undefined || work instanceof FlowTask ? undefined : work.peek(key);
   }
 
-  /** Where this worker stands between the stages, against what the log says. */
-  repartitionRanges(): (OffsetRange &
-    Pick<PartitionProgress, 'topic' | 'partition' | 'position'>)[] {
+  /** Whether the pipeline itself writes a topic that this flow reads: the one between its stages, or a table's. */
+  #isOwn(topic: string): boolean {
+    const { repartition, sources } = this.facts;
+    return (
+      topic === repartition?.topic || sources.some((one) => one.isTable && one.topic === topic)
+    );
+  }
+
+  /** Where this worker stands in the topics that the pipeline itself writes, against what the log says. */
+  ownRanges(): (OffsetRange & Pick<PartitionProgress, 'topic' | 'partition' | 'position'>)[] {
     const ranges = [];
-    for (const { topic, partition, position, work } of this.#partitions.values()) {
+    for (const { topic, partition, position } of this.#partitions.values()) {
       const range = this.#reader.range(topic, partition);
-      if (work instanceof FlowTask || range === undefined) continue;
+      if (range === undefined || !this.#isOwn(topic)) continue;
       ranges.push({ ...range, topic, partition, position });
     }
     return ranges;
@@ -531,12 +555,28 @@ function isNextGeneration(before: MemberIdentity | undefined, after: MemberIdent
   return before?.memberId === after.memberId && after.generation <= before.generation + 1;
 }
 
+/** Rows of an append flow need not meet, so they go where they belong at once. */
+function rowOutput(facts: FlowFacts, sourcePartition: number): RowOutput {
+  if (facts.repartition !== undefined) return new RepartitionOutput(facts.repartition);
+  const { table, output, outputRecordBytesMax } = facts;
+  return new AppendOutput({
+    table: table.name,
+    topic: output.topic,
+    partitions: output.partitions,
+    recordBytesMax: outputRecordBytesMax,
+    sourcePartition,
+    generation: 0,
+  });
+}
+
 function compileSource(facts: FlowFacts, source: SourceFacts): RowProgram[] {
+  const isChained = facts.sources.some(({ isTable }) => isTable);
   return source.branches.map(
     ({ branch, source: plan }) =>
       new RowProgram({
         flow: facts.flow,
         branch,
+        isChained,
         source: plan,
         table: facts.table,
         timeZone: facts.timeZone,

@@ -13,7 +13,7 @@ export type FlowStatus = {
   readonly flow: string;
   readonly table: string;
   readonly group: string;
-  /** The source topics in the order of the query, then the repartition topic. */
+  /** The source topics in the order of the query, then the repartition topic where the flow has two stages. */
   readonly topics: readonly TopicStatus[];
 };
 
@@ -78,14 +78,19 @@ export class StatusReader {
     const sources = this.#plan.sources.filter(({ name }) => names.has(name));
     const sourceTopics = [...new Set(sources.map(({ topic }) => topic))];
     const repartition = `${this.#pipeline}.${flow.name}.repartition`;
-    const described = await this.#log.describeTopics([...sourceTopics, repartition]);
+    const hasStages = flow.kind === 'replace_using';
+    const described = await this.#log.describeTopics(
+      hasStages ? [...sourceTopics, repartition] : sourceTopics,
+    );
     const topics: TopicStatus[] = [];
     for (const topic of sourceTopics) {
       topics.push(await this.#topic({ stage: 'source', topic, flow, table, described }));
     }
-    topics.push(
-      await this.#topic({ stage: 'repartition', topic: repartition, flow, table, described }),
-    );
+    if (hasStages) {
+      topics.push(
+        await this.#topic({ stage: 'repartition', topic: repartition, flow, table, described }),
+      );
+    }
     return { flow: flow.name, table: flow.target, group: this.#group(flow), topics };
   }
 

@@ -51,9 +51,9 @@ export async function prepareTopics(options: PrepareOptions): Promise<PreparedPi
   try {
     await catalog.read();
     checkDefinitions(plan, catalog);
-    const wanted = plan.flows.flatMap((flow) =>
-      wantedTopics(flow, options, { sources: sourceTopics, catalog }),
-    );
+    const outputs = await log.describeTopics(plan.tables.map(({ topic }) => topic));
+    const known = { sources: sourceTopics, outputs, catalog };
+    const wanted = withoutTwins(plan.flows.flatMap((flow) => wantedTopics(flow, options, known)));
     const existing = await log.describeTopics(wanted.map(({ name }) => name));
     const resolved = resolvePartitions(plan, wanted, existing);
     await checkExisting({ log, catalog, existing, wanted: resolved });
@@ -64,9 +64,7 @@ export async function prepareTopics(options: PrepareOptions): Promise<PreparedPi
     );
     await remember(options, catalog, resolved);
     const all = await log.describeTopics(resolved.map(({ name }) => name));
-    const flows = plan.flows.map((flow) =>
-      flowFacts(flow, options, { sources: sourceTopics, catalog }, all),
-    );
+    const flows = plan.flows.map((flow) => flowFacts(flow, options, known, all));
     return { flows, catalog };
   } catch (error) {
     await catalog.close();
@@ -79,7 +77,8 @@ async function describeSources(
   log: Log,
 ): Promise<ReadonlyMap<string, TopicDescription>> {
   const used = new Set(plan.flows.flatMap(({ branches }) => branches.map(({ source }) => source)));
-  const sources = plan.sources.filter(({ name }) => used.has(name));
+  // The output of a table is no source of somebody else's: it is created below.
+  const sources = plan.sources.filter(({ name, table }) => used.has(name) && table === undefined);
   const topics = await log.describeTopics([...new Set(sources.map(({ topic }) => topic))]);
   const missing = sources.filter(({ topic }) => !topics.has(topic));
   if (missing.length > 0) {
@@ -131,13 +130,48 @@ function sourcesOf(plan: PipelinePlan, flow: FlowPlan): SourcePlan[] {
   return plan.sources.filter(({ name }) => names.has(name));
 }
 
+const keptWhole = { 'cleanup.policy': 'delete', 'retention.ms': '-1', 'retention.bytes': '-1' };
+
 type Known = {
   readonly sources: ReadonlyMap<string, TopicDescription>;
+  /** Of the tables, as far as they were there before. */
+  readonly outputs: ReadonlyMap<string, TopicDescription>;
   readonly catalog: Catalog;
 };
 
+/** Where a table declares no count, its topic decides if it is there, else the widest source of its flows. */
+function partitionsOf(plan: PipelinePlan, table: TablePlan, known: Known): number {
+  if (table.partitions !== undefined) return table.partitions;
+  const found = known.outputs.get(table.topic);
+  if (table.output === 'append' && found !== undefined) return found.partitions;
+  let most = 1;
+  for (const flow of plan.flows) {
+    if (flow.target !== table.name) continue;
+    for (const source of sourcesOf(plan, flow)) {
+      const upstream = plan.tables.find(({ name }) => name === source.table);
+      const count =
+        upstream === undefined
+          ? known.sources.get(source.topic)?.partitions
+          : partitionsOf(plan, upstream, known);
+      most = Math.max(most, count ?? 1);
+    }
+  }
+  return most;
+}
+
+/** Append flows share the topics of their table. */
+function withoutTwins(topics: readonly WantedTopic[]): WantedTopic[] {
+  const names = new Set<string>();
+  return topics.filter(({ name, role }) => {
+    if (role === 'output' && names.has(name)) return false;
+    names.add(name);
+    return true;
+  });
+}
+
 /** Levels outlive the clause that made them: without them an older row would rise again. */
 function hasLevels(flow: FlowPlan, pipeline: string, catalog: Catalog): boolean {
+  if (flow.kind === 'append') return false;
   const known = catalog.get('topic', levelsTopicOf(pipeline, flow.name));
   return flow.emptyWhen !== undefined || known !== undefined;
 }
@@ -145,28 +179,30 @@ function hasLevels(flow: FlowPlan, pipeline: string, catalog: Catalog): boolean 
 function wantedTopics(
   flow: FlowPlan,
   { plan, pipeline, replicationFactor }: PrepareOptions,
-  { sources, catalog }: Known,
+  known: Known,
 ): WantedTopic[] {
   const table = tableOf(plan, flow);
-  const counts = sourcesOf(plan, flow).map(({ topic }) => sources.get(topic)?.partitions ?? 1);
-  const partitions = table.partitions ?? Math.max(...counts);
+  const partitions = partitionsOf(plan, table, known);
   const base = { partitions, replicationFactor, flow: flow.name };
   const topics: WantedTopic[] = [
     {
       ...base,
       name: table.topic,
       role: 'output',
-      configs: { 'cleanup.policy': 'compact', 'retention.ms': '-1' },
+      configs:
+        flow.kind === 'append' ? keptWhole : { 'cleanup.policy': 'compact', 'retention.ms': '-1' },
     },
-    {
+  ];
+  if (flow.kind === 'replace_using') {
+    topics.push({
       ...base,
       name: `${pipeline}.${flow.name}.repartition`,
       role: 'repartition',
       // Purged behind the checkpoint by the service itself, never by time.
-      configs: { 'cleanup.policy': 'delete', 'retention.ms': '-1', 'retention.bytes': '-1' },
-    },
-  ];
-  if (hasLevels(flow, pipeline, catalog)) {
+      configs: keptWhole,
+    });
+  }
+  if (hasLevels(flow, pipeline, known.catalog)) {
     topics.push({
       ...base,
       name: levelsTopicOf(pipeline, flow.name),
@@ -224,7 +260,9 @@ async function checkExisting({ log, catalog, existing, wanted }: ExistingCheck):
       );
     }
     const policy = found.configs.get('cleanup.policy') ?? 'delete';
-    const isChangelog = topic.role === 'output' || topic.role === 'levels';
+    const isKept = topic.role === 'output' && topic.configs['cleanup.policy'] === 'delete';
+    if (isKept) checkKept(topic, found);
+    const isChangelog = (topic.role === 'output' && !isKept) || topic.role === 'levels';
     if (isChangelog && policy !== 'compact') {
       throw new FlowError(
         'TOPIC_CONFIG',
@@ -236,9 +274,27 @@ async function checkExisting({ log, catalog, existing, wanted }: ExistingCheck):
         },
       );
     }
-    if (isChangelog && catalog.get('topic', topic.name) === undefined) {
+    const isOutput = isKept || isChangelog;
+    if (isOutput && catalog.get('topic', topic.name) === undefined) {
       await refuseForeign(log, catalog, topic);
     }
+  }
+}
+
+/** The topic of appended rows is their table: neither compaction nor age nor size may remove one. */
+function checkKept(topic: WantedTopic, found: TopicDescription): void {
+  for (const [name, needed] of Object.entries(keptWhole)) {
+    const given = found.configs.get(name) ?? needed;
+    if (given === needed) continue;
+    throw new FlowError(
+      'TOPIC_CONFIG',
+      `output topic "${topic.name}" has ${name}=${given}, and needs ${needed}`,
+      {
+        detail:
+          'It holds the rows of append flows, each once; a row that it drops is gone for ever.',
+        hint: `Set ${name}=${needed} on topic "${topic.name}", for example: kafka-configs.sh --alter --topic ${topic.name} --add-config ${name}=${needed}`,
+      },
+    );
   }
 }
 
@@ -309,7 +365,7 @@ async function remember(
 function flowFacts(
   flow: FlowPlan,
   { plan, pipeline }: PrepareOptions,
-  { sources, catalog }: Known,
+  known: Known,
   topics: ReadonlyMap<string, TopicDescription>,
 ): FlowFacts {
   const table = tableOf(plan, flow);
@@ -318,27 +374,33 @@ function flowFacts(
   for (const [branch, { source: name }] of flow.branches.entries()) {
     const source = plan.sources.find((one) => one.name === name);
     if (source === undefined) continue;
-    const known = bySource.get(source.topic);
+    const isTable = source.table !== undefined;
+    const before = bySource.get(source.topic);
     bySource.set(source.topic, {
-      ...topicFacts(sources, source.topic),
-      branches: [...(known?.branches ?? []), { branch, source }],
+      ...topicFacts(isTable ? topics : known.sources, source.topic),
+      branches: [...(before?.branches ?? []), { branch, source }],
+      isTable,
     });
   }
   const limit = Number(topics.get(table.topic)?.configs.get('max.message.bytes'));
-  return {
-    flow,
+  const shared = {
     table,
     group: `${pipeline}.${flow.name}`,
     sources: [...bySource.values()],
-    repartition: topicFacts(topics, `${pipeline}.${flow.name}.repartition`),
     output,
     deadLetter:
       table.deadLetterTopic === undefined ? undefined : topicFacts(topics, table.deadLetterTopic),
-    levels: hasLevels(flow, pipeline, catalog)
-      ? topicFacts(topics, levelsTopicOf(pipeline, flow.name))
-      : undefined,
     outputRecordBytesMax: limit > 0 ? limit : messageBytesDefault,
     timeZone: plan.timeZone,
+  };
+  if (flow.kind === 'append') return { ...shared, flow, repartition: undefined, levels: undefined };
+  return {
+    ...shared,
+    flow,
+    repartition: topicFacts(topics, `${pipeline}.${flow.name}.repartition`),
+    levels: hasLevels(flow, pipeline, known.catalog)
+      ? topicFacts(topics, levelsTopicOf(pipeline, flow.name))
+      : undefined,
   };
 }
 

@@ -1,6 +1,12 @@
 import { FlowError } from '../base/errors.ts';
 import { topicIdHex } from '../data/provenance.ts';
-import type { FlowPlan, PipelinePlan, SourcePlan, TablePlan } from '../plan/pipeline-plan.ts';
+import type {
+  FlowPlan,
+  PipelinePlan,
+  ReplaceUsingFlowPlan,
+  SourcePlan,
+  TablePlan,
+} from '../plan/pipeline-plan.ts';
 import { groupOf, levelsTopicOf, repartitionTopicOf, sourcesOf } from '../plan/topology.ts';
 import type { Log, LogReader, OffsetRange, TopicDescription } from '../ports/log.ts';
 import {
@@ -35,7 +41,7 @@ export type OwnTopic = {
 /** All that a decision about a table needs to know, as of one moment. */
 export type RefreshFacts = {
   readonly table: TablePlan;
-  readonly flow: FlowPlan;
+  readonly flow: ReplaceUsingFlowPlan;
   readonly group: string;
   /** How often the table was refreshed. */
   readonly generation: number;
@@ -49,6 +55,16 @@ export type RefreshFacts = {
 /** Asks the log for everything; nothing is created, written or joined. */
 export async function gatherFacts(options: FactsOptions): Promise<RefreshFacts> {
   const { log, catalog, pipeline, plan, table, flow } = options;
+  if (flow.kind === 'append') {
+    throw new FlowError(
+      'NOT_SUPPORTED',
+      `a refresh of table "${table.name}" is not supported yet`,
+      {
+        detail: 'Append flows write it, and rows that they appended cannot be taken back yet.',
+        hint: 'Give the table a new topic and its flows new names: they start from the beginning.',
+      },
+    );
+  }
   const group = groupOf(pipeline, flow.name);
   const sources = sourcesOf(plan, flow);
   const own = {

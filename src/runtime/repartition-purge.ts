@@ -35,7 +35,9 @@ export class RepartitionPurge {
 
   async #purge(runners: readonly FlowRunner[], recordsMin: number): Promise<void> {
     for (const runner of runners) {
-      const { topic } = runner.facts.repartition;
+      const { repartition } = runner.facts;
+      if (repartition === undefined) continue;
+      const { topic } = repartition;
       const before = new Map<number, number>();
       for (const { topic: read, partition, committed } of runner.progress()) {
         const last = this.#purged.get(partitionKey(topic, partition)) ?? 0;

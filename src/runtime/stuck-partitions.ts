@@ -20,7 +20,7 @@ const lookIntervalMs = 500;
 const stuckAfterMinMs = 3_000;
 
 /**
- * Watches the repartition topics for a transaction that nobody ends: an instance that died between the
+ * Watches the repartition topics, and those of tables that flows read, for a transaction that nobody ends: an instance that died between the
  * stages holds up the readers of every partition that it wrote to. Invariant: only transactions of the
  * pipeline's own instances are ended, and only after the last stable offset stood still for long.
  */
@@ -39,7 +39,7 @@ export class StuckPartitions {
     this.#nextMs = nowMs + lookIntervalMs;
     const stuckAfterMs = Math.max(stuckAfterMinMs, this.#options.commitIntervalMs * 3);
     for (const runner of runners) {
-      for (const { topic, partition, position, stable, end } of runner.repartitionRanges()) {
+      for (const { topic, partition, position, stable, end } of runner.ownRanges()) {
         const key = partitionKey(topic, partition);
         const seen = this.#seen.get(key);
         if (position < stable || stable >= end || seen?.stable !== stable) {

@@ -8,11 +8,19 @@ import { misfit } from '../data/misfit.ts';
 import { formatType } from '../data/type-text.ts';
 import type { Column } from '../data/types.ts';
 import type { Value } from '../data/value.ts';
-import type { FlowPlan, TablePlan } from '../plan/pipeline-plan.ts';
+import type { ReplaceUsingFlowPlan, TablePlan } from '../plan/pipeline-plan.ts';
 
 /** The key columns of a table, in the order of the USING clause. */
-export function keyColumnsOf(table: TablePlan, flow: FlowPlan): readonly Column[] {
+export function keyColumnsOf(table: TablePlan, flow: ReplaceUsingFlowPlan): readonly Column[] {
   return flow.keys.flatMap((position) => table.columns[position] ?? []);
+}
+
+/** The error for whoever asks for the rows of a key where there are none by key. */
+export function keyless(table: TablePlan): FlowError {
+  return new FlowError('USAGE', `table "${table.name}" has no keys: append flows write it`, {
+    detail: 'Its rows are never replaced, so no key names one of them or a set of them.',
+    hint: `Read all of its rows with: tidemark dump ${table.name}.`,
+  });
 }
 
 /**

@@ -8,7 +8,7 @@ import { Restore } from '../task/restore-entries.ts';
 import { LevelRestore } from '../task/restore-levels.ts';
 import { TableTask } from '../task/table-task.ts';
 import type { Catalog } from './catalog.ts';
-import type { FlowFacts } from './flow-facts.ts';
+import type { FlowFacts, ReplaceFlowFacts } from './flow-facts.ts';
 import { isSettledWithin } from './is-settled-within.ts';
 import type { RuntimeListener } from './runtime-events.ts';
 import { readAt, TableSlot } from './table-slot.ts';
@@ -27,6 +27,8 @@ export type TakeoverOptions = {
   readonly isInterrupted: () => boolean;
 };
 
+export type TableTakeover = TakeoverOptions & { readonly facts: ReplaceFlowFacts };
+
 /** How long an open transaction may hold up readers before its producer is taken for dead. */
 const stuckAfterMs = 2_000;
 const pollMs = 50;
@@ -39,7 +41,7 @@ const pollMs = 50;
  * stable offset, which an open transaction may hold below committed rows.
  */
 export async function takeOverTable(
-  options: TakeoverOptions,
+  options: TableTakeover,
   partition: number,
   epoch: number,
 ): Promise<TableSlot> {
@@ -157,7 +159,7 @@ export async function fenceOthers(
 }
 
 async function restore(
-  options: TakeoverOptions,
+  options: TableTakeover,
   session: StateSession,
   partition: number,
   range: OffsetRange,
@@ -197,7 +199,7 @@ async function emptyState(
   return mark;
 }
 
-type CatchUp = TakeoverOptions & {
+type CatchUp = TableTakeover & {
   readonly session: StateSession;
   readonly partition: number;
   readonly start: StateMark;
@@ -250,7 +252,7 @@ async function catchUp({
  * have a position of their own in the state: a takeover that ended in between goes on from there.
  */
 async function restoreLevels(
-  options: TakeoverOptions,
+  options: TableTakeover,
   session: StateSession,
   partition: number,
   mark: StateMark,

@@ -10,7 +10,8 @@ const lookIntervalMs = 50;
 
 /**
  * Decides when a triggered update is done: every source partition is committed up to where it stood at the
- * start, then every repartition partition up to where it stood after that, whoever owns them.
+ * start, then every repartition partition up to where it stood after that, whoever owns them. Table goes by table: what
+ * a flow has to read of a table is known only when all flows that write that table are done.
  */
 export class TriggeredUpdate {
   readonly #flows: readonly FlowFacts[];
@@ -18,6 +19,8 @@ export class TriggeredUpdate {
   readonly #clock: Clock;
   readonly #sourceGoals = new Map<string, Goal[]>();
   readonly #repartitionGoals = new Map<string, Goal>();
+  /** Flows whose goals in tables of the pipeline are taken. */
+  readonly #chained = new Set<string>();
   readonly #done = new Set<string>();
   #nextMs = 0;
 
@@ -30,8 +33,8 @@ export class TriggeredUpdate {
   async start(): Promise<void> {
     for (const facts of this.#flows) {
       const goals: Goal[] = [];
-      for (const { topic, partitions } of facts.sources) {
-        goals.push(await this.#goal(topic, partitions, 'stable'));
+      for (const { topic, partitions, isTable } of facts.sources) {
+        if (!isTable) goals.push(await this.#goal(topic, partitions, 'stable'));
       }
       this.#sourceGoals.set(facts.flow.name, goals);
     }
@@ -48,9 +51,16 @@ export class TriggeredUpdate {
 
   async isDone(runners: readonly FlowRunner[]): Promise<boolean> {
     let isDone = true;
+    // One that has failed writes no more: what it has written is all that its readers get.
+    const isSettled = (flow: string): boolean =>
+      this.#done.has(flow) || !runners.some(({ facts }) => facts.flow.name === flow);
     for (const runner of runners) {
       const { name } = runner.facts.flow;
       if (this.#done.has(name)) continue;
+      if (!(await this.#hasGoals(runner.facts, isSettled))) {
+        isDone = false;
+        continue;
+      }
       if (runner.isDirty || !this.#isDueFor(runner) || !(await this.#isFlowDone(runner.facts))) {
         isDone = false;
       } else {
@@ -62,12 +72,37 @@ export class TriggeredUpdate {
 
   /** Whether every flow's checkpoint is there, whoever works on it. */
   async isReached(): Promise<boolean> {
+    let isReached = true;
     for (const facts of this.#flows) {
       const { name } = facts.flow;
       if (this.#done.has(name)) continue;
-      if (!(await this.#isFlowDone(facts))) return false;
-      this.#done.add(name);
+      if (!(await this.#hasGoals(facts, (flow) => this.#done.has(flow)))) {
+        isReached = false;
+      } else if (await this.#isFlowDone(facts)) {
+        this.#done.add(name);
+      } else {
+        isReached = false;
+      }
     }
+    return isReached;
+  }
+
+  /** Whether it is known how far a flow has to read; the goals in the tables that it reads are taken as soon as they are. */
+  async #hasGoals(facts: FlowFacts, isSettled: (flow: string) => boolean): Promise<boolean> {
+    const { name } = facts.flow;
+    if (this.#chained.has(name)) return true;
+    const tables = facts.sources.filter(({ isTable }) => isTable);
+    const writers = this.#flows.filter(({ output }) =>
+      tables.some(({ topic }) => topic === output.topic),
+    );
+    if (!writers.every(({ flow }) => isSettled(flow.name))) return false;
+    const goals = [...(this.#sourceGoals.get(name) ?? [])];
+    for (const { topic, partitions } of tables) {
+      // The same as between the stages: up to the high watermark.
+      goals.push(await this.#goal(topic, partitions, 'end'));
+    }
+    this.#sourceGoals.set(name, goals);
+    this.#chained.add(name);
     return true;
   }
 
@@ -90,6 +125,7 @@ export class TriggeredUpdate {
     for (const goal of this.#sourceGoals.get(name) ?? []) {
       if (!(await this.#isReached(facts.group, goal))) return false;
     }
+    if (facts.repartition === undefined) return true;
     let repartition = this.#repartitionGoals.get(name);
     if (repartition === undefined) {
       // Up to the high watermark: the open transaction of an instance that stalled may hold the last stable

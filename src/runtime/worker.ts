@@ -64,6 +64,8 @@ export type FlowProgress = {
   readonly flow: string;
   readonly group: string;
   readonly failed: FlowError | undefined;
+  /** Its rows go straight to the output topic. */
+  readonly appends?: boolean;
   /** Written and committed by this process. */
   readonly outputRecords: number;
   readonly partitions: readonly PartitionProgress[];
@@ -168,6 +170,7 @@ export class Worker {
           flow: facts.flow.name,
           group: facts.group,
           failed: this.#failed.get(facts.flow.name),
+          appends: facts.repartition === undefined,
           outputRecords: runner?.outputRecords ?? 0,
           partitions: runner?.progress() ?? [],
         };
@@ -187,7 +190,10 @@ export class Worker {
     for (const facts of flows) {
       const member = log.joinGroup({
         group: facts.group,
-        topics: [...facts.sources.map(({ topic }) => topic), facts.repartition.topic],
+        topics: [
+          ...facts.sources,
+          ...(facts.repartition === undefined ? [] : [facts.repartition]),
+        ].map(({ topic }) => topic),
         instanceId: settings.staticMembership ? settings.instance : undefined,
         sessionTimeoutMs: settings.sessionTimeoutMs,
         rebalanceTimeoutMs: settings.rebalanceTimeoutMs,
@@ -311,7 +317,7 @@ export class Worker {
       throw new RunnerError(runner, error);
     }
     this.#recordsSinceCommit += slice.recordCountMax;
-    if (slice.topic !== runner.facts.repartition.topic) {
+    if (slice.topic !== runner.facts.repartition?.topic) {
       this.#sourceRecordsSinceCommit += slice.recordCountMax;
     }
     this.#bytesSinceCommit += slice.byteLength;

@@ -1,14 +1,13 @@
 import { assert } from '../base/assert.ts';
 import { FlowError } from '../base/errors.ts';
 import { ByteWriter } from '../data/byte-writer.ts';
-import { partitionOf } from '../data/murmur2.ts';
 import { provenanceTemplate, writeProvenance } from '../data/provenance.ts';
 import { HeaderWriter } from '../data/record-headers.ts';
-import { emptyFlag, writeEnvelopeHead } from '../data/row-envelope.ts';
 import type { Row } from '../data/value.ts';
 import { ExpressionError } from '../expr/expression-error.ts';
-import type { OutgoingRecord, RecordCursor, RecordSink, Slice } from '../ports/log.ts';
+import type { RecordCursor, RecordSink, Slice } from '../ports/log.ts';
 import type { BadRow } from './bad-row.ts';
+import { emptyOutgoingRecord } from './outgoing-record.ts';
 import {
   addFlowCounters,
   clearFlowCounters,
@@ -16,6 +15,7 @@ import {
   emptyFlowCounters,
   type FlowCounters,
 } from './row-account.ts';
+import type { RowOutput } from './row-output.ts';
 import type { RowProgram } from './row-program.ts';
 
 export type FlowTaskOptions = {
@@ -25,38 +25,23 @@ export type FlowTaskOptions = {
   readonly topic: string;
   readonly topicId: string;
   readonly partition: number;
-  readonly repartitionTopic: string;
-  readonly repartitionCount: number;
+  /** Where its rows go. */
+  readonly output: RowOutput;
   readonly deadLetterTopic: string | undefined;
   readonly deadLetterPartitions: number;
 };
 
 /**
- * One source partition of one flow: a slice of records in, rows for the repartition topic out.
+ * One source partition of one flow: a slice of records in, rows for the next stage or the output topic out.
  * Invariant: the rows of one record go out all or none, and a record that is bad gives none; so the
  * checkpoint may stand before or after a record, never inside it.
  */
 export class FlowTask {
   readonly #options: FlowTaskOptions;
   readonly #templates: readonly Buffer[];
-  readonly #rows = new ByteWriter(4 * 1024);
   readonly #provenance = new ByteWriter(64);
-  readonly #sequence = new ByteWriter(64);
   readonly #deadLetterHeaders = new HeaderWriter();
-  /** The rows of the current record: start of key, start of value, end; partition. */
-  readonly #spans: number[] = [];
-  readonly #record: OutgoingRecord = {
-    key: Buffer.alloc(0),
-    keyStart: 0,
-    keyEnd: 0,
-    value: Buffer.alloc(0),
-    valueStart: 0,
-    valueEnd: 0,
-    headers: Buffer.alloc(0),
-    headersStart: 0,
-    headersEnd: 0,
-    timestampMs: 0,
-  };
+  readonly #record = emptyOutgoingRecord();
   #counters: FlowCounters;
   /** What the current record adds to the account. */
   readonly #delta: FlowCounters;
@@ -65,7 +50,7 @@ export class FlowTask {
     assert(options.programs.length > 0, 'a flow task runs at least one program');
     this.#options = options;
     this.#templates = options.programs.map((program) =>
-      provenanceTemplate(options.topicId, options.partition, program.branch),
+      provenanceTemplate(options.topicId, options.partition, program.provenanceBranch),
     );
     const names = options.programs[0]?.expectationNames ?? [];
     this.#counters = emptyFlowCounters(names);
@@ -87,14 +72,16 @@ export class FlowTask {
     while (records.next()) {
       this.#counters.records += 1;
       const bad = this.#runRecord(records);
-      if (bad === undefined) this.#send(sink, nowMs);
-      else this.#reject(records, bad, sink, nowMs);
+      if (bad === undefined) {
+        this.#counters.handedOn += this.#options.output.send(records, sink, nowMs);
+      } else {
+        this.#reject(records, bad, sink, nowMs);
+      }
     }
   }
 
   #runRecord(records: RecordCursor): BadRow | undefined {
-    this.#rows.reset();
-    this.#spans.length = 0;
+    this.#options.output.begin();
     const delta = this.#delta;
     clearFlowCounters(delta);
     for (const [position, program] of this.#options.programs.entries()) {
@@ -105,6 +92,7 @@ export class FlowTask {
       }
       if (verdict !== undefined) return verdict;
       try {
+        program.chained?.read(records, this.#options);
         program.run(delta, (row, index) =>
           this.#addRow(program, this.#templates[position] as Buffer, records, row, index),
         );
@@ -134,42 +122,15 @@ export class FlowTask {
     row: Row,
     index: number,
   ): void {
-    const rows = this.#rows;
-    const keyStart = rows.length;
-    program.encodeKey(row, rows);
-    const valueStart = rows.length;
-    this.#sequence.reset();
-    const flags = program.encodeSequence(row, this.#sequence, records.timestampMs);
-    this.#provenance.reset();
-    writeProvenance(this.#provenance, template, records.offset, index);
-    writeEnvelopeHead(rows, flags, this.#provenance.buffer, this.#sequence);
-    const rowStart = rows.length;
-    program.encodeRow(row, rows);
-    // A marker has no row; it was written all the same, since a value that does not fit is bad in any row.
-    if ((flags & emptyFlag) !== 0) rows.length = rowStart;
-    this.#spans.push(keyStart, valueStart, rows.length);
-  }
-
-  #send(sink: RecordSink, nowMs: number): void {
-    const { repartitionTopic, repartitionCount } = this.#options;
-    const { buffer } = this.#rows;
-    const spans = this.#spans;
-    const record = this.#record;
-    record.key = buffer;
-    record.value = buffer;
-    record.headersEnd = 0;
-    record.timestampMs = nowMs;
-    for (let at = 0; at < spans.length; at += 3) {
-      const keyStart = spans[at] as number;
-      const valueStart = spans[at + 1] as number;
-      record.keyStart = keyStart;
-      record.keyEnd = valueStart;
-      record.valueStart = valueStart;
-      record.valueEnd = spans[at + 2] as number;
-      const partition = partitionOf(buffer, keyStart, valueStart, repartitionCount);
-      sink.append(repartitionTopic, partition, record);
-      this.#counters.handedOn += 1;
+    const provenance = this.#provenance;
+    const { chained } = program;
+    provenance.reset();
+    if (chained === undefined) {
+      writeProvenance(provenance, template, records.offset, index);
+    } else {
+      writeProvenance(provenance, chained.template, chained.offset, chained.indexOf(index));
     }
+    this.#options.output.add(program, row, provenance.buffer, records);
   }
 
   #reject(records: RecordCursor, bad: BadRow, sink: RecordSink, nowMs: number): void {

@@ -2,10 +2,11 @@ import { assert } from '../base/assert.ts';
 import { FlowError } from '../base/errors.ts';
 import { ByteWriter } from '../data/byte-writer.ts';
 import type { Span } from '../data/bytes.ts';
-import { provenanceSize, readProvenance } from '../data/provenance.ts';
+import { provenanceSize } from '../data/provenance.ts';
 import { HeaderWriter } from '../data/record-headers.ts';
 import { equalRows, type RowSet, type SetRow } from '../data/row-set.ts';
 import type { OutgoingRecord, RecordSink } from '../ports/log.ts';
+import { SourceTextWriter } from './source-text.ts';
 
 export type OutputTarget = {
   readonly table: string;
@@ -57,9 +58,7 @@ export class OutputWriter {
   readonly #headers = new HeaderWriter();
   readonly #sources = new ByteWriter(256);
   readonly #generation: Buffer;
-  /** Topic and partition that were written last, with their text: neighbours mostly share them. */
-  readonly #lastPlace = Buffer.alloc(20);
-  #lastPlaceText: Buffer = Buffer.from(`${'0'.repeat(32)}/0`, 'latin1');
+  readonly #sourceText = new SourceTextWriter();
   readonly #record: OutgoingRecord = {
     key: Buffer.alloc(0),
     keyStart: 0,
@@ -184,7 +183,7 @@ export class OutputWriter {
       this.#target.sequenceText(row.bytes, row.sequenceStart, row.sequenceEnd),
     );
     this.#sources.reset();
-    this.#writePlace(row.bytes, row.envelopeStart + 2);
+    this.#sourceText.whole(this.#sources, row.bytes, row.envelopeStart + 2);
     this.#headers.add('tm-src', this.#sources.buffer, 0, this.#sources.length);
     this.#headers.add('tm-gen', this.#generation);
   }
@@ -221,27 +220,8 @@ export class OutputWriter {
     const isSamePartition =
       before !== undefined &&
       bytes.compare(before.bytes, before.start, before.start + 20, start, start + 20) === 0;
-    if (isSamePartition) this.#writePosition(bytes, start);
-    else this.#writePlace(bytes, start);
-  }
-
-  #writePlace(bytes: Buffer, start: number): void {
-    if (bytes.compare(this.#lastPlace, 0, 20, start, start + 20) !== 0) {
-      bytes.copy(this.#lastPlace, 0, start, start + 20);
-      const { topicId, partition } = readProvenance(bytes, start);
-      this.#lastPlaceText = Buffer.from(`${topicId}/${partition}`, 'latin1');
-    }
-    this.#sources.bytes(this.#lastPlaceText);
-    this.#writePosition(bytes, start);
-  }
-
-  #writePosition(bytes: Buffer, start: number): void {
-    const offset = bytes.readUInt32BE(start + 20) * 0x1_0000_0000 + bytes.readUInt32BE(start + 24);
-    this.#sources.ascii(`@${offset}`);
-    const isFirst = bytes.readUInt32BE(start + 28) === 0 && bytes.readUInt32BE(start + 32) === 0;
-    if (isFirst) return;
-    const { branch, index } = readProvenance(bytes, start);
-    this.#sources.ascii(`#${branch}.${index}`);
+    if (isSamePartition) this.#sourceText.position(this.#sources, bytes, start);
+    else this.#sourceText.whole(this.#sources, bytes, start);
   }
 
   #send(

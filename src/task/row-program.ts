@@ -13,20 +13,23 @@ import type {
   BranchPlan,
   ExpectationPlan,
   ExplodeStep,
-  ReplaceUsingFlowPlan,
+  FlowPlan,
   SourcePlan,
   TablePlan,
 } from '../plan/pipeline-plan.ts';
 import type { RecordCursor } from '../ports/log.ts';
 import type { BadRow } from './bad-row.ts';
+import { ChainedSource, chainedBranches } from './chained-source.ts';
 import type { FlowCounters } from './row-account.ts';
 import { sequenceBound } from './sequence-bound.ts';
 import { type RecordPlace, SourceReader } from './source-reader.ts';
 import { passedThrough, SplicedRowWriter } from './spliced-row.ts';
 
 export type RowProgramOptions = {
-  readonly flow: ReplaceUsingFlowPlan;
+  readonly flow: FlowPlan;
   readonly branch: number;
+  /** Another side of the query's union reads a table of the pipeline, or this one does. */
+  readonly isChained?: boolean;
   readonly source: SourcePlan;
   readonly table: TablePlan;
   readonly timeZone: string;
@@ -49,7 +52,10 @@ const microsMax = 253_402_300_799_999_999n;
  * their key, sequence and JSON. Invariant: it holds no state from one record to the next.
  */
 export class RowProgram {
-  readonly branch: number;
+  /** As provenance has it: where rows of tables come in, their own branches need room beside it. */
+  readonly provenanceBranch: number;
+  /** Where the rows of a table of the pipeline came from; undefined where the source is a topic of somebody else. */
+  readonly chained: ChainedSource | undefined;
   readonly expectationNames: readonly string[];
   readonly #reader: SourceReader;
   readonly #frame: Frame = { parameters: [], nowMicros: 0n };
@@ -71,9 +77,19 @@ export class RowProgram {
   constructor(options: RowProgramOptions) {
     const { flow, branch, source, table, timeZone, isSpliced } = options;
     this.#options = options;
-    this.branch = branch;
-    this.expectationNames = table.expectations.map(({ name }) => name);
     const plan = flow.branches[branch] as BranchPlan;
+    const replacing = flow.kind === 'replace_using' ? flow : undefined;
+    const isUnion = flow.branches.length > 1;
+    this.provenanceBranch =
+      isUnion && options.isChained === true ? branch * chainedBranches : branch;
+    this.chained =
+      source.table === undefined
+        ? undefined
+        : new ChainedSource(source.table, {
+            branch: isUnion ? branch : 0,
+            generators: plan.steps.filter(({ step }) => step === 'explode').length,
+          });
+    this.expectationNames = table.expectations.map(({ name }) => name);
     const context: CompileContext = { timeZone };
     const passed = isSpliced
       ? passedThrough(plan, source, table.columns)
@@ -89,22 +105,22 @@ export class RowProgram {
       located: new Set(passed.filter((from) => from >= 0)),
       timeZone,
     });
-    this.#emptyWhen = flow.emptyWhen === undefined ? undefined : compile(flow.emptyWhen, context);
+    const emptyWhen = replacing?.emptyWhen;
+    this.#emptyWhen = emptyWhen === undefined ? undefined : compile(emptyWhen, context);
     this.#first = this.#compileSteps(plan, context, unread);
-    this.#keys = flow.keys;
-    this.#keyValues = flow.keys.map(() => null);
-    const keyColumns = flow.keys.map((position) => table.columns[position]);
+    this.#keys = replacing?.keys ?? [];
+    this.#keyValues = this.#keys.map(() => null);
+    const keyColumns = this.#keys.map((position) => table.columns[position]);
     this.#encodeKey = keyEncoder(keyColumns.filter((column) => column !== undefined));
-    const zeros = flow.distinct ? 'merged' : 'kept';
+    const zeros = replacing?.distinct === true ? 'merged' : 'kept';
     this.#rowText = rowEncoder(table.columns, zeros);
     this.#writer = new SplicedRowWriter(this.#reader, table.columns, passed, zeros);
-    this.#sequence = compile(flow.sequence, context);
-    this.#sequenceKind = flow.sequenceType.kind;
+    this.#sequence = replacing === undefined ? () => null : compile(replacing.sequence, context);
+    const sequenceType = replacing?.sequenceType ?? { kind: 'int' as const };
+    this.#sequenceKind = sequenceType.kind;
     this.#isAboveMax =
-      table.sequenceMax === undefined
-        ? undefined
-        : sequenceBound(flow.sequenceType, table.sequenceMax);
-    this.#encodeSequence = sequenceCodec(flow.sequenceType).encode;
+      table.sequenceMax === undefined ? undefined : sequenceBound(sequenceType, table.sequenceMax);
+    this.#encodeSequence = sequenceCodec(sequenceType).encode;
   }
 
   startBatch(nowMs: number): void {
@@ -336,13 +352,16 @@ function sourceColumns(
 }
 
 /** Target columns that something looks at: key, sequence, expectations. */
-function neededColumns(flow: ReplaceUsingFlowPlan, table: TablePlan): ReadonlySet<number> {
-  const needed = new Set([...flow.keys, ...columnsOf(flow.sequence)]);
+function neededColumns(flow: FlowPlan, table: TablePlan): ReadonlySet<number> {
+  const needed = new Set<number>();
   for (const { condition, action } of table.expectations) {
     for (const position of columnsOf(condition)) needed.add(position);
     // The error of a failed expectation shows the whole row.
     if (action === 'fail') for (const index of table.columns.keys()) needed.add(index);
   }
+  if (flow.kind === 'append') return needed;
+  for (const position of flow.keys) needed.add(position);
+  for (const position of columnsOf(flow.sequence)) needed.add(position);
   if (flow.emptyWhen !== undefined) {
     for (const position of columnsOf(flow.emptyWhen)) needed.add(position);
   }

@@ -20,7 +20,7 @@ export type OutputSet = {
 
 /**
  * What a reader has after reading the output topic from its start: the last record of each record key
- * counts, a null value deletes. Invariant: keyed by the key columns alone, whatever the output mode, so
+ * counts, a null value deletes; of appended rows every record counts. Invariant: keyed by the key columns alone, whatever the output mode, so
  * the rows of a key are together.
  */
 export class OutputFold {
@@ -34,7 +34,10 @@ export class OutputFold {
 
   /** Takes one more record; returns the key columns that it is about. */
   add(record: CommittedRecord): string {
-    const recordKey = record.key?.toString('utf8') ?? '';
+    const recordKey =
+      this.#output === 'append'
+        ? `${record.partition}@${record.offset}`
+        : (record.key?.toString('utf8') ?? '');
     const key = this.#output === 'rows' ? withoutRowNumber(recordKey) : recordKey;
     if (record.value === null) {
       const parts = this.#sets.get(key);
@@ -75,7 +78,7 @@ function readOutputRecord(record: CommittedRecord, value: Buffer, output: Output
     throw new Error(`a record at offset ${record.offset} has no readable tm-src`);
   }
   const whole = { bytes: value, start: 0, end: value.length };
-  const rows = output === 'rows' ? [whole] : splitJsonArray(value, 0, value.length);
+  const rows = output === 'row_set' ? splitJsonArray(value, 0, value.length) : [whole];
   if (rows === undefined || rows.length !== sources.length) {
     throw new Error(`a record at offset ${record.offset} does not hold one source a row`);
   }

@@ -54,7 +54,8 @@ export class PipelineWorld {
   }
 
   sourceTopics(): readonly string[] {
-    return [...new Set(this.#plan.sources.map(({ topic }) => topic))];
+    const sources = this.#plan.sources.filter(({ table }) => table === undefined);
+    return [...new Set(sources.map(({ topic }) => topic))];
   }
 
   /** To the given partition, else by the key, else to the partitions in turn. */
@@ -112,7 +113,9 @@ export class PipelineWorld {
   }
 
   compactOutputs(): void {
-    for (const { topic } of this.#plan.tables) this.log.compact(topic);
+    for (const { topic, output } of this.#plan.tables) {
+      if (output !== 'append') this.log.compact(topic);
+    }
   }
 
   deadLetters(): readonly CommittedRecord[] {

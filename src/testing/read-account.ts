@@ -37,6 +37,11 @@ export async function readAccount(
       table[name] += counters[name];
     }
   }
+  if (flow.kind === 'append') {
+    // Its rows are in the output as soon as they are handed on, each a new one.
+    table.rows = source.handedOn;
+    table.new = source.handedOn;
+  }
   return { source, table };
 }
 

@@ -1,10 +1,10 @@
 import { FlowError } from '../base/errors.ts';
 import type { Fault } from '../base/place.ts';
 import { formatType } from '../data/type-text.ts';
-import type { PipelinePlan } from '../plan/pipeline-plan.ts';
+import type { FlowPlan, PipelinePlan } from '../plan/pipeline-plan.ts';
 import { minus } from './check-result.ts';
 import { rowDecoder, rowText } from './decode-rows.ts';
-import type { ExpectedRows, PipelineCase } from './pipeline-case.ts';
+import type { ExpectationCount, ExpectedRows, PipelineCase } from './pipeline-case.ts';
 import type { StartPipeline } from './pipeline-runner.ts';
 import { PipelineWorld } from './pipeline-world.ts';
 import { Random } from './random.ts';
@@ -216,10 +216,14 @@ function rowDifferences(world: PipelineWorld, expected: ExpectedRows): string[] 
  * highest sequence: expectations run before, and see equal rows as often as they come.
  */
 function countNote(plan: PipelinePlan, { expectations }: PipelineCase): string | undefined {
-  const isDistinct = plan.flows.some(({ distinct }) => distinct);
+  const isDistinct = plan.flows.some(isDistinctFlow);
   return isDistinct && expectations.size > 0
     ? 'with SELECT DISTINCT the counts of expectations are not compared'
     : undefined;
+}
+
+function isDistinctFlow(flow: FlowPlan): boolean {
+  return flow.kind === 'replace_using' && flow.distinct;
 }
 
 async function countDifferences(
@@ -228,18 +232,24 @@ async function countDifferences(
   { expectations, target }: PipelineCase,
 ): Promise<string[]> {
   if (expectations.size === 0) return [];
-  const counts = new Map<string, string>();
+  const counts = new Map<string, ExpectationCount>();
   for (const flow of plan.flows) {
     if (flow.target.toLowerCase() !== target.toLowerCase()) continue;
-    if (flow.distinct) return [];
+    if (isDistinctFlow(flow)) return [];
     const { source } = await world.account(flow);
     for (const { name, passed, failed } of source.expectations) {
-      counts.set(name, `${passed + failed} rows, ${failed} violations`);
+      const before = counts.get(name) ?? { rows: 0, violations: 0 };
+      counts.set(name, {
+        rows: before.rows + passed + failed,
+        violations: before.violations + failed,
+      });
     }
   }
   return [...expectations].flatMap(([name, { rows, violations }]) => {
     const want = `${rows} rows, ${violations} violations`;
-    const have = counts.get(name) ?? 'no count';
+    const found = counts.get(name);
+    const have =
+      found === undefined ? 'no count' : `${found.rows} rows, ${found.violations} violations`;
     return want === have ? [] : [`expectation "${name}" has ${have}, expected ${want}`];
   });
 }

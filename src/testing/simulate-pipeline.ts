@@ -561,7 +561,7 @@ class Simulation {
       repartition: this.#log.readCommitted(repartitionTopic),
       committed: (topic, partition) => this.#committed(group, topic, partition),
       repartitionTopic,
-      isEmptiable: plan.emptyWhen !== undefined,
+      isEmptiable: plan.kind === 'replace_using' && plan.emptyWhen !== undefined,
     });
     for (const fault of faults) this.#complain(`${fault} (table ${table.name})`);
   }

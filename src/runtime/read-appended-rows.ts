@@ -1,0 +1,86 @@
+import { FlowError } from '../base/errors.ts';
+import { readProvenance } from '../data/provenance.ts';
+import { readHeaders } from '../data/record-headers.ts';
+import type { TablePlan } from '../plan/pipeline-plan.ts';
+import type { Log, RecordCursor, Slice } from '../ports/log.ts';
+import { parseSources } from '../task/output-record.ts';
+import type { ReadProgress } from './read-partition.ts';
+import type { CommittedRow } from './read-table.ts';
+
+export type ReadAppendedOptions = {
+  readonly log: Log;
+  readonly table: TablePlan;
+  readonly onProgress?: (progress: ReadProgress) => void;
+};
+
+/** Rows that were read together. */
+export type AppendedRows = { readonly rows: readonly CommittedRow[] };
+
+/**
+ * Every committed row of a table that append flows write, by partition and offset. Invariant: each record is one
+ * row, and no more than one slice of them is held at a time.
+ */
+export async function* readAppendedRows({
+  log,
+  table,
+  onProgress,
+}: ReadAppendedOptions): AsyncGenerator<AppendedRows> {
+  const { topic } = table;
+  const found = (await log.describeTopics([topic])).get(topic);
+  if (found === undefined) {
+    throw new FlowError(
+      'TOPIC_MISSING',
+      `output topic "${topic}" of table "${table.name}" does not exist`,
+      { hint: 'Run the pipeline once: it creates the topic.' },
+    );
+  }
+  const { partitions } = found;
+  for (let partition = 0; partition < partitions; partition += 1) {
+    const range = (await log.offsetRanges(topic, [partition])).get(partition);
+    if (range === undefined) {
+      throw new FlowError('TOPIC_MISSING', `topic "${topic}" has no partition ${partition}`);
+    }
+    const { start, stable: end } = range;
+    const reader = log.openReader();
+    try {
+      let position = start;
+      reader.assign(topic, partition, position);
+      while (position < end) {
+        for (const slice of await reader.poll(500)) {
+          yield { rows: readRows(slice, table) };
+          position = slice.nextOffset;
+          onProgress?.({ partition, partitions, position, end });
+        }
+      }
+    } finally {
+      await reader.close();
+    }
+  }
+}
+
+/** A slice may reach beyond the end: what was committed meanwhile is as good. */
+function readRows({ records, partition }: Slice, table: TablePlan): readonly CommittedRow[] {
+  const rows: CommittedRow[] = [];
+  while (records.next()) rows.push(readRow(records, table, partition));
+  return rows;
+}
+
+function readRow(records: RecordCursor, table: TablePlan, partition: number): CommittedRow {
+  const { bytes, valueStart, valueEnd, headersStart, headersEnd, offset } = records;
+  const source = readHeaders(bytes, headersStart, headersEnd).find(({ key }) => key === 'tm-src');
+  const sources = parseSources(source?.value?.toString('latin1') ?? '');
+  if (valueEnd < 0 || sources?.length !== 1) {
+    throw new FlowError(
+      'RECORD_CORRUPT',
+      `output topic "${table.topic}" holds a record that is not one of ours`,
+      {
+        detail: `Partition ${partition}, offset ${offset}: it is no row with its header tm-src.`,
+        hint: 'Find out what else writes to this topic. A table may not be written by anything but its pipeline.',
+      },
+    );
+  }
+  return {
+    json: bytes.toString('utf8', valueStart, valueEnd),
+    sources: (sources[0] ?? []).map((one) => readProvenance(one, 0)),
+  };
+}

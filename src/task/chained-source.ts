@@ -1,0 +1,76 @@
+import { FlowError } from '../base/errors.ts';
+import { provenanceSize, readProvenance } from '../data/provenance.ts';
+import { readHeaders } from '../data/record-headers.ts';
+import type { RecordCursor } from '../ports/log.ts';
+import { parseSources } from './output-record.ts';
+import type { RecordPlace } from './source-reader.ts';
+
+/** Elements of one generator within the index of a row (`RowProgram`). */
+const elementsMax = 2 ** 24;
+
+/** Sides of a union that have room beside those of the table that is read. */
+export const chainedBranches = 16;
+
+/** How a branch that reads a table numbers its rows on top of what the table's rows carry already. */
+export type ChainedNumbers = {
+  /** The side of the union that it is; 0 where the query has one side only. */
+  readonly branch: number;
+  readonly generators: number;
+};
+
+/**
+ * The identity of rows that come from a table of the pipeline: the provenance in the headers of their record, never
+ * the place of that record, with the numbers of this query folded in. Invariant: it names the record of the
+ * first source, so that a row is the same however often, and in which partition, the table wrote it.
+ */
+export class ChainedSource {
+  readonly #table: string;
+  readonly #branchBase: number;
+  readonly #indexScale: number;
+  /** What is the same for all rows of the current record; the offset is in it, too. */
+  readonly template = Buffer.alloc(provenanceSize);
+  offset = 0;
+  #index = 0;
+
+  constructor(table: string, { branch, generators }: ChainedNumbers) {
+    this.#table = table;
+    this.#branchBase = branch * chainedBranches;
+    this.#indexScale = elementsMax ** generators;
+  }
+
+  /** Takes the next record of the table's topic. */
+  read(records: RecordCursor, place: RecordPlace): void {
+    const source = headerSource(records);
+    if (source === undefined) throw this.#foreign(records, place);
+    const { branch, offset, index } = readProvenance(source, 0);
+    source.copy(this.template);
+    this.template[28] = this.#branchBase + branch;
+    this.offset = offset;
+    this.#index = index * this.#indexScale;
+  }
+
+  /** The index of a row, from that which this query gave it. */
+  indexOf(index: number): number {
+    return this.#index + index;
+  }
+
+  #foreign({ offset }: RecordCursor, { topic, partition }: RecordPlace): FlowError {
+    return new FlowError(
+      'RECORD_CORRUPT',
+      `output topic "${topic}" of table "${this.#table}" holds a record that is not one of ours`,
+      {
+        detail: `Partition ${partition}, offset ${offset}: its header tm-src does not say where its row came from.`,
+        hint: 'Find out what else writes to this topic. A table may not be written by anything but its pipeline.',
+      },
+    );
+  }
+}
+
+function headerSource({ bytes, headersStart, headersEnd }: RecordCursor): Buffer | undefined {
+  for (const { key, value } of readHeaders(bytes, headersStart, headersEnd)) {
+    if (key !== 'tm-src' || value === null) continue;
+    const rows = parseSources(value.toString('latin1'));
+    return rows?.length === 1 ? rows[0]?.[0] : undefined;
+  }
+  return undefined;
+}

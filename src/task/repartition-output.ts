@@ -1,0 +1,68 @@
+import { ByteWriter } from '../data/byte-writer.ts';
+import { partitionOf } from '../data/murmur2.ts';
+import { emptyFlag, writeEnvelopeHead } from '../data/row-envelope.ts';
+import type { Row } from '../data/value.ts';
+import type { RecordCursor, RecordSink } from '../ports/log.ts';
+import { emptyOutgoingRecord } from './outgoing-record.ts';
+import type { RowOutput } from './row-output.ts';
+import type { RowProgram } from './row-program.ts';
+
+export type RepartitionTarget = { readonly topic: string; readonly partitions: number };
+
+/**
+ * Sends rows to the table stage: each in its envelope, to the partition of its key. Invariant: rows of one key
+ * are in one partition, whatever record they came from.
+ */
+export class RepartitionOutput implements RowOutput {
+  readonly #target: RepartitionTarget;
+  readonly #rows = new ByteWriter(4 * 1024);
+  readonly #sequence = new ByteWriter(64);
+  /** The rows of the current record: start of key, start of value, end. */
+  readonly #spans: number[] = [];
+  readonly #record = emptyOutgoingRecord();
+
+  constructor(target: RepartitionTarget) {
+    this.#target = target;
+  }
+
+  begin(): void {
+    this.#rows.reset();
+    this.#spans.length = 0;
+  }
+
+  add(program: RowProgram, row: Row, provenance: Buffer, records: RecordCursor): void {
+    const rows = this.#rows;
+    const keyStart = rows.length;
+    program.encodeKey(row, rows);
+    const valueStart = rows.length;
+    this.#sequence.reset();
+    const flags = program.encodeSequence(row, this.#sequence, records.timestampMs);
+    writeEnvelopeHead(rows, flags, provenance, this.#sequence);
+    const rowStart = rows.length;
+    program.encodeRow(row, rows);
+    // A marker has no row; it was written all the same, since a value that does not fit is bad in any row.
+    if ((flags & emptyFlag) !== 0) rows.length = rowStart;
+    this.#spans.push(keyStart, valueStart, rows.length);
+  }
+
+  send(_records: RecordCursor, sink: RecordSink, nowMs: number): number {
+    const { topic, partitions } = this.#target;
+    const { buffer } = this.#rows;
+    const spans = this.#spans;
+    const record = this.#record;
+    record.key = buffer;
+    record.value = buffer;
+    record.timestampMs = nowMs;
+    for (let at = 0; at < spans.length; at += 3) {
+      const keyStart = spans[at] as number;
+      const valueStart = spans[at + 1] as number;
+      record.keyStart = keyStart;
+      record.keyEnd = valueStart;
+      record.valueStart = valueStart;
+      record.valueEnd = spans[at + 2] as number;
+      const partition = partitionOf(buffer, keyStart, valueStart, partitions);
+      sink.append(topic, partition, record);
+    }
+    return spans.length / 3;
+  }
+}
