@@ -1,0 +1,222 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, inject, test } from 'vitest';
+import { Random } from '../../src/testing/random.ts';
+import { bruteForceLoss } from '../support/brute-force-loss.ts';
+import { RefreshCli } from '../support/refresh-cli.ts';
+import type { SourceRow } from '../support/refresh-world.ts';
+
+let world: RefreshCli;
+
+afterEach(() => world.close());
+
+async function open(...sources: string[]): Promise<RefreshCli> {
+  world = await RefreshCli.open({
+    brokers: inject('kafkaBrokers'),
+    redisUrl: inject('redisUrl'),
+    sources,
+  });
+  return world;
+}
+
+/** Rows with ties, late and equal rows. */
+function rowsOf(random: Random, count: number, keys: number, levels: Map<string, number>) {
+  return Array.from({ length: count }, (): SourceRow => {
+    const k = `k${random.below(keys)}`;
+    const level = levels.get(k) ?? 0;
+    let seq = level + 1;
+    if (random.chance(250)) seq = level;
+    else if (random.chance(100)) seq = Math.max(0, level - 1);
+    levels.set(k, Math.max(level, seq));
+    return { k, seq, v: `v${random.below(3)}` };
+  });
+}
+
+type Report = {
+  readonly lossless: boolean;
+  readonly lost: { readonly keys: number; readonly rows: number };
+  readonly sources: readonly { readonly logStart: number; readonly committed: number }[];
+};
+
+type LostKey = { readonly key: object; readonly rows: number };
+
+async function preview(table: string): Promise<{ report: Report; lines: LostKey[] }> {
+  const file = join(world.folder.path, `${table}.jsonl`);
+  const { code, out, err } = await world.cli(
+    'refresh',
+    table,
+    '--plan',
+    '--json',
+    '--lost-keys',
+    file,
+  );
+  expect([code, err]).toEqual([0, '']);
+  const lines = readFileSync(file, 'utf8').split('\n').filter(Boolean);
+  return {
+    report: JSON.parse(out) as Report,
+    lines: lines.map((line) => JSON.parse(line) as LostKey),
+  };
+}
+
+async function expectExact(
+  table: string,
+  branches: readonly string[],
+  distinct: boolean,
+): Promise<Report> {
+  const expected = bruteForceLoss(world.produced, {
+    branches,
+    distinct,
+    isReadable: await world.readable(),
+  });
+  const { report, lines } = await preview(table);
+  expect(lines.map(({ key }) => JSON.stringify(key)).sort()).toEqual(expected.keys);
+  expect(lines.reduce((sum, { rows }) => sum + rows, 0)).toBe(expected.rows);
+  expect(report.lost).toMatchObject({ keys: expected.keys.length, rows: expected.rows });
+  expect(report.lossless).toBe(expected.keys.length === 0);
+  return report;
+}
+
+describe('FR-05, FR-06, FR-44 the loss of a refresh against a brute-force recomputation', () => {
+  test.each([1, 2, 3])('P055 two flows, ties, a recreated topic: seed %d', async (seed) => {
+    const random = new Random(seed);
+    await open('a', 'b');
+    world.define(`
+CREATE STREAMING TABLE one WITH (topic = '@one', output = '${seed === 2 ? 'rows' : 'row_set'}')
+FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME SELECT k, seq, v FROM STREAM(a);
+CREATE STREAMING TABLE both WITH (topic = '@both')
+FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME
+SELECT DISTINCT * FROM (SELECT k, seq, v FROM STREAM(a) UNION ALL SELECT k, seq, v FROM STREAM(b));`);
+    const levels = new Map<string, number>();
+    await world.produce('a', rowsOf(random, 1500, 300, levels));
+    await world.produce('b', rowsOf(random, 1500, 300, levels));
+    await world.update();
+    expect((await expectExact('one', ['a'], false)).lossless).toBe(true);
+    if (seed !== 1) {
+      await world.recreate('a');
+      await world.update({ acceptsGaps: true });
+      await world.produce('a', rowsOf(random, 500, 300, levels));
+      await world.update();
+    }
+    await world.expire('a', 0.5);
+    await world.expire('b', 0.3);
+    await expectExact('one', ['a'], false);
+    await expectExact('both', ['a', 'b'], true);
+  });
+
+  test('P055 a hundred thousand keys, half of the log gone', async () => {
+    const random = new Random(9);
+    await open('a');
+    world.define(`
+CREATE STREAMING TABLE one WITH (topic = '@one')
+FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME SELECT k, seq, v FROM STREAM(a);`);
+    const first = random.shuffled(Array.from({ length: 100_000 }, (_, number) => number));
+    await world.produce(
+      'a',
+      first.map((number) => ({ k: `k${number}`, seq: 1, v: 'first' })),
+    );
+    await world.produce('a', rowsOf(random, 50_000, 100_000, new Map()));
+    await world.update();
+    await world.expire('a', 0.5);
+    const report = await expectExact('one', ['a'], false);
+    expect(report.lost.keys).toBeGreaterThan(10_000);
+  });
+});
+
+describe('plan', () => {
+  type Plan = {
+    readonly flows: readonly {
+      readonly flow: string;
+      readonly status: string;
+      readonly changes: readonly { readonly id: string; readonly effect: string }[];
+      readonly gaps: readonly { readonly reason: string }[];
+      readonly carry: string | null;
+    }[];
+    readonly topics: readonly { readonly topic: string; readonly action: string }[];
+    readonly effects?: readonly Report[];
+  };
+
+  async function planned(...args: readonly string[]): Promise<Plan> {
+    const { code, out, err } = await world.cli('plan', '--json', ...args);
+    expect([code, err]).toEqual([0, '']);
+    return JSON.parse(out) as Plan;
+  }
+
+  const select = 'SELECT k, seq, v FROM STREAM(a)';
+
+  function table(flow: string, options: string, query: string, using = 'k'): string {
+    return `CREATE STREAMING TABLE t WITH (topic = '@t'${options});
+CREATE FLOW ${flow} AS INSERT INTO t BY NAME REPLACE USING (${using}) SEQUENCE BY seq ${query};`;
+  }
+
+  test('FR-11 from nothing, then each kind of change, and run goes by the same verdicts', async () => {
+    await open('a');
+    world.define(table('f', '', select));
+    const before = await planned();
+    expect(before.flows).toMatchObject([{ flow: 'f', status: 'new' }]);
+    expect(before.topics.map(({ action }) => action)).toEqual(before.topics.map(() => 'create'));
+    await world.produce('a', [
+      { k: 'x', seq: 1, v: 'old' },
+      { k: 'y', seq: 1, v: 'old' },
+    ]);
+    await world.update();
+    expect((await planned()).flows).toMatchObject([{ status: 'unchanged', gaps: [] }]);
+    expect((await planned()).topics.every(({ action }) => action === 'keep')).toBe(true);
+
+    world.define(table('f', '', "SELECT k, seq, v, upper(v) AS w FROM STREAM(a) WHERE v <> 'no'"));
+    const added = await planned();
+    expect(added.flows[0]).toMatchObject({
+      status: 'compatible',
+      changes: [
+        { id: 'FR-18', effect: 'compatible' },
+        { id: 'FR-11', effect: 'compatible' },
+      ],
+    });
+    await world.produce('a', [{ k: 'y', seq: 2, v: 'new' }]);
+    await world.update();
+    expect((await planned()).flows[0]?.status).toBe('unchanged');
+    const { out } = await world.cli('dump', 't');
+    expect(out.split('\n').sort()).toEqual([
+      '',
+      '{"k":"x","seq":1,"v":"old"}',
+      '{"k":"y","seq":2,"v":"new","w":"NEW"}',
+    ]);
+
+    world.define(table('f', '', 'SELECT k, seq, v FROM STREAM(a)'));
+    await world.expire('a', 1);
+    const dropped = await planned('--effect');
+    expect(dropped.flows[0]).toMatchObject({ status: 'refresh', changes: [{ id: 'FR-16' }, {}] });
+    expect(dropped.effects).toMatchObject([{ lossless: false, lost: { keys: 2, rows: 2 } }]);
+    const refused = await world.cli('run', '--once');
+    expect(refused.code).toBe(1);
+    expect(refused.err).toContain('DEFINITION_CHANGED');
+    expect(refused.err).toContain('Column "w" was dropped. (FR-16)');
+    expect(refused.err).toContain('tidemark refresh t --plan');
+  });
+
+  test('FL-20, FL-21, P107 a renamed flow, a changed key, a recreated source', async () => {
+    await open('a');
+    world.define(table('f', '', select));
+    await world.produce('a', [{ k: 'x', seq: 1, v: 'old' }]);
+    await world.update();
+    world.define(table('g', '', select));
+    expect((await planned()).flows).toMatchObject([
+      { flow: 'g', status: 'new', renamedFrom: 'f', carry: 'tidemark checkpoint carry f g' },
+      { flow: 'f', status: 'gone' },
+    ]);
+    world.define(table('f', '', select, 'v'));
+    expect((await planned()).flows[0]).toMatchObject({
+      status: 'refresh',
+      changes: [{ id: 'FR-13' }],
+    });
+    const refused = await world.cli('run', '--once');
+    expect([refused.code, refused.err.includes('(FR-13)')]).toEqual([1, true]);
+    world.define(table('f', '', select));
+    await world.recreate('a');
+    expect((await planned()).flows[0]?.gaps.map(({ reason }) => reason)).toEqual([
+      'FR-23',
+      'FR-23',
+    ]);
+    const people = await world.cli('plan');
+    expect(people.out).toContain('FR-23 stops it');
+  });
+});
