@@ -22,6 +22,13 @@ export type CatalogEntry = {
   readonly offset: number;
 };
 
+type NewEntry = {
+  readonly kind: CatalogKind;
+  readonly name: string;
+  /** undefined deletes. */
+  readonly value: Readonly<Record<string, unknown>> | undefined;
+};
+
 /**
  * The pipeline's own compacted topic: the only durable memory beside outputs and group offsets.
  * Invariant: what `read` gave stands at least as far as the topic stood when it was called.
@@ -36,6 +43,9 @@ export class Catalog {
   #producer: LogProducer | undefined;
   #position = 0;
   #isAssigned = false;
+  #isClosed = false;
+  /** The call that runs: reader and producer are shared by all flows of a worker, and a commit runs alone. */
+  #running: Promise<unknown> = Promise.resolve();
 
   constructor(log: Log, topic: string) {
     this.#log = log;
@@ -48,7 +58,11 @@ export class Catalog {
   }
 
   /** Reads on to the end of the topic, as it stands now. */
-  async read(): Promise<void> {
+  read(): Promise<void> {
+    return this.#inTurn(() => this.#read());
+  }
+
+  async #read(): Promise<void> {
     const range = (await this.#log.offsetRanges(this.#topic, [0])).get(0);
     if (range === undefined) {
       throw new FlowError('TOPIC_MISSING', `catalog topic "${this.#topic}" is missing`);
@@ -59,7 +73,10 @@ export class Catalog {
       this.#isAssigned = true;
     }
     while (this.#position < range.stable) {
-      for (const slice of await this.#reader.poll(1000)) {
+      const slices = await this.#reader.poll(1000);
+      // A reader that is closed answers at once and for ever (simulation seed 1150).
+      if (this.#isClosed) throw new FlowError('BROKER_UNAVAILABLE', 'the catalog is closed');
+      for (const slice of slices) {
         const { records } = slice;
         while (records.next()) {
           const { bytes } = records;
@@ -107,14 +124,11 @@ export class Catalog {
    * Appends entries (`undefined` deletes) and reads them back. Returns the offset after the last of them,
    * which grows with every write of whichever process: the epoch of a takeover.
    */
-  async write(
-    entries: readonly {
-      readonly kind: CatalogKind;
-      readonly name: string;
-      readonly value: Readonly<Record<string, unknown>> | undefined;
-    }[],
-    nowMs: number,
-  ): Promise<number> {
+  write(entries: readonly NewEntry[], nowMs: number): Promise<number> {
+    return this.#inTurn(() => this.#write(entries, nowMs));
+  }
+
+  async #write(entries: readonly NewEntry[], nowMs: number): Promise<number> {
     this.#producer ??= await this.#log.openProducer(undefined);
     for (const { kind, name, value } of entries) {
       const key = Buffer.from(entryKey(kind, name));
@@ -124,7 +138,7 @@ export class Catalog {
     }
     try {
       const { ends } = await this.#producer.commit([]);
-      await this.read();
+      await this.#read();
       return ends.get(`${this.#topic}/0`) ?? this.#position;
     } catch (error) {
       // A producer with an unknown outcome is of no more use; writing the same entry twice does no harm.
@@ -135,7 +149,14 @@ export class Catalog {
     }
   }
 
+  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    const result = this.#running.then(work);
+    this.#running = result.catch(() => undefined);
+    return result;
+  }
+
   async close(): Promise<void> {
+    this.#isClosed = true;
     await this.#reader.close();
     await this.#producer?.close();
   }
