@@ -57,7 +57,7 @@ export function lostKeyLine({ key, rows, level }: KeyLoss, facts: RefreshFacts):
   return `{"key":${json},"rows":${rows.length},"sources":${JSON.stringify(sources)}${more}}\n`;
 }
 
-/** null: the row came from a topic that the flow does not read, or that was created anew. */
+/** null: the row came from a topic that the flow does not read itself, or that was created anew. */
 function sourceName(facts: RefreshFacts, topicId: string, branch: number): string | null {
   const name = facts.flow.branches[branch]?.source;
   const known = facts.sources.filter((source) => source.topicId === topicIdHex(topicId));

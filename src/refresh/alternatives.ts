@@ -1,7 +1,7 @@
 import type { FlowChange, ReasonId } from './changes.ts';
 
 /** What is there contradicts keys, order or place of new rows: nothing but another topic can take both. */
-const needsOtherTopic: readonly ReasonId[] = ['FR-13', 'FR-19', 'FR-28'];
+const needsOtherTopic: readonly ReasonId[] = ['FR-13', 'FR-19', 'FR-28', 'FL-21'];
 
 /**
  * What can be done instead of going on from a checkpoint of another definition, the best first; whole sentences.

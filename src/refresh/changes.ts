@@ -17,7 +17,8 @@ export type ReasonId =
   | 'FR-20'
   | 'FR-21'
   | 'FR-22'
-  | 'FR-28';
+  | 'FR-28'
+  | 'FL-21';
 
 export type FlowChange = {
   readonly id: ReasonId;
@@ -33,6 +34,10 @@ export type FlowChange = {
  * now have the same key, the same order and the same form.
  */
 export function flowChanges(before: DeployedFlow, after: DeployedFlow): readonly FlowChange[] {
+  const [was, is] = [before.definition.kind, after.definition.kind];
+  if (was !== is) {
+    return [refresh('FL-21', `The flow was of kind ${was} and is of kind ${is}.`)];
+  }
   return [
     ...placeChanges(before, after),
     ...keyChanges(before, after),

@@ -15,6 +15,7 @@ import {
   type SourcePartitionFacts,
 } from '../refresh/retention.ts';
 import type { Catalog } from './catalog.ts';
+import { generationOf } from './generation.ts';
 
 export type FactsOptions = {
   readonly log: Log;
@@ -80,7 +81,7 @@ export async function gatherFacts(options: FactsOptions): Promise<RefreshFacts> 
     table,
     flow,
     group,
-    generation: generationOf(catalog, table.name),
+    generation: generationOf(catalog, flow.name),
     sources: (
       await Promise.all(
         sources.map((source) => sourceFacts(log, group, source, described.get(source.topic))),
@@ -90,12 +91,6 @@ export async function gatherFacts(options: FactsOptions): Promise<RefreshFacts> 
     levels: await ownTopic(own.levels),
     repartition: await ownTopic(own.repartition),
   };
-}
-
-/** How often a table was refreshed fully; part of its state's name. */
-export function generationOf(catalog: Catalog | undefined, table: string): number {
-  const known = catalog?.get('generation', table)?.value['generation'];
-  return typeof known === 'number' ? known : 0;
 }
 
 export function numbersTo(count: number): readonly number[] {
@@ -150,6 +145,7 @@ async function sourceFacts(
     isCompacted: isCompactedPolicy(configs.get('cleanup.policy')),
     retentionMs: retentionLimit(configs.get('retention.ms')),
     retentionBytes: retentionLimit(configs.get('retention.bytes')),
+    isTable: source.table !== undefined,
   }));
 }
 

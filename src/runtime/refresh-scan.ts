@@ -53,7 +53,7 @@ class PartitionScan {
     const { parse } = sequenceCodec(options.facts.flow.sequenceType);
     this.keys = new LostKeys((left, right) => parse(left).compare(parse(right)));
     this.#options = options;
-    this.#bounds = new SourceBounds(options.facts.sources);
+    this.#bounds = new SourceBounds(options.facts.sources, options.facts.flow.branches);
     this.#share = share;
     this.#later = later;
   }
@@ -149,7 +149,7 @@ export async function scanPending({ log, facts }: LossScanOptions): Promise<Pend
   const { repartition } = facts;
   const pending = { rows: 0, lost: 0 };
   if (repartition === undefined) return pending;
-  const bounds = new SourceBounds(facts.sources);
+  const bounds = new SourceBounds(facts.sources, facts.flow.branches);
   const parts = emptyEnvelopeParts();
   const reader = log.openReader();
   try {

@@ -173,3 +173,37 @@ test.each([
 ])('a limit of %s', (text, limit) => {
   expect(retentionLimit(text)).toBe(limit);
 });
+
+describe('rows that came through a table of the pipeline', () => {
+  const former = 'f'.repeat(32);
+  const through = (
+    table: Partial<SourcePartitionFacts>,
+    branches: readonly { readonly source: string }[],
+  ): SourceBounds =>
+    new SourceBounds(
+      [
+        { ...facts(plain, 0, false) },
+        { ...facts('b'.repeat(32), 0, false), source: 'bronze', isTable: true, ...table },
+      ],
+      branches,
+    );
+
+  test.each([
+    ['FR-37 a table that kept everything', { logStart: 0 }, 'readable'],
+    ['a table that lost its first records', { logStart: 1 }, 'at_risk'],
+    ['a table of current rows only', { logStart: 0, isCompacted: true }, 'at_risk'],
+  ] as const)('%s', (_, table, expected) => {
+    const bounds = through(table, [{ source: 'bronze' }]);
+    expect(bounds.readability(at(former, 0, 3))).toBe(expected);
+  });
+
+  test('each side of a union is judged by what it reads', () => {
+    const bounds = through({ logStart: 0 }, [{ source: 's' }, { source: 'bronze' }]);
+    const side = (branch: number, topicId: string, offset: number) =>
+      bounds.readability({ ...at(topicId, 0, offset), branch });
+    expect(side(0, plain, 3)).toBe('expired');
+    expect(side(0, plain, 15)).toBe('readable');
+    expect(side(16, plain, 3)).toBe('readable');
+    expect(side(17, former, 3)).toBe('readable');
+  });
+});
