@@ -46,7 +46,7 @@ class LineageJudge {
     if (tables.length === 0) return;
     const { branches, generators } = this.#flowLineage(flow);
     if (branches > chainedBranchesMax ** 2 || this.#isTooWide(flow)) {
-      const what = `a union of more than ${chainedBranchesMax} streams that tables of the pipeline pass on`;
+      const what = `a union over tables that are unions over tables, or of more than ${chainedBranchesMax} streams,`;
       this.#faults.add(notSupportedYet(what, flow.place));
     }
     if (generators > generatorsMax) {

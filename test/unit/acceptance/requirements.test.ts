@@ -261,11 +261,6 @@ describe('syntax', () => {
   });
 
   test.each([
-    ['SX-12 a table AS SELECT', 'CREATE OR REFRESH STREAMING TABLE t AS SELECT * FROM STREAM(s);'],
-    [
-      'SX-14 an append flow',
-      'CREATE STREAMING TABLE t; CREATE FLOW f AS INSERT INTO t BY NAME SELECT * FROM STREAM(s);',
-    ],
     [
       'SX-18 a once flow',
       'CREATE STREAMING TABLE t; CREATE FLOW f AS INSERT INTO ONCE t BY NAME SELECT k FROM s;',
