@@ -11,7 +11,7 @@ import type { Given } from './scenario.ts';
 const stepsMax = 2_000;
 
 /** What a process asks of the outside without waiting for an answer. */
-const answeredAtOnce = ['openReader', 'joinGroup', 'assign', 'unassign', 'wake', 'range', 'append'];
+const answeredAtOnce = ['openReader', 'joinGroup', 'assign', 'unassign', 'wake', 'range'];
 
 /** A process whose n-th step, before or after one of its calls to the outside, is its last. */
 class DoomedProcess {
@@ -29,16 +29,19 @@ class DoomedProcess {
   }
 
   readonly step = async (): Promise<void> => {
-    if (!this.died) {
-      this.#stepsLeft -= 1;
-      if (this.#stepsLeft > 0) return;
-      this.died = true;
-      this.#kill();
-      this.#report();
-    }
+    this.#take();
     // Its code stands still for ever, as that of a process that is gone.
-    await new Promise(() => {});
+    if (this.died) await new Promise(() => {});
   };
+
+  #take(): void {
+    if (this.died) return;
+    this.#stepsLeft -= 1;
+    if (this.#stepsLeft > 0) return;
+    this.died = true;
+    this.#kill();
+    this.#report();
+  }
 
   /** The same service, each call of which takes two steps. */
   reach<Service extends object>(service: Service): Service {
@@ -49,6 +52,13 @@ class DoomedProcess {
         const call = member.bind(target) as (...values: unknown[]) => unknown;
         if (answeredAtOnce.includes(String(name))) {
           return (...values: unknown[]) => this.#reachResult(call(...values));
+        }
+        // Without transactions some of a commit's records may be there and others not.
+        if (name === 'append') {
+          return (...values: unknown[]) => {
+            this.#take();
+            if (!this.died) call(...values);
+          };
         }
         if (name === 'onStatus') return this.#listen(call);
         return async (...values: unknown[]) => {

@@ -131,12 +131,25 @@ describe.each(modes)('empty snapshots in mode %s', (mode) => {
       await told.settle(cart(['a'], 1), cart([], 5));
       await told.stop();
       const later = planOf(sql.replace(/APPLY AS EMPTY WHEN \(.*?\)/, ''));
-      const process = await told.world.startProcess('worker-1', later);
       told.world.state.flush();
+      for (const topic of told.changelogs())
+        told.world.log.compact(topic, { dropTombstones: true });
+      const process = await told.world.startProcess('worker-1', later);
       told.produce(cart(['b'], 4), cart(['c'], 3, 2));
       await told.world.untilCaughtUp(process);
       await told.world.stop(process);
       expect(told.rows()).toEqual([item(2, 3, 'c')]);
+    });
+  });
+
+  test('a level that rows have overtaken is none, though its record is still there', async () => {
+    await scenario(sql, { batchRecordsMax: 1 }, async (told) => {
+      await told.settle(cart([], 5));
+      await told.settle(cart(['a'], 7));
+      await told.stop();
+      told.world.state.flush();
+      await told.settle(cart(['late'], 6), cart(['b'], 7));
+      expect(told.rows()).toEqual([item(1, 7, 'a'), item(1, 7, 'b')]);
     });
   });
 

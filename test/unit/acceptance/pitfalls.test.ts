@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { planPipeline } from '../../../src/plan/plan-pipeline.ts';
+import { pipelineStarter } from '../../../src/testing/start-pipeline.ts';
 import { everyWay, type Given, planOf, type Scenario, scenario } from '../../support/scenario.ts';
 
 const orders = `CREATE SOURCE orders (region STRING, item STRING, qty INT, seq BIGINT) WITH (topic = 'orders');
@@ -566,6 +567,20 @@ describe('topics and offsets', () => {
     });
   });
 
+  test('P099 so is one that comes back empty before a key is read that no cache holds', async () => {
+    const start = pipelineStarter({ cacheBytesMax: 0 });
+    await scenario(fixtureR, { start }, async (told) => {
+      await told.settle(order(['EU', 'a', 1, 9], 0));
+      await told.settle(order(['US', 'x', 1, 1], 0));
+      await told.settle(order(['JP', 'x', 1, 1], 0));
+      told.flushState();
+      await told.settle(order(['EU', 'b', 1, 5], 0), order(['EU', 'c', 1, 9], 0));
+      expect(told.rows()).toContain(row(['EU', 'a', 1, 9]));
+      expect(told.rows()).toHaveLength(4);
+      for (const { value } of told.output()) expect(value?.toString()).not.toContain('"b"');
+    });
+  });
+
   test('P101 an older image of the state is recognised and brought up to date', async () => {
     const task = { pipeline: 'test', flow: 'cur', generation: 0, partition: 0 };
     await scenario(fixtureR, {}, async (told) => {
@@ -591,6 +606,7 @@ describe('definitions that change', () => {
     await scenario(fixtureR, {}, async (told) => {
       await told.settle(first);
       await told.stop();
+      told.world.log.createTopic('others', 1);
       told.produce(second);
       let failure: Record<string, unknown> | undefined;
       try {
@@ -605,18 +621,15 @@ describe('definitions that change', () => {
   }
 
   test.each([
-    ['keys', fixtureR.replace('USING (region)', 'USING (item)')],
-    ['sequenceType', fixtureR.replace('SEQUENCE BY seq', 'SEQUENCE BY qty')],
-    [
-      'sources',
-      fixtureR.replaceAll('orders', 'others').replace("topic = 'others'", "topic = 'orders'"),
-    ],
-    ['output', current("WITH (output = 'rows')")],
-    ['distinct', fixtureR.replace('SELECT', 'SELECT DISTINCT')],
-  ])('P107 a definition with other %s is refused under the same name', async (part, sql) => {
+    ['key', /\bkey\b/, fixtureR.replace('USING (region)', 'USING (item)')],
+    ['sequence', /SEQUENCE BY/, fixtureR.replace('SEQUENCE BY seq', 'SEQUENCE BY qty')],
+    ['source topic', /"?others"?/, fixtureR.replace("topic = 'orders'", "topic = 'others'")],
+    ['output mode', /output/, current("WITH (output = 'rows')")],
+    ['DISTINCT', /DISTINCT/, fixtureR.replace('SELECT', 'SELECT DISTINCT')],
+  ])('P107 another %s under the same name is refused', async (_, part, sql) => {
     await redeploy(sql, (told, failure) => {
       expect(failure).toMatchObject({ code: 'DEFINITION_CHANGED' });
-      expect(failure?.['detail']).toContain(part);
+      expect(failure?.['detail']).toMatch(part);
       expect(failure?.['hint']).toMatch(/refresh|new name/);
       expect(told.rows()).toEqual([row(['EU', 'a', 1, 9])]);
     });

@@ -187,6 +187,26 @@ describe('SELECT DISTINCT', () => {
     },
   );
 
+  test.each(['row_set', 'rows'])(
+    'OP-04 every equal record stays known, also when the state was rebuilt, mode %s',
+    async (mode) => {
+      const distinct = into(
+        'SELECT DISTINCT k, v, seq FROM STREAM(s)',
+        `WITH (output = '${mode}')`,
+      );
+      await scenario(distinct, {}, async (told) => {
+        await told.settle(...json([row(1, 'b', 1), row(1, 'a', 1), row(1, 'a', 1)]));
+        await told.loseState();
+        await told.settle(...json([row(1, 'a', 1)]));
+        const table = told.world.table('t');
+        const sources =
+          table === undefined ? [] : told.world.rows(table).map(({ sources }) => sources.length);
+        expect(sources.sort()).toEqual([1, 3]);
+        expect((await told.account()).table).toMatchObject({ new: 1, tied: 1, distinct: 2 });
+      });
+    },
+  );
+
   test('OP-04 a higher sequence replaces rows that were equal', async () => {
     const records = [row(1, 'a', 1), row(1, 'a', 1), row(1, 'a', 2), row(1, 'b', 1)];
     await everyWay(sql, json(records), (told, { name }) => {

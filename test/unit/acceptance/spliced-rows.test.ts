@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { rowRunner } from '../../support/run-rows.ts';
 import { planOf } from '../../support/scenario.ts';
 
-const columns = `k INT, seq BIGINT, flag BOOLEAN, s STRING, d DECIMAL(10,2), w DECIMAL(18,0), f DECIMAL(3,3),
+const columns = `k INT, seq BIGINT, i INT, b BIGINT, flag BOOLEAN, s STRING, d DECIMAL(10,2), w DECIMAL(18,0), f DECIMAL(3,3),
   wide DECIMAL(38,18), ts TIMESTAMP, x DOUBLE, ntz TIMESTAMP_NTZ, day DATE`;
 
 const source = `CREATE SOURCE src (${columns}) WITH (topic = 'src');
@@ -14,7 +14,7 @@ function into(select: string, constraints = ''): string {
     FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME ${select};`;
 }
 
-const all = 'k, seq, flag, s, d, w, f, wide, ts, x, ntz, day';
+const all = 'k, seq, i, b, flag, s, d, w, f, wide, ts, x, ntz, day';
 
 const pipelines: readonly (readonly [string, string])[] = [
   ['every column', into(`SELECT ${all} FROM STREAM(src)`)],
@@ -170,6 +170,23 @@ const times = fc
   });
 
 const timestamps = fc.oneof(
+  // The form that is copied, with parts that may be out of their range.
+  {
+    weight: 4,
+    arbitrary: fc
+      .tuple(
+        dates.filter((date) => date.length === 10),
+        fc.tuple(
+          fc.integer({ min: 20, max: 25 }),
+          fc.integer({ min: 55, max: 61 }),
+          fc.integer({ min: 55, max: 61 }),
+        ),
+        fc.constantFrom('.000000Z', '.123456Z', '.120Z', '.000Z', 'Z', '.1234567Z', '.123 Z'),
+      )
+      .map(
+        ([date, [hour, minute, second], tail]) => `"${date}T${hour}:${minute}:${second}${tail}"`,
+      ),
+  },
   { weight: 4, arbitrary: fc.tuple(dates, times).map(([date, time]) => `"${date}${time}"`) },
   {
     weight: 4,
@@ -234,6 +251,8 @@ const textOf: Readonly<Record<string, fc.Arbitrary<string>>> = {
     { weight: 3, arbitrary: fc.integer({ min: -9, max: 9 }).map(String) },
     { weight: 1, arbitrary: integers },
   ),
+  i: integers,
+  b: integers,
   flag: booleans,
   s: strings,
   d: decimals,
