@@ -7,6 +7,7 @@ import type { StateStore } from '../ports/state-store.ts';
 import type { Catalog } from './catalog.ts';
 import type { FlowFacts } from './flow-facts.ts';
 import { FlowRunner, type PartitionProgress } from './flow-runner.ts';
+import { isSettledWithin } from './is-settled-within.ts';
 import { RepartitionPurge } from './repartition-purge.ts';
 import type { RuntimeListener } from './runtime-events.ts';
 import { StuckPartitions } from './stuck-partitions.ts';
@@ -75,6 +76,12 @@ export type FlowProgress = {
 const pollMaxMs = 500;
 /** A triggered update has its end to look for. */
 const pollMaxOnceMs = 50;
+/**
+ * After this long a stop no longer waits for the open transaction, and after that for the groups to be left: brokers
+ * or a store that do not answer hold up no shutdown, and whoever comes next reads again what was not committed.
+ */
+const finishMsMax = 12_000;
+const releaseMsMax = 5_000;
 
 /**
  * One process's share of a pipeline: fetch → prefetch → process → commit → apply, for all of its flows
@@ -113,6 +120,12 @@ export class Worker {
   #fencings = 0;
   #turns = 0;
   #failuresInRow = 0;
+  #stopWatch: Promise<void> | undefined;
+  #reportStopIsLate: () => void = () => undefined;
+  #reportEnd: () => void = () => undefined;
+  readonly #stopIsLate = new Promise<void>((resolve) => {
+    this.#reportStopIsLate = resolve;
+  });
 
   constructor(options: WorkerOptions) {
     assert(options.flows.length > 0, 'a worker has at least one flow');
@@ -132,7 +145,10 @@ export class Worker {
     this.#machine.transition('starting');
     try {
       this.#start();
-      await this.#loop();
+      const looping = this.#loop();
+      // A turn that waits for brokers which do not answer is left to itself once a stop has waited for long.
+      await Promise.race([looping, this.#stopIsLate]);
+      looping.catch(() => undefined);
       await this.#shutDown();
     } catch (error) {
       // Stopped in good order, it still tells which of its flows failed (simulation seed 647).
@@ -151,7 +167,19 @@ export class Worker {
   /** Asks for a clean end: the open transaction is finished, the groups are left. */
   stop(): void {
     this.#isStopping = true;
+    this.#watchStop();
     for (const runner of this.#runners) runner.wake();
+  }
+
+  /** From here on the end has a deadline. */
+  #watchStop(): void {
+    if (this.#stopWatch !== undefined) return;
+    const ended = new Promise<void>((resolve) => {
+      this.#reportEnd = resolve;
+    });
+    this.#stopWatch = isSettledWithin(this.#options.clock, finishMsMax, ended).then(() => {
+      this.#reportStopIsLate();
+    });
   }
 
   progress(): WorkerProgress {
@@ -488,21 +516,31 @@ export class Worker {
 
   async #shutDown(): Promise<void> {
     this.#machine.transition('stopping');
-    try {
-      await this.#commit();
-      await this.#settleCommit();
-      for (const runner of this.#activeRunners()) await runner.settle();
-      await this.#purge.finish(this.#activeRunners());
-      await this.#signOff();
-    } catch (error) {
+    this.#watchStop();
+    const finishing = this.#finish();
+    const isFinished = finishing.then(
+      () => true,
+      (error: unknown) => {
+        if (!(error instanceof FlowError) && !(error instanceof RunnerError)) throw error;
+        return false;
+      },
+    );
+    if (!(await Promise.race([isFinished, this.#stopIsLate]))) {
       // What was not committed is read again by whoever comes next.
-      if (!(error instanceof FlowError) && !(error instanceof RunnerError)) throw error;
-      await this.#abortProducer();
+      await isSettledWithin(this.#options.clock, releaseMsMax, this.#abortProducer());
     }
     await this.#release();
     this.#machine.transition('stopped');
     const failed = [...this.#failed.values()][0];
     if (failed !== undefined) throw failed;
+  }
+
+  async #finish(): Promise<void> {
+    await this.#commit();
+    await this.#settleCommit();
+    for (const runner of this.#activeRunners()) await runner.settle();
+    await this.#purge.finish(this.#activeRunners());
+    await this.#signOff();
   }
 
   /** An instance that ends with nothing open needs no fencing any more. */
@@ -514,7 +552,12 @@ export class Worker {
   }
 
   async #release(): Promise<void> {
+    this.#reportEnd();
     this.#lastProgress = this.progress();
+    await isSettledWithin(this.#options.clock, releaseMsMax, this.#closeAll());
+  }
+
+  async #closeAll(): Promise<void> {
     await this.#closeProducer();
     for (const runner of this.#activeRunners()) {
       await runner.close(true).catch(() => undefined);
