@@ -1,6 +1,7 @@
 import type { Command } from './command.ts';
 import { config } from './config.ts';
 import { dump } from './dump.ts';
+import { evalCommand } from './eval.ts';
 import { explain } from './explain.ts';
 import { gaps } from './gaps.ts';
 import { get } from './get.ts';
@@ -15,6 +16,7 @@ import { validate } from './validate.ts';
 export const commands: readonly Command[] = [
   validate,
   explain,
+  evalCommand,
   tryCommand,
   test,
   run,
@@ -36,7 +38,6 @@ export const plannedVerbs: readonly string[] = [
   'verify',
   'state',
   'dlq',
-  'eval',
   'infer',
   'pause',
   'resume',

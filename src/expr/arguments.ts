@@ -3,7 +3,7 @@ import { fault } from './faults.ts';
 import type { FunctionCall } from './function.ts';
 
 /** An argument by position. It may still be missing where a lambda stands in its place. */
-export function argumentAt(call: FunctionCall, index: number): Expression {
+export function argumentAt(call: Omit<FunctionCall, 'lambdas'>, index: number): Expression {
   const found = call.arguments[index];
   if (found !== undefined) return found;
   throw fault(

@@ -64,7 +64,12 @@ export type LambdaNode = Extract<Expression, { node: 'lambda' }>;
 export type Evaluator = (row: Row, frame: Frame) => Value;
 
 /** What lambda parameters are bound to while a row is evaluated, and what is fixed for one update. */
-export type Frame = { readonly parameters: Value[]; nowMicros: bigint };
+export type Frame = {
+  readonly parameters: Value[];
+  nowMicros: bigint;
+  /** The rows of a subquery, for the parameters as they are; always the same when it `isFixed`. Absent where none can stand. */
+  readonly rowsOf?: (query: object, isFixed: boolean) => readonly Row[];
+};
 
 /** `timeZone` is the session's: an IANA name or an offset. */
 export type CompileContext = { readonly timeZone: string };

@@ -39,7 +39,19 @@ export type ExpressionScope = {
   readonly star?: (
     node: Extract<ast.Expression, { node: 'star' }>,
   ) => readonly { readonly name: string; readonly column: Expression }[];
+  /** What a call means that is no function of one row, such as an aggregate; undefined for all others. */
+  readonly call?: (node: ast.CallExpression, bind: Bind) => Expression | undefined;
+  /** A subquery; refused without it. */
+  readonly subquery?: (node: SubqueryNode, bind: Bind) => Expression;
 };
+
+/** Binds a part of an expression where it stands. */
+export type Bind = (node: ast.Expression) => Expression;
+
+export type SubqueryNode = Extract<
+  ast.Expression,
+  { node: 'in_query' | 'exists' | 'scalar_query' }
+>;
 
 /**
  * Gives a written expression its types: names are resolved, functions are found, and every coercion
@@ -145,7 +157,9 @@ class Binder {
       case 'in_query':
       case 'exists':
       case 'scalar_query':
-        return this.#refuse('subquery', node);
+        return (
+          this.#scope.subquery?.(node, (part) => this.bind(part)) ?? this.#refuse('subquery', node)
+        );
       case 'star':
         return this.#refuse('star', node);
       case 'lambda':
@@ -325,6 +339,8 @@ class Binder {
   }
 
   #call(node: ast.CallExpression): Expression {
+    const special = this.#scope.call?.(node, (part) => this.bind(part));
+    if (special !== undefined) return special;
     if (node.window !== undefined) return this.#refuse('window', node);
     const name = functionName(node);
     const definition = findFunction(name);

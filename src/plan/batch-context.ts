@@ -1,0 +1,148 @@
+import { FaultError } from '../base/place.ts';
+import type { Column } from '../data/types.ts';
+import { castTo } from '../expr/coerce.ts';
+import type { Expression } from '../expr/expression.ts';
+import { mismatch } from '../expr/faults.ts';
+import { types } from '../expr/types.ts';
+import type * as ast from '../sql/ast.ts';
+import type { BatchPlan, BoundBatch, Subplan } from './batch-plan.ts';
+import {
+  type Bind,
+  bindExpression,
+  type ExpressionScope,
+  type ResolvedName,
+  type SubqueryNode,
+} from './bind-expression.ts';
+import { columnNode } from './move-columns.ts';
+import type { BoundColumn } from './relation.ts';
+import { type LateralAlias, resolveColumn } from './scope.ts';
+import { expandStar } from './star.ts';
+
+/** A table that a query over tables may read. */
+export type BatchTable = { readonly name: string; readonly columns: readonly Column[] };
+
+/** What the parts of a query over tables are bound in. */
+export type BatchContext = {
+  readonly timeZone: string;
+  readonly findTable: (name: ast.Name) => BatchTable | undefined;
+  readonly ctes: ReadonlyMap<string, BatchCommonTable>;
+  /** The query around, where this one is a subquery. */
+  readonly outer: OuterQuery | undefined;
+  /** Parameters that stand for values from outside are numbered through the whole query. */
+  readonly slots: { next: number };
+  /** Passed in, so that queries and relations, which contain each other, need no import cycle. */
+  readonly bindQuery: (query: ast.Query, context: BatchContext) => BoundBatch;
+  readonly bindSubquery: (
+    node: SubqueryNode,
+    bind: Bind,
+    scope: ExpressionScope,
+    context: BatchContext,
+  ) => Expression;
+};
+
+export type BatchCommonTable = { readonly bind: () => BoundBatch };
+
+export type OuterQuery = {
+  readonly resolve: (name: ast.Name) => ResolvedName;
+  readonly captures: { readonly slot: number; readonly value: Expression }[];
+};
+
+/** Above those of all lambdas. */
+export const firstSlot = 1_000;
+
+/** A relation of a query: its rows, and what their columns are called. */
+export type BatchRelation = { readonly plan: BatchPlan; readonly columns: readonly BoundColumn[] };
+
+export type BatchScopeOptions = {
+  readonly columns: readonly BoundColumn[];
+  readonly aliases?: readonly LateralAlias[];
+  readonly call?: ExpressionScope['call'];
+};
+
+/** The scope of an expression over the rows of a relation; names that it lacks are looked for outside. */
+export function batchScope(options: BatchScopeOptions, context: BatchContext): ExpressionScope {
+  const { columns, aliases = [] } = options;
+  const scope: ExpressionScope = {
+    timeZone: context.timeZone,
+    resolve: (name) => {
+      try {
+        return resolveColumn(name, { columns, aliases });
+      } catch (error) {
+        return captured(name, context, error);
+      }
+    },
+    star: (star) =>
+      expandStar(star, columns).map((found) => {
+        if (found.kind === 'column') {
+          return { name: found.column.name ?? '', column: columnNode(found.column) };
+        }
+        return { name: found.name, column: bindExpression(found.value, scope) };
+      }),
+    subquery: (node, bind) => context.bindSubquery(node, bind, scope, context),
+    ...(options.call !== undefined && { call: options.call }),
+  };
+  return scope;
+}
+
+/** The parameter that stands for a value from outside; throws the error when there is none. */
+function captured(name: ast.Name, context: BatchContext, error: unknown): ResolvedName {
+  const { outer } = context;
+  const isUnresolved =
+    error instanceof FaultError && error.fault.code.startsWith('UNRESOLVED_COLUMN');
+  if (outer === undefined || !isUnresolved) throw error;
+  let found: ResolvedName;
+  try {
+    found = outer.resolve(name);
+  } catch (outside) {
+    const isUnknown =
+      outside instanceof FaultError && outside.fault.code.startsWith('UNRESOLVED_COLUMN');
+    throw isUnknown ? error : outside;
+  }
+  const { column, fields } = found;
+  const known = outer.captures.find(
+    ({ value }) =>
+      value.node === column.node &&
+      'index' in value &&
+      'index' in column &&
+      value.index === column.index,
+  );
+  const slot = known?.slot ?? context.slots.next;
+  if (known === undefined) {
+    context.slots.next += 1;
+    outer.captures.push({ slot, value: column });
+  }
+  const parameter: Expression = {
+    node: 'parameter',
+    index: slot,
+    name: name.parts.at(-1)?.text ?? '',
+    type: column.type,
+    place: name.place,
+  };
+  return { column: parameter, fields };
+}
+
+/** Binds a query that sees the names of the scope around it. */
+export function bindInner(
+  query: ast.Query,
+  scope: Pick<ExpressionScope, 'resolve'>,
+  context: BatchContext,
+): Subplan {
+  const captures: { slot: number; value: Expression }[] = [];
+  const bound = context.bindQuery(query, {
+    ...context,
+    outer: { resolve: scope.resolve, captures },
+  });
+  return { ...bound, captures };
+}
+
+/** A condition, which must be boolean. */
+export function bindCondition(
+  node: ast.Expression,
+  scope: ExpressionScope,
+  clause: string,
+): Expression {
+  const bound = bindExpression(node, scope);
+  if (bound.type.kind === 'void') return castTo(bound, types.boolean);
+  if (bound.type.kind === 'boolean') return bound;
+  throw mismatch('FILTER_NOT_BOOLEAN', `${clause} needs a boolean`, bound.place);
+}

@@ -1,0 +1,560 @@
+import type { Place } from '../base/place.ts';
+import { isAggregateNode } from '../expr/aggregate.ts';
+import { castTo } from '../expr/coerce.ts';
+import type { Expression } from '../expr/expression.ts';
+import { fault, mismatch } from '../expr/faults.ts';
+import { findGenerator, strayGenerator } from '../expr/generator.ts';
+import { types } from '../expr/types.ts';
+import type * as ast from '../sql/ast.ts';
+import { Grouping, groupingIdColumn, groupingMarker, isGroupingMarker } from './batch-aggregate.ts';
+import { bindSpecialCall, type CallRules, contains, sortKey } from './batch-call.ts';
+import {
+  type BatchContext,
+  type BatchRelation,
+  batchScope,
+  bindCondition,
+} from './batch-context.ts';
+import { groupingShape } from './batch-grouping.ts';
+import { type BatchPlan, type BoundBatch, isWindowNode, type WindowNode } from './batch-plan.ts';
+import { bindFrom, generated, plainRules, widthOf } from './batch-relation.ts';
+import { ordinalOf, requireComparable } from './batch-rules.ts';
+import { bindWindow } from './batch-window.ts';
+import { functionName } from './bind-call.ts';
+import { type Bind, bindExpression, type ExpressionScope } from './bind-expression.ts';
+import { columnNode, moveColumns } from './move-columns.ts';
+import { nameKey } from './names.ts';
+import type { BoundColumn } from './relation.ts';
+import { sameExpression } from './same-expression.ts';
+import type { LateralAlias } from './scope.ts';
+import { sparkName } from './spark-name.ts';
+import { expandStar } from './star.ts';
+
+/** One column of the result, as an expression over the input. */
+type Item = { readonly name: string; readonly value: Expression };
+
+/** Columns from here on stand for earlier items of the select list. */
+const aliasBase = 2_000_000;
+
+/** Expressions grow when aliases are used again and again; beyond this they are refused. */
+const sizeMax = 200_000;
+
+/** Binds one SELECT with its ORDER BY, in the order in which rows go through it. */
+export function bindBatchSelect(
+  select: ast.SelectQuery,
+  orderBy: readonly ast.OrderItem[],
+  context: BatchContext,
+): BoundBatch {
+  return new SelectBinder(select, context).bind(orderBy);
+}
+
+class SelectBinder {
+  readonly #select: ast.SelectQuery;
+  readonly #context: BatchContext;
+  #relation: BatchRelation = { plan: { node: 'values', rows: [[]] }, columns: [] };
+  readonly #items: Item[] = [];
+  readonly #aliases: LateralAlias[] = [];
+  readonly #aliasValues: Expression[] = [];
+
+  constructor(select: ast.SelectQuery, context: BatchContext) {
+    this.#select = select;
+    this.#context = context;
+  }
+
+  bind(orderBy: readonly ast.OrderItem[]): BoundBatch {
+    this.#bindInput();
+    this.#bindItems();
+    const grouped = this.#isGrouped();
+    const having = this.#bindHaving();
+    const qualify = this.#bindQualify();
+    const order = orderBy.length === 0 ? [] : this.#bindOrder(orderBy);
+    let plan = this.#relation.plan;
+    let all = [
+      ...this.#items.map((item) => item.value),
+      ...order.map((key) => key.value),
+      ...(having === undefined ? [] : [having]),
+      ...(qualify === undefined ? [] : [qualify]),
+    ];
+    if (grouped || all.some((value) => contains(value, isAggregateNode))) {
+      const shape = groupingShape(this.#select.groupBy, this.#groupingOptions());
+      const grouping = new Grouping(shape.keys, shape.sets, this.#select.groupBy === undefined);
+      all = all.map((value) => grouping.over(value));
+      plan = grouping.plan(plan);
+      const id = grouping.idPosition;
+      all = all.map((value) =>
+        moveColumns(value, (index) => (index === groupingIdColumn ? id : index)),
+      );
+    } else {
+      const stray = all.find((value) => contains(value, isGroupingMarker));
+      if (stray !== undefined) {
+        throw fault(
+          'UNSUPPORTED_GROUPING_EXPRESSION',
+          'grouping is there with GROUPING SETS, CUBE and ROLLUP only',
+          stray.place,
+        );
+      }
+    }
+    const width = this.#items.length;
+    const items = all.slice(0, width);
+    const keys = order.map((key, i) => ({ ...key, value: all[width + i] ?? key.value }));
+    let at = width + order.length;
+    const havingAt = having === undefined ? undefined : all[at++];
+    const qualifyAt = qualify === undefined ? undefined : all[at];
+    if (havingAt !== undefined) plan = { node: 'filter', input: plan, condition: havingAt };
+    return this.#finish(plan, items, keys, qualifyAt);
+  }
+
+  // -------------------------------------------------------------- input
+
+  #bindInput(): void {
+    const { from, lateralViews, where } = this.#select;
+    let relation = bindFrom(from, this.#context);
+    for (const view of lateralViews) {
+      const scope = this.#plainScope(relation.columns);
+      relation = generated({
+        call: view.call,
+        relation,
+        outer: view.outer,
+        names: view.columns,
+        qualifier: view.table === undefined ? [] : [nameKey(view.table.text)],
+        scope,
+        context: this.#context,
+      });
+    }
+    if (where !== undefined) {
+      const scope = batchScope(
+        {
+          columns: relation.columns,
+          call: (node, bind) =>
+            bindSpecialCall(
+              node,
+              bind,
+              plainRules(this.#context, 'OUTSIDE_SELECT', {
+                aggregate: 'INVALID_WHERE_CONDITION',
+                window: 'INVALID_WHERE_CONDITION',
+              }),
+            ),
+        },
+        this.#context,
+      );
+      const condition = bindCondition(where, scope, 'WHERE');
+      relation = { ...relation, plan: { node: 'filter', input: relation.plan, condition } };
+    }
+    this.#relation = relation;
+  }
+
+  #plainScope(columns: readonly BoundColumn[]): ExpressionScope {
+    return batchScope(
+      {
+        columns,
+        call: (node, bind) =>
+          bindSpecialCall(node, bind, plainRules(this.#context, 'OUTSIDE_SELECT')),
+      },
+      this.#context,
+    );
+  }
+
+  // -------------------------------------------------------------- select list
+
+  #bindItems(): void {
+    const { items } = this.#select;
+    const generators = items.filter((item) => generatorCall(item.value) !== undefined);
+    const [, second] = generators;
+    if (second !== undefined) {
+      throw fault(
+        'UNSUPPORTED_GENERATOR.MULTI_GENERATOR',
+        `a select list has one generator, not ${generators.length}`,
+        second.place,
+        'Put the others into a LATERAL VIEW or a subquery.',
+      );
+    }
+    const input = this.#relation.columns;
+    for (const item of items) {
+      const generator = generatorCall(item.value);
+      if (generator !== undefined) this.#addGenerator(item, generator, input);
+      else if (item.value.node === 'star') this.#addStar(item.value, input);
+      else this.#addItem(item, input);
+    }
+  }
+
+  #addGenerator(
+    item: ast.SelectItem,
+    call: ast.CallExpression,
+    input: readonly BoundColumn[],
+  ): void {
+    const alias = item.value.node === 'alias' ? [item.value.name] : [];
+    const before = widthOf(this.#relation);
+    const relation = generated({
+      call,
+      relation: this.#relation,
+      outer: false,
+      names: item.aliases.length > 0 ? item.aliases : alias,
+      qualifier: [],
+      scope: this.#scope(input),
+      context: this.#context,
+    });
+    for (const column of relation.columns.filter(({ index }) => index >= before)) {
+      this.#push(column.name ?? '', columnNode(column), column.name);
+    }
+    // The new columns are known by their aliases only.
+    this.#relation = {
+      ...relation,
+      columns: relation.columns.map((column) =>
+        column.index >= before ? { ...column, name: undefined } : column,
+      ),
+    };
+  }
+
+  #addStar(star: Extract<ast.Expression, { node: 'star' }>, input: readonly BoundColumn[]): void {
+    for (const found of expandStar(star, input)) {
+      const value =
+        found.kind === 'column'
+          ? columnNode(found.column)
+          : bindExpression(found.value, this.#scope(input));
+      this.#push(
+        found.kind === 'column' ? (found.column.name ?? '') : found.name,
+        value,
+        undefined,
+      );
+    }
+  }
+
+  #addItem(item: ast.SelectItem, input: readonly BoundColumn[]): void {
+    const [alias, ...others] = item.aliases;
+    if (others.length > 0) {
+      throw fault(
+        'UNSUPPORTED_GENERATOR.NOT_GENERATOR',
+        'several names stand behind what is no generator',
+        item.place,
+      );
+    }
+    const value = this.#inlined(bindExpression(item.value, this.#scope(input)));
+    const name = alias?.text ?? sparkName(item.value);
+    this.#push(name, value, alias?.text);
+  }
+
+  #push(name: string, value: Expression, alias: string | undefined): void {
+    this.#items.push({ name, value });
+    if (alias === undefined) return;
+    this.#aliases.push({
+      name: alias,
+      type: value.type,
+      index: aliasBase + this.#aliasValues.length,
+      broken: false,
+    });
+    this.#aliasValues.push(value);
+  }
+
+  #scope(columns: readonly BoundColumn[]): ExpressionScope {
+    const scope: ExpressionScope = batchScope(
+      {
+        columns,
+        aliases: this.#aliases,
+        call: (node, bind) =>
+          bindSpecialCall(node, bind, this.#rules(scope, 'NESTED_IN_EXPRESSIONS')),
+      },
+      this.#context,
+    );
+    return scope;
+  }
+
+  #rules(scope: ExpressionScope, generatorKind: CallRules['generatorKind']): CallRules {
+    return {
+      aggregateFault: undefined,
+      windowFault: undefined,
+      generatorKind,
+      timeZone: this.#context.timeZone,
+      star: (node) => scope.star?.(node) ?? [],
+      window: (node, bind) => bindWindow(node, bind, this.#select.windows, this.#context.timeZone),
+      other: (node, bind) => this.#groupingCall(node, bind),
+    };
+  }
+
+  #groupingCall(node: ast.CallExpression, bind: Bind): Expression | undefined {
+    const name = functionName(node);
+    if (name !== 'grouping' && name !== 'grouping_id') return undefined;
+    if (name === 'grouping' && node.arguments.length !== 1) {
+      throw fault('WRONG_NUM_ARGS.WITHOUT_SUGGESTION', 'grouping takes 1 argument', node.place);
+    }
+    return groupingMarker(name, node.arguments.map(bind), node.place);
+  }
+
+  /** Aliases replaced by what they stand for. */
+  #inlined(expression: Expression): Expression {
+    if (this.#aliasValues.length === 0) return expression;
+    let size = 0;
+    const visit = (node: Expression): Expression => {
+      size += 1;
+      if (size > sizeMax) {
+        throw fault('NOT_SUPPORTED', 'the aliases make too large an expression', node.place);
+      }
+      switch (node.node) {
+        case 'column':
+          return node.index < aliasBase
+            ? node
+            : visit(this.#aliasValues[node.index - aliasBase] ?? node);
+        case 'lambda':
+          return { ...node, body: visit(node.body) };
+        case 'call': {
+          if (isAggregateNode(node) && node.arguments.some((one) => contains(one, isAlias))) {
+            throw fault(
+              'UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_AGGREGATE_FUNC',
+              'an aggregate reads an alias of the same select list',
+              node.place,
+            );
+          }
+          return { ...node, arguments: node.arguments.map(visit) };
+        }
+        default:
+          return node;
+      }
+    };
+    return visit(expression);
+  }
+
+  // -------------------------------------------------------------- grouping
+
+  #isGrouped(): boolean {
+    return this.#select.groupBy !== undefined || this.#select.having !== undefined;
+  }
+
+  #groupingOptions(): Parameters<typeof groupingShape>[1] {
+    return {
+      items: this.#items.map((item) => item.value),
+      bind: (node) => {
+        const { columns } = this.#relation;
+        const scope = batchScope(
+          {
+            columns,
+            aliases: this.#aliases,
+            call: (call, bind) =>
+              bindSpecialCall(call, bind, {
+                ...plainRules(this.#context, 'OUTSIDE_SELECT', {
+                  aggregate: 'GROUP_BY_AGGREGATE',
+                  window: 'UNSUPPORTED_EXPR_FOR_WINDOW',
+                }),
+              }),
+          },
+          this.#context,
+        );
+        return this.#inlined(bindExpression(node, scope));
+      },
+    };
+  }
+
+  #bindHaving(): Expression | undefined {
+    const { having } = this.#select;
+    if (having === undefined) return undefined;
+    return this.#condition(having, 'HAVING', 'UNSUPPORTED_EXPR_FOR_OPERATOR');
+  }
+
+  #bindQualify(): Expression | undefined {
+    const { qualify } = this.#select;
+    return qualify === undefined ? undefined : this.#condition(qualify, 'QUALIFY', undefined);
+  }
+
+  #condition(node: ast.Expression, clause: string, windowFault: string | undefined): Expression {
+    const scope = this.#outputScope(windowFault);
+    const bound = this.#inlined(bindExpression(node, scope));
+    if (bound.type.kind === 'void') return castTo(bound, types.boolean);
+    if (bound.type.kind === 'boolean') return bound;
+    throw mismatch('FILTER_NOT_BOOLEAN', `${clause} needs a boolean`, bound.place);
+  }
+
+  /** Names are those of the result first, then those of the input. */
+  #outputScope(windowFault: string | undefined): ExpressionScope {
+    const inputScope = this.#relation.columns;
+    const named = this.#items.map((item, i) => ({ ...item, index: i }));
+    const from = this.#aliasValues.length;
+    this.#aliasValues.push(...this.#items.map((item) => item.value));
+    const scope: ExpressionScope = batchScope(
+      {
+        columns: inputScope,
+        aliases: this.#aliases,
+        call: (node, bind) =>
+          bindSpecialCall(node, bind, {
+            ...this.#rules(scope, 'OUTSIDE_SELECT'),
+            windowFault,
+          }),
+      },
+      this.#context,
+    );
+    const { resolve } = scope;
+    return {
+      ...scope,
+      resolve: (name) => {
+        const [only, ...rest] = name.parts;
+        const found =
+          only === undefined
+            ? []
+            : named.filter((item) => nameKey(item.name) === nameKey(only.text));
+        const [first] = found;
+        const isOutput =
+          first !== undefined &&
+          (found.length === 1 || found.every((one) => sameExpression(one.value, first.value)));
+        if (!isOutput) return resolve(name);
+        const column: Expression = {
+          node: 'column',
+          index: aliasBase + from + first.index,
+          name: first.name,
+          type: first.value.type,
+          place: name.place,
+        };
+        return { column, fields: rest };
+      },
+    };
+  }
+
+  // -------------------------------------------------------------- ORDER BY
+
+  #bindOrder(items: readonly ast.OrderItem[]): ReturnType<typeof sortKey>[] {
+    const [first] = items;
+    const isAll =
+      items.length === 1 &&
+      first?.value.node === 'column' &&
+      first.value.name.parts.length === 1 &&
+      first.value.name.parts[0]?.text.toLowerCase() === 'all' &&
+      !this.#items.some((item) => nameKey(item.name) === 'all');
+    if (isAll && first !== undefined) {
+      return this.#items.map((item) => sortKey(first, item.value));
+    }
+    const scope = this.#outputScope(undefined);
+    return items.map((item) => {
+      const ordinal = ordinalOf(item.value, this.#items.length, 'ORDER_BY');
+      const value =
+        ordinal === undefined
+          ? this.#inlined(bindExpression(item.value, scope))
+          : this.#items[ordinal]?.value;
+      if (value === undefined) throw new RangeError('no such column');
+      return sortKey(item, value);
+    });
+  }
+
+  // -------------------------------------------------------------- result
+
+  #finish(
+    input: BatchPlan,
+    items: readonly Expression[],
+    keys: readonly ReturnType<typeof sortKey>[],
+    qualify: Expression | undefined,
+  ): BoundBatch {
+    let plan = input;
+    const windows = new WindowColumns(this.#widthAfter(input));
+    const values = items.map((item) => windows.over(item));
+    const order = keys.map((key) => ({ ...key, value: windows.over(key.value) }));
+    const condition = qualify === undefined ? undefined : windows.over(qualify);
+    plan = windows.plan(plan);
+    if (condition !== undefined) plan = { node: 'filter', input: plan, condition };
+    const columns = this.#items.map(
+      ({ name, value }, index): BoundColumn => ({
+        name,
+        type: value.type,
+        index,
+        qualifier: [],
+        hidden: false,
+        broken: false,
+        place: value.place,
+      }),
+    );
+    const sorted = order.map((key) => {
+      const at = values.findIndex((value) => sameExpression(value, key.value));
+      return { key, at };
+    });
+    const extra = sorted.filter(({ at }) => at < 0).map(({ key }) => key.value);
+    if (this.#select.distinct) {
+      const [stray] = extra;
+      if (stray !== undefined) throw notSelected(stray.place);
+      requireComparable(
+        columns.map((column) => column.type),
+        this.#select.place,
+      );
+    }
+    plan = { node: 'project', input: plan, values: [...values, ...extra] };
+    if (this.#select.distinct) {
+      plan = { node: 'distinct', input: plan, types: columns.map((column) => column.type) };
+    }
+    if (sorted.length > 0) {
+      let next = values.length;
+      const sortKeys = sorted.map(({ key, at }) => {
+        const index = at < 0 ? next++ : at;
+        const { type, place } = key.value;
+        return { ...key, value: columnNode({ name: undefined, type, index, place }) };
+      });
+      plan = { node: 'sort', input: plan, keys: sortKeys };
+    }
+    if (extra.length > 0) plan = { node: 'project', input: plan, values: columns.map(columnNode) };
+    return { plan, columns };
+  }
+
+  #widthAfter(plan: BatchPlan): number {
+    switch (plan.node) {
+      case 'aggregate':
+        return plan.keys.length + plan.aggregates.length + (plan.sets === undefined ? 0 : 1);
+      case 'filter':
+        return this.#widthAfter(plan.input);
+      default:
+        return widthOf(this.#relation);
+    }
+  }
+}
+
+function isAlias(expression: Expression): boolean {
+  return (
+    expression.node === 'column' &&
+    expression.index >= aliasBase &&
+    expression.index !== groupingIdColumn
+  );
+}
+
+function notSelected(place: Place): Error {
+  return fault(
+    'UNRESOLVED_COLUMN.WITH_SUGGESTION',
+    'SELECT DISTINCT is ordered by what it selects',
+    place,
+  );
+}
+
+/** The call of a generator that an item of a select list is. */
+function generatorCall(node: ast.Expression): ast.CallExpression | undefined {
+  if (node.node === 'alias') return generatorCall(node.value);
+  if (node.node !== 'call' || node.window !== undefined) return undefined;
+  if (findGenerator(functionName(node)) === undefined) return undefined;
+  for (const argument of node.arguments) {
+    const inner = generatorCall(argument);
+    if (inner !== undefined) {
+      throw strayGenerator('NESTED_IN_EXPRESSIONS', functionName(inner), inner.place);
+    }
+  }
+  return node;
+}
+
+/** Collects window functions; their columns stand behind those of the rows. */
+class WindowColumns {
+  readonly #width: number;
+  readonly #functions: WindowNode[] = [];
+
+  constructor(width: number) {
+    this.#width = width;
+  }
+
+  over(expression: Expression): Expression {
+    if (isWindowNode(expression)) {
+      let index = this.#functions.findIndex((known) => sameExpression(known, expression));
+      if (index < 0) index = this.#functions.push(expression) - 1;
+      const { type, place } = expression;
+      return columnNode({ name: undefined, type, index: this.#width + index, place });
+    }
+    switch (expression.node) {
+      case 'call':
+        return { ...expression, arguments: expression.arguments.map((one) => this.over(one)) };
+      case 'lambda':
+        return { ...expression, body: this.over(expression.body) };
+      default:
+        return expression;
+    }
+  }
+
+  plan(input: BatchPlan): BatchPlan {
+    if (this.#functions.length === 0) return input;
+    return { node: 'window', input, functions: this.#functions };
+  }
+}

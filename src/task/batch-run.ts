@@ -1,0 +1,283 @@
+import type { Row, Value } from '../data/value.ts';
+import { type AggregateNode, aggregateParts, type SortKey } from '../expr/aggregate.ts';
+import { compile } from '../expr/compile.ts';
+import type { CompileContext, Evaluator, Expression, Frame } from '../expr/expression.ts';
+import { groupedRows, type RowAggregate } from '../operators/batch-group.ts';
+import { joinedRows } from '../operators/batch-join.ts';
+import {
+  distinctRows,
+  limitedRows,
+  type RowOrder,
+  type Rows,
+  setRows,
+  sortedRows,
+} from '../operators/batch-rows.ts';
+import { type RowBound, type RowWindow, windowValues } from '../operators/batch-window.ts';
+import {
+  type BatchJoin,
+  type BatchPlan,
+  type FrameBound,
+  type WindowNode,
+  windowParts,
+} from '../plan/batch-plan.ts';
+
+export type BatchSettings = {
+  readonly timeZone: string;
+  readonly nowMicros: bigint;
+  /** The rows of a table. */
+  readonly rowsOf: (table: string) => Iterable<Row>;
+};
+
+/**
+ * Runs a query over tables. Invariant: rows are made as they are asked for, so that a LIMIT ends what
+ * stands below it; a subquery without values from outside runs once.
+ */
+export function runBatch(plan: BatchPlan, settings: BatchSettings): Iterable<Row> {
+  return new BatchRun(settings).compile(plan)();
+}
+
+class BatchRun {
+  readonly #settings: BatchSettings;
+  readonly #context: CompileContext;
+  readonly #frame: Frame;
+  readonly #compiled = new Map<BatchPlan, Rows>();
+  /** Rows of subqueries that depend on nothing outside. */
+  readonly #fixed = new Map<object, readonly Row[]>();
+
+  constructor(settings: BatchSettings) {
+    this.#settings = settings;
+    this.#context = { timeZone: settings.timeZone };
+    this.#frame = {
+      parameters: [],
+      nowMicros: settings.nowMicros,
+      rowsOf: (query, isFixed) => this.#subquery(query as BatchPlan, isFixed),
+    };
+  }
+
+  compile(plan: BatchPlan): Rows {
+    const known = this.#compiled.get(plan);
+    if (known !== undefined) return known;
+    const rows = this.#compileNew(plan);
+    this.#compiled.set(plan, rows);
+    return rows;
+  }
+
+  #subquery(plan: BatchPlan, isFixed: boolean): readonly Row[] {
+    const known = this.#fixed.get(plan);
+    if (known !== undefined) return known;
+    const rows = [...this.compile(plan)()];
+    if (isFixed) this.#fixed.set(plan, rows);
+    return rows;
+  }
+
+  #compileNew(plan: BatchPlan): Rows {
+    const frame = this.#frame;
+    switch (plan.node) {
+      case 'values': {
+        const rows = plan.rows.map((row) => this.#all(row));
+        return () => rows.map((row) => row.map((value) => value([], frame)));
+      }
+      case 'table':
+        return () => this.#settings.rowsOf(plan.name);
+      case 'range':
+        return () => rangeRows(plan.start, plan.end, plan.step);
+      case 'project':
+        return this.#project(plan);
+      case 'filter': {
+        const input = this.compile(plan.input);
+        const condition = this.#one(plan.condition);
+        return () => filtered(input(), condition, frame);
+      }
+      case 'generate':
+        return this.#generate(plan);
+      case 'join':
+        return this.#join(plan);
+      case 'lateral':
+        return this.#lateral(plan);
+      case 'aggregate':
+        return this.#aggregate(plan);
+      case 'window':
+        return this.#window(plan);
+      case 'distinct': {
+        const input = this.compile(plan.input);
+        return () => distinctRows(input(), plan.types);
+      }
+      case 'set':
+        return this.#set(plan);
+      case 'sort': {
+        const input = this.compile(plan.input);
+        const orders = this.#orders(plan.keys);
+        return () => sortedRows(input(), orders, frame);
+      }
+      case 'limit': {
+        const input = this.compile(plan.input);
+        return () => limitedRows(input(), plan.limit, plan.offset);
+      }
+      case 'shared': {
+        const input = this.compile(plan.input);
+        if (plan.cell.uses < 2) return input;
+        let rows: readonly Row[] | undefined;
+        return () => (rows ??= [...input()]);
+      }
+    }
+  }
+
+  #one(expression: Expression): Evaluator {
+    return compile(expression, this.#context);
+  }
+
+  #all(expressions: readonly Expression[]): readonly Evaluator[] {
+    return expressions.map((expression) => this.#one(expression));
+  }
+
+  #orders(keys: readonly SortKey[]): readonly RowOrder[] {
+    return keys.map((key) => ({ ...key, value: this.#one(key.value), type: key.value.type }));
+  }
+
+  #project(plan: Extract<BatchPlan, { node: 'project' }>): Rows {
+    const input = this.compile(plan.input);
+    const values = this.#all(plan.values);
+    const frame = this.#frame;
+    return () => projected(input(), values, frame);
+  }
+
+  #generate(plan: Extract<BatchPlan, { node: 'generate' }>): Rows {
+    const input = this.compile(plan.input);
+    const args = this.#all(plan.generator.arguments);
+    const frame = this.#frame;
+    const make = plan.generator.prepare({ ...this.#context, place: plan.place });
+    const nothing: readonly Row[] = [plan.generator.columns.map(() => null)];
+    return function* rows() {
+      for (const row of input()) {
+        const made = make(args.map((arg) => arg(row, frame)));
+        for (const one of made.length === 0 && plan.outer ? nothing : made) yield [...row, ...one];
+      }
+    };
+  }
+
+  #join(plan: BatchJoin): Rows {
+    const [left, right] = [this.compile(plan.left), this.compile(plan.right)];
+    const frame = this.#frame;
+    const options = {
+      kind: plan.kind,
+      leftWidth: plan.leftWidth,
+      rightWidth: plan.rightWidth,
+      leftKeys: this.#all(plan.equal.map((pair) => pair.left)),
+      rightKeys: this.#all(plan.equal.map((pair) => pair.right)),
+      keyTypes: plan.equal.map((pair) => pair.left.type),
+      nullSafe: plan.equal.map((pair) => pair.nullSafe),
+      condition: plan.condition && this.#one(plan.condition),
+    };
+    return () => joinedRows(left(), right(), options, frame);
+  }
+
+  #lateral(plan: Extract<BatchPlan, { node: 'lateral' }>): Rows {
+    const [left, right] = [this.compile(plan.left), this.compile(plan.right.plan)];
+    const condition = plan.condition && this.#one(plan.condition);
+    const captures = plan.right.captures.map(({ slot, value }) => ({
+      slot,
+      value: this.#one(value),
+    }));
+    const frame = this.#frame;
+    const nothing: Row = new Array<Value>(plan.rightWidth).fill(null);
+    return function* rows() {
+      for (const row of left()) {
+        for (const { slot, value } of captures) frame.parameters[slot] = value(row, frame);
+        let isMatched = false;
+        for (const other of [...right()]) {
+          const both = [...row, ...other];
+          if (condition !== undefined && condition(both, frame) !== true) continue;
+          isMatched = true;
+          yield both;
+        }
+        if (!isMatched && plan.kind === 'left') yield [...row, ...nothing];
+      }
+    };
+  }
+
+  #aggregate(plan: Extract<BatchPlan, { node: 'aggregate' }>): Rows {
+    const input = this.compile(plan.input);
+    const frame = this.#frame;
+    const options = {
+      keys: this.#all(plan.keys),
+      keyTypes: plan.keys.map((key) => key.type),
+      aggregates: plan.aggregates.map((node) => this.#rowAggregate(node)),
+      sets: plan.sets,
+    };
+    return () => groupedRows(input(), options, frame);
+  }
+
+  #rowAggregate(node: AggregateNode, given?: readonly Expression[]): RowAggregate {
+    const parts = aggregateParts(given === undefined ? node : { ...node, arguments: given });
+    const { aggregate, distinct } = node.operation;
+    return {
+      arguments: this.#all(parts.arguments),
+      argumentTypes: parts.arguments.map((argument) => argument.type),
+      distinct,
+      filter: parts.filter && this.#one(parts.filter),
+      orders: this.#orders(parts.order),
+      start: aggregate.prepare({ ...this.#context, place: node.place }),
+    };
+  }
+
+  #window(plan: Extract<BatchPlan, { node: 'window' }>): Rows {
+    const input = this.compile(plan.input);
+    const windows = plan.functions.map((node) => this.#rowWindow(node));
+    const frame = this.#frame;
+    return () => {
+      const rows = [...input()];
+      const columns = windows.map((window) => windowValues(rows, window, frame));
+      return rows.map((row, i) => [...row, ...columns.map((column) => column[i] ?? null)]);
+    };
+  }
+
+  #rowWindow(node: WindowNode): RowWindow {
+    const { function: fn, frame } = node.operation.window;
+    const parts = windowParts(node);
+    const limits = this.#all(parts.limits);
+    const bound = (given: FrameBound): RowBound =>
+      given.at === 'value' ? { at: 'value', limit: limits[given.index] ?? (() => null) } : given;
+    return {
+      function:
+        fn.kind === 'aggregate'
+          ? { kind: 'aggregate', aggregate: this.#rowAggregate(fn.aggregate, parts.arguments) }
+          : fn,
+      arguments: this.#all(parts.arguments),
+      partitionBy: this.#all(parts.partitionBy),
+      partitionTypes: parts.partitionBy.map((value) => value.type),
+      orders: this.#orders(parts.orderBy),
+      unit: frame.unit,
+      from: bound(frame.from),
+      to: bound(frame.to),
+    };
+  }
+
+  #set(plan: Extract<BatchPlan, { node: 'set' }>): Rows {
+    const [left, right] = [this.compile(plan.left), this.compile(plan.right)];
+    const { operator, all, types } = plan;
+    if (operator !== 'union') {
+      return () => setRows(left(), right(), { operator, all, types });
+    }
+    const both = function* rows(): Iterable<Row> {
+      yield* left();
+      yield* right();
+    };
+    return all ? both : () => distinctRows(both(), types);
+  }
+}
+
+function* projected(
+  input: Iterable<Row>,
+  values: readonly Evaluator[],
+  frame: Frame,
+): Iterable<Row> {
+  for (const row of input) yield values.map((value) => value(row, frame));
+}
+
+function* filtered(input: Iterable<Row>, condition: Evaluator, frame: Frame): Iterable<Row> {
+  for (const row of input) if (condition(row, frame) === true) yield row;
+}
+
+function* rangeRows(start: bigint, end: bigint, step: bigint): Iterable<Row> {
+  for (let id = start; step > 0n ? id < end : id > end; id += step) yield [id];
+}
