@@ -24,6 +24,8 @@ export type AppendFlowFacts = SharedFacts & {
 
 type SharedFacts = {
   readonly table: TablePlan;
+  /** How often the table was refreshed fully. */
+  readonly generation: number;
   readonly group: string;
   readonly sources: readonly SourceFacts[];
   readonly output: TopicFacts;

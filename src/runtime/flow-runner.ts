@@ -32,8 +32,11 @@ import type { TableEffects } from '../task/table-task.ts';
 import type { Catalog } from './catalog.ts';
 import type { FlowFacts, SourceFacts } from './flow-facts.ts';
 import { isAccepted, recordGaps } from './gaps.ts';
+import { refuseOtherGeneration } from './generation.ts';
+import { refuseLocked } from './locks.ts';
 import { partitionKey } from './partition-key.ts';
 import type { RuntimeListener } from './runtime-events.ts';
+import { skippedOffsets } from './skips.ts';
 import type { StoredEntry, TableSlot } from './table-slot.ts';
 import {
   settledCheckpoint,
@@ -253,6 +256,9 @@ export class FlowRunner {
       ],
       clock.now(),
     );
+    // Asked for after the write: a command that locks the flow either is seen here, or sees this member in the group.
+    refuseLocked(catalog, facts.flow.name, clock.now());
+    refuseOtherGeneration(catalog, facts);
     const gaps: Gap[] = [];
     for (const [topic, partitions] of gained) {
       const topicId = await this.#topicIdOf(topic);
@@ -382,14 +388,16 @@ export class FlowRunner {
   }
 
   #flowTask({ topic, topicId, partition }: GainedPartition): FlowTask {
-    const { facts } = this.#options;
+    const { facts, catalog } = this.#options;
+    const flow = facts.flow.name;
     return new FlowTask({
-      flow: facts.flow.name,
+      flow,
       programs: this.#programs.get(topic) ?? [],
       topic,
       topicId,
       partition,
       output: rowOutput(facts, partition),
+      skipped: skippedOffsets(catalog, { flow, topic, topicId, partition }),
       deadLetterTopic: facts.deadLetter?.topic,
       deadLetterPartitions: facts.deadLetter?.partitions ?? 1,
     });
@@ -567,7 +575,7 @@ function rowOutput(facts: FlowFacts, sourcePartition: number): RowOutput {
     partitions: output.partitions,
     recordBytesMax: outputRecordBytesMax,
     sourcePartition,
-    generation: 0,
+    generation: facts.generation,
   });
 }
 

@@ -7,6 +7,7 @@ import { flowChanges, needsRefresh } from '../refresh/changes.ts';
 import { deployedFlow, readDeployedFlow } from '../refresh/deployed-flow.ts';
 import { Catalog } from './catalog.ts';
 import type { FlowFacts, SourceFacts, TopicFacts } from './flow-facts.ts';
+import { generationOf } from './generation.ts';
 import type { RuntimeListener } from './runtime-events.ts';
 
 export type PrepareOptions = {
@@ -385,6 +386,7 @@ function flowFacts(
   const limit = Number(topics.get(table.topic)?.configs.get('max.message.bytes'));
   const shared = {
     table,
+    generation: generationOf(known.catalog, flow.name),
     group: `${pipeline}.${flow.name}`,
     sources: [...bySource.values()],
     output,

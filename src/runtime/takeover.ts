@@ -47,8 +47,9 @@ export async function takeOverTable(
 ): Promise<TableSlot> {
   const { facts, state, pipeline } = options;
   const range = await settledRange(options, facts.output.topic, partition);
+  await forgetFormerState(options, partition, epoch);
   const session = await state.open(
-    { pipeline, flow: facts.flow.name, generation: 0, partition },
+    { pipeline, flow: facts.flow.name, generation: facts.generation, partition },
     epoch,
   );
   try {
@@ -60,7 +61,7 @@ export async function takeOverTable(
         table: facts.table.name,
         topic: facts.output.topic,
         partition,
-        generation: 0,
+        generation: facts.generation,
         distinct: facts.flow.distinct,
         sequenceText: codec.text,
         recordBytesMax: facts.outputRecordBytesMax,
@@ -80,6 +81,22 @@ export async function takeOverTable(
   } catch (error) {
     await session.close().catch(() => undefined);
     throw error;
+  }
+}
+
+/** What a refresh left of the state before it is of no more use. */
+async function forgetFormerState(
+  { facts, state, pipeline }: TableTakeover,
+  partition: number,
+  epoch: number,
+): Promise<void> {
+  if (facts.generation === 0) return;
+  const former = { pipeline, flow: facts.flow.name, generation: facts.generation - 1, partition };
+  const session = await state.open(former, epoch);
+  try {
+    if ((await session.mark()) !== undefined) await session.clear();
+  } finally {
+    await session.close();
   }
 }
 

@@ -27,6 +27,8 @@ export type FlowTaskOptions = {
   readonly partition: number;
   /** Where its rows go. */
   readonly output: RowOutput;
+  /** Records that somebody had the flow step over; they count as dead letters. */
+  readonly skipped?: ReadonlySet<number> | undefined;
   readonly deadLetterTopic: string | undefined;
   readonly deadLetterPartitions: number;
 };
@@ -71,6 +73,10 @@ export class FlowTask {
     for (const program of this.#options.programs) program.startBatch(nowMs);
     while (records.next()) {
       this.#counters.records += 1;
+      if (this.#options.skipped?.has(records.offset) === true) {
+        this.#counters.deadLettered += 1;
+        continue;
+      }
       const bad = this.#runRecord(records);
       if (bad === undefined) {
         this.#counters.handedOn += this.#options.output.send(records, sink, nowMs);
@@ -138,7 +144,7 @@ export class FlowTask {
     if (deadLetterTopic === undefined) {
       throw new FlowError('BAD_ROW', `flow "${flow}" stopped at a bad row`, {
         detail: `${bad.errorClass}: ${bad.message}. It is the record at ${this.#at(records)}; the checkpoint stays before it.`,
-        hint: 'Correct the record at its producer, filter it in the query, or give the table a dead_letter_topic; then start again.',
+        hint: `Correct the record at its producer, filter it in the query, or give the table a dead_letter_topic; then start again. Or step over this one record: tidemark checkpoint skip ${flow} ${topic}/${partition}@${records.offset}`,
       });
     }
     this.#counters.deadLettered += 1;
