@@ -1,0 +1,35 @@
+// What an installation or an upgrade has to pass before anything is changed. Needs no shell in the image.
+import { spawnSync } from 'node:child_process';
+
+const main = process.env.TIDEMARK_MAIN ?? '/opt/tidemark/dist/main.js';
+const plan = process.env.GATE_PLAN ?? 'auto';
+const allowsDataLoss = process.env.GATE_ALLOW_DATA_LOSS === 'true';
+const refusedForDataLoss = 4;
+
+function run(args, stdio = 'inherit') {
+  const { status, error } = spawnSync(process.execPath, [main, ...args], { stdio });
+  if (error !== undefined) throw error;
+  return status ?? 1;
+}
+
+function end(code, text) {
+  console.error(text);
+  process.exit(code);
+}
+
+const valid = run(['validate']);
+if (valid !== 0) end(valid, 'refused: the pipeline is not valid; nothing was changed');
+if (plan === 'never') end(0, 'the pipeline is valid');
+if (run(['plan', '--help'], 'ignore') !== 0) {
+  if (plan === 'required') end(1, 'refused: this image cannot plan, and gate.plan is "required"');
+  end(0, 'the pipeline is valid; this image cannot plan, so what the change would lose was not looked at');
+}
+const planned = run(['plan']);
+if (planned === refusedForDataLoss && allowsDataLoss) {
+  end(0, 'data would be lost, and gate.allowDataLoss takes it into account');
+}
+if (planned === refusedForDataLoss) {
+  end(planned, 'refused: data would be lost; nothing was changed. gate.allowDataLoss takes it into account');
+}
+if (planned !== 0) end(planned, 'refused: the change cannot be planned; nothing was changed');
+end(0, 'the pipeline is valid, and the change can be made');

@@ -1,0 +1,77 @@
+import { spawnSync } from 'node:child_process';
+import { resolve } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { CliFolder } from '../../support/run-cli.ts';
+
+const gate = resolve(import.meta.dirname, '../../../helm/tidemark/files/gate.mjs');
+const folders: CliFolder[] = [];
+
+afterEach(() => {
+  for (const folder of folders.splice(0)) folder.remove();
+});
+
+type Image = {
+  /** Exit code of `validate`. */
+  readonly validate: number;
+  /** Exit code of `plan`; undefined: this image has no such verb. */
+  readonly plan?: number;
+};
+
+/** Runs the gate against a command line that ends as it is told. */
+function pass(image: Image, settings: Readonly<Record<string, string>> = {}) {
+  const folder = new CliFolder();
+  folders.push(folder);
+  const main = folder.write(
+    'main.mjs',
+    `const [verb, flag] = process.argv.slice(2);
+     console.log('ran ' + verb + ' ' + (flag ?? ''));
+     if (verb === 'validate') process.exit(${image.validate});
+     if (${image.plan === undefined}) process.exit(2);
+     process.exit(flag === '--help' ? 0 : ${image.plan ?? 2});`,
+  );
+  const { status, stdout, stderr } = spawnSync(process.execPath, [gate], {
+    encoding: 'utf8',
+    env: { ...process.env, TIDEMARK_MAIN: main, ...settings },
+  });
+  return { status, out: stdout, err: stderr };
+}
+
+test('an invalid pipeline is refused with the code of validate, and nothing else is tried', () => {
+  const { status, out, err } = pass({ validate: 3, plan: 0 });
+  expect(status).toBe(3);
+  expect(err).toContain('refused');
+  expect(out).toBe('ran validate \n');
+});
+
+test('an image that cannot plan passes, and says that nobody looked at losses', () => {
+  const { status, err } = pass({ validate: 0 });
+  expect(status).toBe(0);
+  expect(err).toContain('was not looked at');
+});
+
+test('where planning is required, such an image is refused', () => {
+  expect(pass({ validate: 0 }, { GATE_PLAN: 'required' }).status).toBe(1);
+});
+
+test('a change that can be made passes', () => {
+  const { status, out } = pass({ validate: 0, plan: 0 });
+  expect(status).toBe(0);
+  expect(out).toContain('ran plan \n');
+});
+
+test('a change that would lose data is refused, unless that is taken into account', () => {
+  const refused = pass({ validate: 0, plan: 4 });
+  expect(refused.status).toBe(4);
+  expect(refused.err).toContain('data would be lost');
+  expect(pass({ validate: 0, plan: 4 }, { GATE_ALLOW_DATA_LOSS: 'true' }).status).toBe(0);
+});
+
+test('a plan that fails is refused even where loss is taken into account', () => {
+  expect(pass({ validate: 0, plan: 1 }, { GATE_ALLOW_DATA_LOSS: 'true' }).status).toBe(1);
+});
+
+test('never planning asks for nothing but validity', () => {
+  const { status, out } = pass({ validate: 0, plan: 4 }, { GATE_PLAN: 'never' });
+  expect(status).toBe(0);
+  expect(out).not.toContain('plan');
+});
