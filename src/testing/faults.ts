@@ -110,11 +110,15 @@ function drawFocus(random: Random): Focus {
 /** The misfortunes of one place, each with the upper end of its share of a thousand. */
 type Odds = { readonly misfortune: Misfortune; readonly below: number }[];
 
+/** Far more than any world needs: virtual time never ends a loop in which none passes. */
+const passedMax = 300_000;
+
 /** Which misfortune strikes now. Invariant: the same seed and the same calls give the same answers. */
 export class Faults {
   readonly #random: Random;
   #mood: Mood;
   #odds = new Map<Place, Odds>();
+  #passed = 0;
 
   constructor(random: Random, mood: Mood) {
     this.#random = random;
@@ -141,6 +145,8 @@ export class Faults {
   }
 
   strike(place: Place): Misfortune | undefined {
+    this.#passed += 1;
+    if (this.#passed > passedMax) throw new Error('a loop that never rests');
     const odds = this.#odds.get(place) ?? this.#oddsAt(place);
     if (odds.length === 0) return undefined;
     const drawn = this.#random.fraction() * 1000;

@@ -3,8 +3,9 @@ import type { Clock } from '../ports/clock.ts';
 type Sleeper = { readonly untilMs: number; readonly wake: () => void };
 
 /**
- * Time that moves only when it is told to. Invariant: sleepers wake in the order of their time, and
- * all that follows from one happens before the next one wakes.
+ * Time that moves only when it is told to, in whole milliseconds: a sleep of a fraction would end where it began once
+ * the numbers are large. Invariant: sleepers wake in the order of their time, and all that follows from one happens
+ * before the next one wakes.
  */
 export class ManualClock implements Clock {
   readonly #startMs: number;
@@ -27,7 +28,7 @@ export class ManualClock implements Clock {
   sleep(ms: number): Promise<void> {
     return new Promise((wake) => {
       const sleepers = this.#sleepers;
-      const untilMs = this.#elapsedMs + Math.max(0, ms);
+      const untilMs = this.#elapsedMs + Math.max(0, Math.ceil(ms));
       let at = sleepers.length;
       while (at > 0 && (sleepers[at - 1] as Sleeper).untilMs <= untilMs) at -= 1;
       sleepers.splice(at, 0, { untilMs, wake });

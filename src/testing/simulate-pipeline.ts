@@ -296,8 +296,7 @@ class Simulation {
     await this.#clock.sleep(transactionTimeoutMs + settings.sessionTimeoutMs * 3);
     const producer = await this.#log.openProducer(undefined);
     for (const { shape, group, repartitionTopic } of this.#flows) {
-      const topics = [...new Set(shape.branches.map(({ topic }) => topic)), repartitionTopic];
-      for (const topic of topics) {
+      for (const topic of topicsOf(shape, repartitionTopic)) {
         const offsets = [];
         for (let partition = 0; partition < this.#log.partitionCountNow(topic); partition += 1) {
           const committed = this.#log.committedNow(group, topic, partition);
@@ -371,8 +370,7 @@ class Simulation {
   #isCaughtUp({ plan, shape, group, repartitionTopic }: FlowUnderTest): boolean {
     // Behind a gap no checkpoint may come to the end by itself.
     if (this.#expectedStops.has(plan.name) && !this.#areGapsAccepted) return false;
-    const topics = [...new Set(shape.branches.map(({ topic }) => topic)), repartitionTopic];
-    return topics.every((topic) => this.#isAtEnd(group, topic));
+    return topicsOf(shape, repartitionTopic).every((topic) => this.#isAtEnd(group, topic));
   }
 
   #isAtEnd(group: string, topic: string): boolean {
@@ -412,7 +410,18 @@ class Simulation {
   }
 
   async #inTime(what: string, work: Promise<unknown>): Promise<void> {
-    for (const fault of await checkEnds(this.#clock, patienceMs, what, work)) this.#complain(fault);
+    for (const fault of await checkEnds(this.#clock, patienceMs, what, work)) {
+      this.#complain(`${fault}: ${this.#behind().join(', ')}`);
+    }
+  }
+
+  /** What is not read to its end. */
+  #behind(): string[] {
+    return this.#flows.flatMap(({ shape, group, repartitionTopic }) =>
+      topicsOf(shape, repartitionTopic)
+        .filter((topic) => !this.#isAtEnd(group, topic))
+        .map((topic) => `${group} has not read ${topic}`),
+    );
   }
 
   // Gaps
@@ -460,17 +469,17 @@ class Simulation {
     const topic = this.#random.pick(this.#scenario.shape.topics) ?? '';
     const description = (await this.#log.describeTopics([topic])).get(topic);
     const former = description?.topicId.replaceAll('-', '') ?? '';
+    const known = await this.#readCatalog();
     for (const { plan, group } of this.#readersOf(topic)) {
       const from = Array.from({ length: this.#scenario.partitions }, (_, partition) =>
         this.#reached(group, topic, partition),
       );
-      if (from.some((offset) => offset !== undefined)) {
-        this.#expectedStops.set(plan.name, [
-          'TOPIC_RECREATED',
-          'OFFSET_OUT_OF_RANGE',
-          'CHECKPOINT_MISSING',
-        ]);
-      }
+      // A checkpoint is known to be of the former topic only once that was recorded, right after the commit.
+      const isRecorded = from.some(
+        (_, partition) =>
+          known.get('checkpoint', `${plan.name}/${topic}/${partition}`) !== undefined,
+      );
+      if (isRecorded) this.#expectedStops.set(plan.name, ['TOPIC_RECREATED']);
       this.#workload.lose(
         plan.name,
         (at, topicId) =>
@@ -501,8 +510,7 @@ class Simulation {
     this.#areGapsAccepted = true;
     for (let attempt = 0; attempt < gapRoundsMax; attempt += 1) {
       await this.#stopAll();
-      const catalog = new Catalog(this.#log, `${pipelineName}.catalog`);
-      await catalog.read();
+      const catalog = await this.#readCatalog();
       const ids = catalog.all('gap').map(({ name }) => name);
       this.#note(() => `somebody accepts ${ids.join(' ')}`);
       this.#stopped.clear();
@@ -511,6 +519,12 @@ class Simulation {
       if (this.#stopped.size === 0) return;
     }
     this.#complain('it found gap after gap');
+  }
+
+  async #readCatalog(): Promise<Catalog> {
+    const catalog = new Catalog(this.#log, `${pipelineName}.catalog`);
+    if (this.#log.partitionCountNow(catalog.topic) > 0) await catalog.read();
+    return catalog;
   }
 
   // Checks
@@ -544,7 +558,7 @@ class Simulation {
   #checkPromises(): void {
     for (const flow of this.#flows) {
       const fold = new OutputFold(flow.table.output);
-      for (const record of this.#log.readCommitted(flow.table.topic)) fold.add(record);
+      for (const record of this.#log.readSettled(flow.table.topic)) fold.add(record);
       this.#checkOffsets(flow, fold);
     }
   }
@@ -558,7 +572,7 @@ class Simulation {
       flow: plan.name,
       rows,
       output,
-      repartition: this.#log.readCommitted(repartitionTopic),
+      repartition: this.#log.readSettled(repartitionTopic),
       committed: (topic, partition) => this.#committed(group, topic, partition),
       repartitionTopic,
       isEmptiable: plan.kind === 'replace_using' && plan.emptyWhen !== undefined,
@@ -637,6 +651,11 @@ function flowUnderTest(shape: ShapeFlow, plan: PipelinePlan): FlowUnderTest {
   }
   const group = `${pipelineName}.${flow.name}`;
   return { shape, plan: flow, table, group, repartitionTopic: `${group}.repartition` };
+}
+
+/** What a flow has checkpoints of. */
+function topicsOf({ branches }: ShapeFlow, repartitionTopic: string): string[] {
+  return [...new Set(branches.map(({ topic }) => topic)), repartitionTopic];
 }
 
 function compareNumbers(a: number, b: number): number {

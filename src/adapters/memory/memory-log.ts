@@ -16,6 +16,7 @@ import type {
 import { idleClock } from './idle-clock.ts';
 import { MemoryBroker } from './memory-broker.ts';
 import { MemoryClient } from './memory-client.ts';
+import type { MemoryCursor } from './memory-cursor.ts';
 
 export type MemoryLogOptions = {
   /** Session, rebalance and transaction timeouts are measured by it. */
@@ -140,24 +141,15 @@ export class MemoryLog implements Log {
   /** Everything that a committed reader sees, partition by partition, in order. */
   readCommitted(topic: string): readonly CommittedRecord[] {
     const partitions = this.#broker.topic(topic)?.partitions ?? [];
-    return partitions.flatMap((log, partition) => {
-      const records: CommittedRecord[] = [];
-      const cursor = log.committed();
-      while (cursor.next()) {
-        const { bytes, offset, timestampMs, transaction } = cursor;
-        const span = (start: number, end: number) => (end < 0 ? null : bytes.subarray(start, end));
-        records.push({
-          partition,
-          offset,
-          timestampMs,
-          transaction,
-          key: span(cursor.keyStart, cursor.keyEnd),
-          value: span(cursor.valueStart, cursor.valueEnd),
-          headers: readHeaders(bytes, cursor.headersStart, cursor.headersEnd),
-        });
-      }
-      return records;
-    });
+    return partitions.flatMap((log, partition) => recordsOf(log.committed(), partition));
+  }
+
+  /** Everything that is committed at this moment, even where an open transaction keeps readers from it. */
+  readSettled(topic: string): readonly CommittedRecord[] {
+    const partitions = this.#broker.topic(topic)?.partitions ?? [];
+    return partitions.flatMap((log, partition) =>
+      recordsOf(log.unsettled(), partition).filter(({ transaction }) => !log.isOpen(transaction)),
+    );
   }
 
   /** Keeps the last committed record of each key; offsets stay, so readers meet gaps. */
@@ -249,6 +241,24 @@ export class MemoryLog implements Log {
     }
     return this.#headers.writer.copy();
   }
+}
+
+function recordsOf(cursor: MemoryCursor, partition: number): CommittedRecord[] {
+  const records: CommittedRecord[] = [];
+  while (cursor.next()) {
+    const { bytes, offset, timestampMs, transaction } = cursor;
+    const span = (start: number, end: number) => (end < 0 ? null : bytes.subarray(start, end));
+    records.push({
+      partition,
+      offset,
+      timestampMs,
+      transaction,
+      key: span(cursor.keyStart, cursor.keyEnd),
+      value: span(cursor.valueStart, cursor.valueEnd),
+      headers: readHeaders(bytes, cursor.headersStart, cursor.headersEnd),
+    });
+  }
+  return records;
 }
 
 const none = Buffer.alloc(0);

@@ -91,6 +91,21 @@ export class MemoryPartition {
     return this.end;
   }
 
+  /** Whether a record's transaction is still open. */
+  isOpen(transaction: number): boolean {
+    return this.#open.has(transaction);
+  }
+
+  /** A cursor over everything that is not aborted, beyond the stable offset, too. */
+  unsettled(): MemoryCursor {
+    const ranges = this.#segments.map((segment) => ({
+      segment,
+      start: segment.find(this.logStart),
+      end: segment.count,
+    }));
+    return this.#cursor(ranges);
+  }
+
   /** A cursor over everything that is committed. */
   committed(): MemoryCursor {
     return this.read(this.logStart, { bytesMax: Infinity, recordsMax: Infinity }).records;
