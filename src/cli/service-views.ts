@@ -93,7 +93,9 @@ export class ServiceViews implements ServiceApi {
       delivery: config.delivery,
       stateStore: config['state.kind'],
       ready: this.ready().reasons.length === 0,
-      sources: plan.sources.map(({ name, topic, format }) => ({ name, topic, format })),
+      sources: plan.sources.flatMap(({ name, topic, format, table }) =>
+        table === undefined ? [{ name, topic, format }] : [],
+      ),
       tables: plan.tables.map(({ name }) => name),
       flows: plan.flows.map(({ name }) => name),
     };

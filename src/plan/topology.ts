@@ -132,9 +132,10 @@ export function sourcePartitions(
   source: SourcePlan,
   partitionCounts: ReadonlyMap<string, number>,
 ): number | undefined {
+  const known = partitionCounts.get(source.topic);
   const table = plan.tables.find(({ name }) => name === source.table);
-  return table === undefined
-    ? partitionCounts.get(source.topic)
+  return known !== undefined || table === undefined
+    ? known
     : tablePartitions(plan, table, partitionCounts);
 }
 

@@ -68,6 +68,17 @@ export async function gatherFacts(options: FactsOptions): Promise<RefreshFacts> 
   }
   const group = groupOf(pipeline, flow.name);
   const sources = sourcesOf(plan, flow);
+  const chained = sources.find((source) => source.table !== undefined);
+  if (chained !== undefined) {
+    throw new FlowError(
+      'NOT_SUPPORTED',
+      `a refresh of table "${table.name}" is not supported yet`,
+      {
+        detail: `It reads table "${chained.name}" of the pipeline, and what would be lost is not followed through tables yet.`,
+        hint: 'Give the table a new topic and its flow a new name: it starts from the beginning.',
+      },
+    );
+  }
   const own = {
     output: table.topic,
     levels: levelsTopicOf(pipeline, flow.name),

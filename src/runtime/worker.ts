@@ -310,6 +310,9 @@ export class Worker {
       } else if (status === 'lost') {
         throw new FlowError('TASK_MIGRATED', 'the group went on without this member');
       } else if (status === 'joining') {
+        // A table that it reads may be in the open transaction: the takeover waits until that is over.
+        await this.#commit();
+        await this.#settleCommit();
         await blame(runner, () => runner.rejoin());
       }
     }

@@ -117,4 +117,27 @@ describe('topology', () => {
     expect(code(() => topology(clash, 'p', counts))).toBe('PIPELINE_INVALID');
     expect(code(() => topology(clash, 'q', counts))).toBeUndefined();
   });
+
+  test('FL-08, FL-27 append flows share one topic that keeps all, and a table over it is as wide', () => {
+    const sql = `CREATE STREAMING TABLE a; CREATE FLOW f AS INSERT INTO a BY NAME SELECT k, seq FROM STREAM(s);
+      CREATE FLOW g AS INSERT INTO a BY NAME SELECT k, seq FROM STREAM(r);
+      CREATE STREAMING TABLE t FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME SELECT k, seq FROM STREAM(a);`;
+    const { topics, flows } = topology(planOf(sql), 'p', counts);
+    expect(topics.map(({ name, partitions }) => `${name} ${partitions}`)).toEqual([
+      'a 6',
+      't 6',
+      'p.t.repartition 6',
+      'p.catalog 1',
+    ]);
+    expect(topics[0]?.configs).toEqual({
+      'cleanup.policy': 'delete',
+      'retention.ms': '-1',
+      'retention.bytes': '-1',
+    });
+    expect(flows.map(({ group, repartitionTopic }) => [group, repartitionTopic])).toEqual([
+      ['p.f', undefined],
+      ['p.g', undefined],
+      ['p.t', 'p.t.repartition'],
+    ]);
+  });
 });
