@@ -121,8 +121,8 @@ async function runShown(
     throw error;
   } finally {
     stopProgress();
-    await front.close();
-    await service.close();
+    // At once: what looks on may wait for a broker that does not answer, until its log is closed.
+    await Promise.all([front.close(), service.close()]);
   }
 }
 
