@@ -5,10 +5,13 @@ import { type CheckReport, checkOutput, untilCaughtUp } from './check-output.ts'
 import { type ServiceOptions, ServiceProcess } from './service-process.ts';
 import { ordersPipeline, produce, producePaced, type SourceRecord } from './workload.ts';
 
+/** Of tables whose rows replace each other. */
+type ReplacingMode = Exclude<OutputMode, 'append'>;
+
 export type WorldOptions = {
   readonly brokers: string;
   readonly redisUrl: string;
-  readonly output?: OutputMode;
+  readonly output?: ReplacingMode;
   readonly partitions?: number;
   readonly options?: ServiceOptions['options'];
 };
@@ -23,7 +26,7 @@ export class ServiceWorld {
   readonly pipeline: string;
   readonly source: string;
   readonly target: string;
-  readonly output: OutputMode;
+  readonly output: ReplacingMode;
   readonly partitions: number;
   readonly log: Log;
   readonly #options: WorldOptions;

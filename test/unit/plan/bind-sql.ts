@@ -27,7 +27,7 @@ export function planOf(sql: string): PipelinePlan {
 /** The only flow of a pipeline. */
 export function flowOf(sql: string): ReplaceUsingFlowPlan {
   const [flow, ...others] = planOf(sql).flows;
-  if (flow === undefined || others.length > 0) throw new Error('not one flow');
+  if (flow?.kind !== 'replace_using' || others.length > 0) throw new Error('not one flow');
   return flow;
 }
 
@@ -51,6 +51,7 @@ export function boundOf(query: string): BoundRelation {
     views: [],
     memo: emptyMemo(),
     flow: 'replace_using',
+    columnsOf: () => undefined,
     bindQuery,
   });
   if (bound !== undefined && !faults.hasErrors) return bound;

@@ -53,8 +53,7 @@ describe('targets', () => {
       'seq bigint',
     ]);
     const [flow] = plan.flows;
-    expect(flow?.keys).toEqual([0]);
-    expect(flow?.sequence).toMatchObject({ node: 'column', index: 3 });
+    expect(flow).toMatchObject({ keys: [0], sequence: { node: 'column', index: 3 } });
     const steps = only(flow?.branches ?? []).steps;
     expect(runSteps(steps, row({ k: 'a', seq: 7n, n: 5 }))).toEqual([['a', null, 5n, 7n]]);
   });

@@ -23,6 +23,11 @@ CREATE FLOW append_east AS INSERT INTO customers_us BY NAME SELECT id, name FROM
 const northFlow =
   'CREATE FLOW append_north AS INSERT INTO customers_us BY NAME SELECT id, name FROM STREAM(north);';
 
+const chain = `CREATE SOURCE src (k STRING, seq BIGINT, n INT);
+CREATE STREAMING TABLE gold FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME SELECT k, seq, n FROM STREAM(silver);
+CREATE STREAMING TABLE silver AS SELECT k, seq, n FROM STREAM(bronze) WHERE n >= 0;
+CREATE STREAMING TABLE bronze AS SELECT * FROM STREAM(src);`;
+
 let world: PipelineWorld;
 
 afterEach(() => world.close());
@@ -297,11 +302,6 @@ describe('append flows', () => {
   });
 });
 
-const chain = `CREATE SOURCE src (k STRING, seq BIGINT, n INT);
-CREATE STREAMING TABLE gold FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME SELECT k, seq, n FROM STREAM(silver);
-CREATE STREAMING TABLE silver AS SELECT k, seq, n FROM STREAM(bronze) WHERE n >= 0;
-CREATE STREAMING TABLE bronze AS SELECT * FROM STREAM(src);`;
-
 describe('tables that read tables', () => {
   test('FL-01, FL-02, FL-03, FL-04, FL-27 an update goes table by table: all that was there at its start is in the last one', async () => {
     world = worldOf(chain, 2, 5);
@@ -362,6 +362,29 @@ describe('tables that read tables', () => {
     // 3 elements over table b; each of the 3 rows of table a exploded once more.
     expect(rows).toHaveLength(3 + 9);
     expect(new Set(rows.map(({ sources }) => sources.join())).size).toBe(12);
+  });
+
+  test('P071, FL-27 an instance that is gone for good holds up no reader of its tables', async () => {
+    world = worldOf(chain, 4, 10);
+    const feed = (from: number): void => {
+      for (let index = from; index < from + 100; index += 1) {
+        const value = `{"k":"k${index}","seq":${index},"n":${index}}`;
+        world.produce('src', { value }, index % 4);
+      }
+    };
+    feed(0);
+    const stays = await world.startProcess('stays');
+    for (let round = 1; round <= 3; round += 1) {
+      const goes = await world.startProcess(`goes-${round}`);
+      feed(round * 100);
+      await world.clock.sleep(10 + round * 17);
+      world.kill(goes);
+    }
+    await world.untilCaughtUp(stays);
+    await world.stop(stays);
+    expect(world.log.readCommitted('bronze')).toHaveLength(400);
+    const [gold] = planned(chain).tables.filter(({ name }) => name === 'gold');
+    expect(gold === undefined ? [] : world.rows(gold)).toHaveLength(400);
   });
 
   test('FL-27 a circle of tables is an error that lists it', () => {
