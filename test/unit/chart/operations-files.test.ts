@@ -51,7 +51,9 @@ for (const { name, type, labels } of metricDeclarations) {
     series.set(name, labels);
   }
 }
-const recorded = new Map(rules.flatMap(({ record }) => (record === undefined ? [] : [[record, true]])));
+const recorded = new Map(
+  rules.flatMap(({ record }) => (record === undefined ? [] : [[record, true]])),
+);
 const scrapeLabels = ['namespace', 'pipeline', 'pod', 'instance', 'job'];
 
 /** Names that an expression asks for and that nobody gives, and labels that a metric does not have. */
@@ -66,7 +68,9 @@ function unknownIn(expr: string): string[] {
     const labels = series.get(name);
     if (labels === undefined) unknown.push(name);
     for (const [, label = ''] of selector.matchAll(/(\w+)\s*(?:=~|!~|!=|=)\s*"/g)) {
-      if (![...scrapeLabels, ...(labels ?? []), ...(name === 'up' ? ['job'] : [])].includes(label)) {
+      if (
+        ![...scrapeLabels, ...(labels ?? []), ...(name === 'up' ? ['job'] : [])].includes(label)
+      ) {
         // Recorded series and joins keep the labels that the rule groups by.
         if (!(label === 'flow' && labels?.includes('flow'))) unknown.push(`${name}{${label}}`);
       }
@@ -78,12 +82,15 @@ function unknownIn(expr: string): string[] {
 /** Words of label values that an expression compares with, where the declaration has a list of them. */
 function wrongValuesIn(expr: string): string[] {
   const wrong: string[] = [];
-  for (const [, name = '', selector = ''] of expr.matchAll(/(tidemark_[a-z_]+?)(?:_bucket)?\{([^}]*)\}/g)) {
+  for (const [, name = '', selector = ''] of expr.matchAll(
+    /(tidemark_[a-z_]+?)(?:_bucket)?\{([^}]*)\}/g,
+  )) {
     const values = metricDeclarations.find((metric) => metric.name === name)?.values ?? {};
     for (const [, label = '', text = ''] of selector.matchAll(/(\w+)=~?"([^"$]+)"/g)) {
       const known = values[label];
       if (known === undefined) continue;
-      for (const word of text.split('|')) if (!known.includes(word)) wrong.push(`${label}="${word}"`);
+      for (const word of text.split('|'))
+        if (!known.includes(word)) wrong.push(`${label}="${word}"`);
     }
   }
   return wrong;
@@ -94,7 +101,9 @@ test('the checker of names finds what is not there', () => {
   expect(unknownIn('tidemark_ready{color="red"}')).toEqual(['tidemark_ready{color}']);
   expect(unknownIn('tidemark:nothing:sum')).toEqual(['tidemark:nothing:sum']);
   expect(unknownIn('tidemark_commit_duration_seconds > 1')).toHaveLength(1);
-  expect(wrongValuesIn('tidemark_keyed_rows_total{outcome="new_key"}')).toEqual(['outcome="new_key"']);
+  expect(wrongValuesIn('tidemark_keyed_rows_total{outcome="new_key"}')).toEqual([
+    'outcome="new_key"',
+  ]);
 });
 
 describe('rules', () => {
@@ -138,7 +147,9 @@ describe('runbooks', () => {
     for (const [, metric = ''] of text.matchAll(/`(tidemark_[a-z_]+)/g)) {
       expect([...series.keys(), ...metricDeclarations.map(({ name }) => name)]).toContain(metric);
     }
-    const links = [...text.matchAll(/\]\((?!https?:)([^)#\s]+)[^)]*\)/g)].map(([, link]) => link ?? '');
+    const links = [...text.matchAll(/\]\((?!https?:)([^)#\s]+)[^)]*\)/g)].map(
+      ([, link]) => link ?? '',
+    );
     for (const link of links) expect(existsSync(join(root, 'docs/runbooks', link))).toBe(true);
   });
 
@@ -155,7 +166,12 @@ type Panel = {
   readonly type: string;
   readonly title: string;
   readonly description?: string;
-  readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
+  readonly gridPos: {
+    readonly x: number;
+    readonly y: number;
+    readonly w: number;
+    readonly h: number;
+  };
   readonly fieldConfig?: { readonly defaults: { readonly unit?: string } };
   readonly targets?: readonly { readonly expr: string }[];
 };
@@ -176,7 +192,8 @@ describe.each(dashboardNames)('dashboard %s', (name) => {
       for (const { expr } of targets ?? []) {
         expect(unknownIn(expr)).toEqual([]);
         expect(wrongValuesIn(expr)).toEqual([]);
-        for (const [, variable = ''] of expr.matchAll(/"\$(\w+)"/g)) expect(variables).toContain(variable);
+        for (const [, variable = ''] of expr.matchAll(/"\$(\w+)"/g))
+          expect(variables).toContain(variable);
       }
     }
   });
@@ -211,7 +228,10 @@ describe.each(dashboardNames)('dashboard %s', (name) => {
 });
 
 describe('values of the chart', () => {
-  type Schema = { readonly properties?: Readonly<Record<string, Schema>>; readonly [word: string]: unknown };
+  type Schema = {
+    readonly properties?: Readonly<Record<string, Schema>>;
+    readonly [word: string]: unknown;
+  };
   const schema = JSON.parse(read('helm/tidemark/values.schema.json')) as Schema;
   const values = parse(read('helm/tidemark/values.yaml')) as Record<string, unknown>;
   const needed = {

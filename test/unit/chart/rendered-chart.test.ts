@@ -1,0 +1,473 @@
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { loadConfig } from '../../../src/config/load-config.ts';
+import {
+  chart,
+  findHelm,
+  isHelmRequired,
+  type KubeObject,
+  parseManifests,
+  runHelm,
+  type Values,
+} from '../../support/helm.ts';
+import { CliFolder } from '../../support/run-cli.ts';
+
+const helm = findHelm();
+
+if (helm !== undefined) describe('the chart as helm renders it', () => renderedChart(helm));
+
+test(
+  helm === undefined
+    ? 'NO HELM HERE: the chart is NOT rendered, only its values and files are checked (TEST_HELM_REQUIRED=1 makes this a failure)'
+    : 'helm is here: the chart is rendered',
+  () => {
+    expect(helm !== undefined || !isHelmRequired).toBe(true);
+  },
+);
+
+const files = { 'a.sql': 'CREATE …', 'b.sql': 'CREATE …' };
+const base = { kafka: { brokers: ['kafka-0:9092', 'kafka-1:9093'] }, pipeline: { files } };
+
+type Manifests = {
+  readonly all: readonly KubeObject[];
+  one(kind: string, name?: string): KubeObject;
+  find(kind: string, name?: string): KubeObject | undefined;
+};
+
+function render(values: Values, release = 'shop'): Manifests {
+  const result = runHelm(helm ?? '', ['template', release, chart, '--namespace', 'ns'], values);
+  if (!result.ok) throw new Error(result.err);
+  const all = parseManifests(result.out);
+  const find = (kind: string, name?: string): KubeObject | undefined =>
+    all.find((one) => one.kind === kind && (name === undefined || one.metadata.name === name));
+  return {
+    all,
+    find,
+    one: (kind, name) => {
+      const found = find(kind, name);
+      if (found === undefined) throw new Error(`there is no ${kind} ${name ?? ''}`);
+      return found;
+    },
+  };
+}
+
+function refusal(values: Values): string {
+  const result = runHelm(helm ?? '', ['template', 'shop', chart], values);
+  expect(result.ok).toBe(false);
+  return result.err;
+}
+
+/** The value at a path such as `spec.template.spec.containers.0.image`. */
+function at(object: unknown, path: string): unknown {
+  let value: unknown = object;
+  for (const part of path.split('.'))
+    value = (value as Record<string, unknown> | undefined)?.[part];
+  return value;
+}
+
+/** tidemark.yaml as the service itself reads it. */
+function configOf(manifests: Manifests, name = 'shop-tidemark'): ReturnType<typeof loadConfig> {
+  const data = at(manifests.one('ConfigMap', name), 'data') as Record<string, string>;
+  const folder = new CliFolder();
+  try {
+    // The files of secrets are not here; that they are named right is checked apart.
+    const given = parse(data['tidemark.yaml'] ?? '') as Record<string, Record<string, unknown>>;
+    for (const [section, options] of Object.entries(given)) {
+      for (const option of Object.keys(options))
+        if (option.endsWith('File')) delete options[option];
+      if (Object.keys(options).length === 0) delete given[section];
+    }
+    const file = folder.write('tidemark.yaml', JSON.stringify(given));
+    const environment = { TIDEMARK_KAFKA_SASL_PASSWORD: 'x', TIDEMARK_REDIS_URL: 'redis://x' };
+    return loadConfig({ file, environment, flags: new Map() });
+  } finally {
+    folder.remove();
+  }
+}
+
+/** What becomes a label or a host name; other names may be longer. */
+const shortKinds = ['StatefulSet', 'Deployment', 'Service', 'Job', 'Pod'];
+
+const matrix: readonly (readonly [string, Values])[] = [
+  ['the defaults', {}],
+  ['a Deployment', { workload: 'Deployment', replicaCount: 3 }],
+  [
+    'no gate, no budget, no spread',
+    {
+      gate: { enabled: false },
+      podDisruptionBudget: { enabled: false },
+      topologySpread: { enabled: false },
+    },
+  ],
+  [
+    'Redis, SASL and mutual TLS',
+    {
+      state: { kind: 'redis', redis: { existingSecret: 'redis-url' } },
+      kafka: {
+        ...base.kafka,
+        tls: {
+          enabled: true,
+          existingSecret: 'kafka-user',
+          certKey: 'user.crt',
+          keyKey: 'user.key',
+        },
+        sasl: { mechanism: 'scram-sha-512', existingSecret: 'kafka-user', usernameKey: 'user' },
+      },
+    },
+  ],
+  [
+    'everything that watches',
+    {
+      metrics: {
+        monitor: 'ServiceMonitor',
+        labels: { release: 'prometheus' },
+        prometheusRule: { enabled: true },
+        dashboards: { enabled: true },
+      },
+      networkPolicy: { enabled: true },
+    },
+  ],
+  [
+    'PodMonitor and KEDA',
+    {
+      metrics: { monitor: 'PodMonitor' },
+      autoscaling: { mode: 'keda', prometheusAddress: 'http://prometheus:9090' },
+    },
+  ],
+  ['scaling by CPU', { autoscaling: { mode: 'hpa-cpu' } }],
+  ['scaling by lag', { autoscaling: { mode: 'hpa-lag' }, workload: 'Deployment' }],
+  [
+    'an existing ConfigMap and much of a pod',
+    {
+      pipeline: { name: 'shop_v1', existingConfigMap: 'sql', existingConfigMapKeys: ['x.sql'] },
+      image: { digest: `sha256:${'a'.repeat(64)}`, pullSecrets: ['registry'] },
+      nodeSelector: { disk: 'ssd' },
+      tolerations: [{ key: 'a', operator: 'Exists' }],
+      affinity: { nodeAffinity: {} },
+      priorityClassName: 'high',
+      podLabels: { team: 'a' },
+      podAnnotations: { note: 'b' },
+      extraEnv: [{ name: 'X', value: 'y' }],
+      extraVolumes: [{ name: 'v', emptyDir: {} }],
+      extraVolumeMounts: [{ name: 'v', mountPath: '/v' }],
+      nodeOptions: '--max-old-space-size=700',
+      http: { tokenExistingSecret: 'token' },
+      serviceAccount: { create: false, name: 'given' },
+      extraObjects: [
+        { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: '{{ .Release.Name }}-more' } },
+      ],
+    },
+  ],
+  ['a long name', { fullnameOverride: 'x'.repeat(80) }],
+];
+
+function renderedChart(program: string): void {
+  test.each(matrix)('%s: passes the strict lint, and every object is whole', (_, change) => {
+    const values = { ...base, ...change };
+    const lint = runHelm(program, ['lint', '--strict', chart], values);
+    expect(lint.out + lint.err).toContain('0 chart(s) failed');
+    const { all } = render(values);
+    const names = all.map(({ kind, metadata }) => `${kind}/${metadata.name}`);
+    expect(new Set(names).size).toBe(names.length);
+    for (const { apiVersion, kind, metadata } of all) {
+      expect(apiVersion).toMatch(/^([a-z0-9.]+\/)?v\d/);
+      expect(kind).toBeTruthy();
+      const lengthMax = shortKinds.includes(kind) ? 57 : 253;
+      expect(metadata.name.length).toBeLessThanOrEqual(lengthMax);
+      if (metadata.name.endsWith('-more')) continue;
+      expect(metadata.labels?.['app.kubernetes.io/instance']).toBe('shop');
+    }
+  });
+
+  test.each(matrix)('%s: every pod passes Pod Security "restricted"', (_, change) => {
+    const pods = render({ ...base, ...change }).all.flatMap((object) => {
+      const spec = object.kind === 'Pod' ? at(object, 'spec') : at(object, 'spec.template.spec');
+      return spec === undefined ? [] : [spec];
+    });
+    expect(pods.length).toBeGreaterThan(0);
+    for (const pod of pods) {
+      expect(at(pod, 'automountServiceAccountToken')).toBe(false);
+      expect(at(pod, 'enableServiceLinks')).toBe(false);
+      expect(at(pod, 'securityContext')).toMatchObject({
+        runAsNonRoot: true,
+        runAsUser: 10001,
+        seccompProfile: { type: 'RuntimeDefault' },
+      });
+      for (const container of at(pod, 'containers') as unknown[]) {
+        expect(at(container, 'securityContext')).toEqual({
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ['ALL'] },
+        });
+        expect(at(container, 'resources.limits.memory')).toBeTruthy();
+      }
+    }
+  });
+
+  test.each(matrix)('%s: the service reads its configuration', (_, change) => {
+    const manifests = render({ ...base, ...change });
+    const name = manifests.all.find(({ kind }) => kind === 'StatefulSet' || kind === 'Deployment')
+      ?.metadata.name;
+    const config = configOf(manifests, name);
+    expect(config['kafka.brokers']).toEqual(base.kafka.brokers);
+    expect(config['http.host']).toBe('0.0.0.0');
+    expect(config['http.enabled']).toBe('true');
+    for (const file of config['pipeline.files'])
+      expect(file).toMatch(/^\/etc\/tidemark\/pipeline\//);
+  });
+
+  test('a StatefulSet has stable names and static members; a Deployment replaces one pod at a time', () => {
+    const stateful = render(base);
+    const set = stateful.one('StatefulSet', 'shop-tidemark');
+    expect(at(set, 'spec.serviceName')).toBe(stateful.one('Service').metadata.name);
+    expect(at(set, 'spec.podManagementPolicy')).toBe('Parallel');
+    expect(at(set, 'spec.volumeClaimTemplates.0.spec.resources.requests.storage')).toBe('10Gi');
+    expect(configOf(stateful)['group.static']).toBe(true);
+    expect(configOf(stateful)['group.sessionTimeoutMs']).toBe(45_000);
+    const plain = render({ ...base, workload: 'Deployment' });
+    expect(plain.find('StatefulSet')).toBeUndefined();
+    const deployment = plain.one('Deployment');
+    expect(at(deployment, 'spec.strategy.rollingUpdate')).toEqual({
+      maxSurge: 0,
+      maxUnavailable: 1,
+    });
+    expect(at(deployment, 'spec.volumeClaimTemplates')).toBeUndefined();
+    expect(configOf(plain)['group.static']).toBe(false);
+    const wished = render({ ...base, group: { static: false } });
+    expect(configOf(wished)['group.static']).toBe(false);
+  });
+
+  test('the grace period follows from the transaction timeout', () => {
+    const grace = (ms: number): unknown =>
+      at(
+        render({ ...base, kafka: { ...base.kafka, transactionTimeoutMs: ms } }).one('StatefulSet'),
+        'spec.template.spec.terminationGracePeriodSeconds',
+      );
+    expect(grace(60_000)).toBe(75);
+    expect(grace(900_000)).toBe(915);
+    expect(grace(1_500)).toBe(17);
+  });
+
+  test('probes: started within the budget, alive by the loop, ready by the work', () => {
+    const manifests = render({ ...base, probes: { startupBudgetSeconds: 601 } });
+    const container = at(manifests.one('StatefulSet'), 'spec.template.spec.containers.0');
+    expect(at(container, 'startupProbe')).toMatchObject({
+      httpGet: { path: '/startupz', port: 'http' },
+      periodSeconds: 5,
+      failureThreshold: 121,
+    });
+    expect(at(container, 'livenessProbe.httpGet.path')).toBe('/livez');
+    expect(at(container, 'readinessProbe.httpGet.path')).toBe('/readyz');
+    expect(configOf(manifests)['retry.startTimeoutMs']).toBe(601_000);
+  });
+
+  test('secrets are files, and stand in no object of the chart', () => {
+    const manifests = render({
+      ...base,
+      state: { kind: 'redis', redis: { existingSecret: 'redis-url', urlKey: 'uri' } },
+      kafka: {
+        ...base.kafka,
+        tls: { enabled: true, existingSecret: 'tls', certKey: 'user.crt', keyKey: 'user.key' },
+        sasl: { mechanism: 'plain', existingSecret: 'sasl', usernameKey: 'user' },
+      },
+      http: { tokenExistingSecret: 'token' },
+    });
+    expect(manifests.find('Secret')).toBeUndefined();
+    const yaml = at(manifests.one('ConfigMap', 'shop-tidemark'), 'data') as Record<string, string>;
+    expect(parse(yaml['tidemark.yaml'] ?? '')).toMatchObject({
+      kafka: {
+        ssl: true,
+        sslCaFile: '/etc/tidemark/secrets/kafka-tls/ca.crt',
+        sslCertFile: '/etc/tidemark/secrets/kafka-tls/user.crt',
+        sslKeyFile: '/etc/tidemark/secrets/kafka-tls/user.key',
+        saslMechanism: 'plain',
+        saslPasswordFile: '/etc/tidemark/secrets/kafka-sasl/password',
+      },
+      redis: { urlFile: '/etc/tidemark/secrets/redis/uri' },
+      http: { tokenFile: '/etc/tidemark/secrets/http/token' },
+    });
+    for (const kind of ['StatefulSet', 'Job']) {
+      const pod = at(manifests.one(kind), 'spec.template.spec');
+      const mounted = (at(pod, 'containers.0.volumeMounts') as { name: string }[]).map(
+        ({ name }) => name,
+      );
+      const volumes = (
+        at(pod, 'volumes') as { name: string; secret?: { secretName: string } }[]
+      ).flatMap(({ name, secret }) =>
+        secret === undefined ? [] : [`${name}=${secret.secretName}`],
+      );
+      expect(volumes).toEqual([
+        'kafka-tls=tls',
+        'kafka-sasl=sasl',
+        'redis=redis-url',
+        'http=token',
+      ]);
+      expect(mounted).toEqual(expect.arrayContaining(['kafka-tls', 'kafka-sasl', 'redis', 'http']));
+      expect(at(pod, 'containers.0.env')).toContainEqual({
+        name: 'TIDEMARK_KAFKA_SASL_USERNAME',
+        valueFrom: { secretKeyRef: { name: 'sasl', key: 'user' } },
+      });
+    }
+  });
+
+  test('a changed pipeline or configuration rolls the pods; the same one does not', () => {
+    const marks = (change: Values): unknown =>
+      at(render({ ...base, ...change }).one('StatefulSet'), 'spec.template.metadata.annotations');
+    expect(marks({})).toEqual(marks({}));
+    expect(
+      marks({ pipeline: { files: { ...files, 'a.sql': 'CREATE … -- changed' } } }),
+    ).not.toEqual(marks({}));
+    expect(marks({ config: { commit: { intervalMs: 200 } } })).not.toEqual(marks({}));
+    expect(marks({ replicaCount: 3 })).toEqual(marks({}));
+  });
+
+  test('the gate runs before installations and upgrades, with the new pipeline', () => {
+    const manifests = render(base);
+    const job = manifests.one('Job', 'shop-tidemark-gate');
+    expect(job.metadata.annotations?.['helm.sh/hook']).toBe('pre-install,pre-upgrade');
+    const config = manifests.one('ConfigMap', 'shop-tidemark-gate');
+    const pipeline = manifests.one('ConfigMap', 'shop-tidemark-gate-pipeline');
+    for (const before of [config, pipeline]) {
+      const weight = Number(before.metadata.annotations?.['helm.sh/hook-weight']);
+      expect(weight).toBeLessThan(Number(job.metadata.annotations?.['helm.sh/hook-weight']));
+    }
+    expect(at(pipeline, 'data')).toEqual(files);
+    expect(at(config, 'data')).toHaveProperty(['gate.mjs']);
+    expect(at(job, 'spec.backoffLimit')).toBe(0);
+    expect(at(job, 'spec.template.spec.containers.0.env')).toContainEqual({
+      name: 'GATE_PLAN',
+      value: 'auto',
+    });
+    expect(render({ ...base, gate: { enabled: false } }).find('Job')).toBeUndefined();
+  });
+
+  test('a pod that restores does not keep its node from being drained', () => {
+    expect(at(render(base).one('PodDisruptionBudget'), 'spec')).toMatchObject({
+      maxUnavailable: 1,
+      unhealthyPodEvictionPolicy: 'AlwaysAllow',
+    });
+  });
+
+  test('the network policy lets in the scrape, and out to names, brokers and Redis', () => {
+    const policy = render({
+      ...base,
+      state: { kind: 'redis', redis: { existingSecret: 'r', port: 6380 } },
+      networkPolicy: {
+        enabled: true,
+        metricsFrom: [{ podSelector: { matchLabels: { app: 'prom' } } }],
+      },
+    }).one('NetworkPolicy');
+    expect(at(policy, 'spec.ingress.0.from')).toEqual([
+      { podSelector: { matchLabels: { app: 'prom' } } },
+    ]);
+    const ports = (at(policy, 'spec.egress') as { ports: { port: number }[] }[]).flatMap((rule) =>
+      rule.ports.map(({ port }) => port),
+    );
+    expect(ports).toEqual([53, 53, 9092, 9093, 6380]);
+  });
+
+  test('scaling: by our own lag, slowly down, and the number of replicas is left alone', () => {
+    const keda = render({
+      ...base,
+      autoscaling: { mode: 'keda', prometheusAddress: 'http://p:9090', lagSecondsTarget: 20 },
+    });
+    expect(at(keda.one('StatefulSet'), 'spec.replicas')).toBeUndefined();
+    expect(at(keda.one('ScaledObject'), 'spec.triggers.0.metadata')).toEqual({
+      serverAddress: 'http://p:9090',
+      query: 'max(tidemark_source_lag_seconds{namespace="ns",pipeline="shop"})',
+      threshold: '20',
+    });
+    const hpa = render({ ...base, autoscaling: { mode: 'hpa-lag' } }).one(
+      'HorizontalPodAutoscaler',
+    );
+    expect(at(hpa, 'spec.metrics.0.external.metric.name')).toBe('tidemark_source_lag_seconds');
+    expect(at(hpa, 'spec.behavior.scaleDown.stabilizationWindowSeconds')).toBe(600);
+  });
+
+  test('rules: alerts can be left out and changed, and runbooks moved', () => {
+    const rules = (prometheusRule: Values): Record<string, Record<string, unknown>> => {
+      const values = { ...base, metrics: { prometheusRule: { enabled: true, ...prometheusRule } } };
+      const groups = at(render(values).one('PrometheusRule'), 'spec.groups') as {
+        rules: Record<string, unknown>[];
+      }[];
+      const all = groups.flatMap((group) => group.rules);
+      return Object.fromEntries(all.map((rule) => [String(rule['alert'] ?? rule['record']), rule]));
+    };
+    const plain = rules({});
+    expect(Object.keys(plain).length).toBeGreaterThan(30);
+    const moved = rules({
+      runbookBaseUrl: 'https://wiki.example/tidemark/',
+      freshnessObjectiveSeconds: 300,
+      disabledAlerts: ['TidemarkIdleInstances'],
+      overrides: { TidemarkCommitSlow: { for: '1h', severity: 'critical', expr: 'vector(1)' } },
+    });
+    expect(moved['TidemarkIdleInstances']).toBeUndefined();
+    expect(moved['TidemarkCommitSlow']).toMatchObject({
+      for: '1h',
+      expr: 'vector(1)',
+      labels: { severity: 'critical' },
+      annotations: { runbook_url: 'https://wiki.example/tidemark/TidemarkCommitSlow' },
+    });
+    expect(moved['tidemark:freshness_objective_seconds']?.['expr']).toBe('vector(300)');
+    expect(Object.keys(moved).length).toBe(Object.keys(plain).length - 1);
+    // Templates of Prometheus must come through as they are.
+    expect(at(plain['TidemarkStalled'], 'annotations.summary')).toContain('{{ $labels.flow }}');
+  });
+
+  test('dashboards are found by the sidecar of Grafana', () => {
+    const values = { ...base, metrics: { dashboards: { enabled: true, folder: 'Streams' } } };
+    const maps = render(values).all.filter(
+      ({ metadata }) => metadata.labels?.['grafana_dashboard'] === '1',
+    );
+    expect(maps.map(({ metadata }) => metadata.name)).toEqual([
+      'shop-tidemark-flow-dashboard',
+      'shop-tidemark-overview-dashboard',
+      'shop-tidemark-retention-dashboard',
+    ]);
+    for (const map of maps) {
+      expect(map.metadata.annotations?.['grafana_folder']).toBe('Streams');
+      for (const text of Object.values(at(map, 'data') as Record<string, string>)) {
+        expect(JSON.parse(text)).toHaveProperty('panels');
+      }
+    }
+  });
+
+  test.each([
+    ['no brokers', { kafka: { brokers: [] } }, 'brokers'],
+    ['a broker without a port', { kafka: { brokers: ['kafka'] } }, 'brokers'],
+    ['a name that nobody knows', { replicaCout: 2 }, 'replicaCout'],
+    ['an option that nobody knows', { config: { commit: { intervalms: 1 } } }, 'intervalms'],
+    ['no file', { pipeline: { files: {} } }, 'pipeline.files'],
+    [
+      'files twice',
+      { pipeline: { files, existingConfigMap: 'x', existingConfigMapKeys: ['y'] } },
+      'only one',
+    ],
+    ['a ConfigMap without keys', { pipeline: { existingConfigMap: 'x' } }, 'existingConfigMapKeys'],
+    ['Redis without its URL', { state: { kind: 'redis' } }, 'state.redis.existingSecret'],
+    [
+      'SASL without a password',
+      { kafka: { ...base.kafka, sasl: { mechanism: 'plain' } } },
+      'existingSecret',
+    ],
+    ['half a certificate', { kafka: { ...base.kafka, tls: { certKey: 'x' } } }, 'belong together'],
+    ['KEDA without Prometheus', { autoscaling: { mode: 'keda' } }, 'prometheusAddress'],
+    [
+      'more replicas than partitions',
+      { autoscaling: { mode: 'hpa-cpu', partitionsHint: 2 } },
+      'stand idle',
+    ],
+    [
+      'fewer at most than at least',
+      { autoscaling: { mode: 'hpa-cpu', minReplicas: 9 } },
+      'minReplicas',
+    ],
+    [
+      'an alert that nobody knows',
+      { metrics: { prometheusRule: { enabled: true, disabledAlerts: ['TidemarkNothing'] } } },
+      'TidemarkNothing',
+    ],
+  ])('%s is refused, with the name of the value', (_, change, name) => {
+    expect(refusal({ ...base, ...change })).toContain(name);
+  });
+}
