@@ -1,3 +1,4 @@
+import { checkpoint } from './checkpoint.ts';
 import type { Command } from './command.ts';
 import { config } from './config.ts';
 import { dump } from './dump.ts';
@@ -27,12 +28,12 @@ export const commands: readonly Command[] = [
   gaps,
   refresh,
   plan,
+  checkpoint,
 ];
 
 /** Verbs of the interface that are not built yet: they say so and exit non-zero. */
 export const plannedVerbs: readonly string[] = [
   'init',
-  'checkpoint',
   'flows',
   'why',
   'verify',

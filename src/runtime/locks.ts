@@ -67,6 +67,11 @@ export function refuseLocked(catalog: Catalog, flow: string, nowMs: number): voi
   if (held !== undefined) throw locked(flow, held);
 }
 
+/** Whether an attempt of this token holds a flow: one that was interrupted, where this is the next. */
+export function isHeldBy(catalog: Catalog, flow: string, token: string): boolean {
+  return catalog.get('lock', nameOf({ flow, token })) !== undefined;
+}
+
 function refuseOthers(catalog: Catalog, flow: string, token: string, nowMs: number): void {
   const other = locksOf(catalog, flow, nowMs).find(({ value }) => value['token'] !== token);
   if (other !== undefined) throw locked(flow, other);

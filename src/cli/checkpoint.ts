@@ -1,0 +1,375 @@
+import { hostname } from 'node:os';
+import { systemClock } from '../adapters/system/system-clock.ts';
+import { FlowError } from '../base/errors.ts';
+import type { FlowPlan, PipelinePlan } from '../plan/pipeline-plan.ts';
+import { groupOf } from '../plan/topology.ts';
+import {
+  type CheckpointMove,
+  decideMoves,
+  type MoveTarget,
+  type MoveTotals,
+  moveTotals,
+} from '../refresh/checkpoint-move.ts';
+import { carryCheckpoint } from '../runtime/refresh-carry.ts';
+import {
+  applyMoves,
+  type KnownCheckpoint,
+  type OutsideOptions,
+  readCheckpoints,
+  refuseMembers,
+  whileNobodyReads,
+} from '../runtime/refresh-checkpoints.ts';
+import { type RecordPlace, skipRecord } from '../runtime/refresh-skip.ts';
+import { type SkippedRecord, skipsOf } from '../runtime/skips.ts';
+import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
+import { type Deployment, withDeployment } from './deployment.ts';
+import { pipelineFlag } from './pipeline-files.ts';
+import { tableText } from './table-text.ts';
+
+const usage =
+  'Usage: tidemark checkpoint show FLOW | reset FLOW [--to …] | rewind FLOW --to … | carry OLD NEW | skip FLOW TOPIC/PARTITION@OFFSET';
+
+export const checkpoint: Command = {
+  name: 'checkpoint',
+  summary: 'show checkpoints, and set them while nobody reads; the rows of the table stay',
+  arguments: 'show|reset|rewind|carry|skip FLOW …',
+  example:
+    'tidemark checkpoint rewind bookings_current --to 2026-11-30T08:00:00Z --dry-run --pipeline bookings.sql --pipeline.name bookings --kafka.brokers localhost:9092',
+  flags: {
+    ...pipelineFlag,
+    to: {
+      type: 'string',
+      value: 'earliest|latest|OFFSETS|TIME',
+      doc: 'Where to: OFFSETS is one number for all, or TOPIC/PARTITION@OFFSET,…; TIME is ISO 8601. reset: earliest by default.',
+    },
+    'dry-run': { type: 'boolean', doc: 'Only tell what would be set, read again and skipped.' },
+    'allow-loss': {
+      type: 'boolean',
+      doc: 'Accept that records which are there are never read.',
+    },
+    yes: {
+      type: 'boolean',
+      doc: 'Accept that an append flow writes the rows of records that it reads again once more.',
+    },
+  },
+  usesConfig: true,
+  run: async (invocation) => {
+    const [verb = '', name, argument, extra] = invocation.positionals;
+    const isBinary = verb === 'carry' || verb === 'skip';
+    if (name === undefined || extra !== undefined || (argument !== undefined) !== isBinary) {
+      throw usageError('an action and what it is about are needed', usage);
+    }
+    switch (verb) {
+      case 'show':
+        return withDeployment(invocation, (deployment) => show(invocation, deployment, name));
+      case 'reset':
+      case 'rewind':
+        return withDeployment(invocation, (deployment) =>
+          move(invocation, deployment, { name, isRewind: verb === 'rewind' }),
+        );
+      case 'carry':
+        return withDeployment(invocation, (deployment) =>
+          carry(invocation, deployment, name, argument ?? ''),
+        );
+      case 'skip':
+        return withDeployment(invocation, (deployment) =>
+          skip(invocation, deployment, name, argument ?? ''),
+        );
+      default:
+        throw usageError(`there is no action "${verb}"`, usage);
+    }
+  },
+};
+
+function namedFlow(plan: PipelinePlan, name: string): FlowPlan {
+  const flow = plan.flows.find((one) => one.name.toLowerCase() === name.toLowerCase());
+  if (flow !== undefined) return flow;
+  throw usageError(
+    `the pipeline has no flow "${name}"`,
+    `Its flows are: ${plan.flows.map((one) => one.name).join(', ')}.`,
+  );
+}
+
+function outside(
+  { terminal, positionals }: Invocation,
+  { log, catalog, pipeline, plan }: Deployment,
+): OutsideOptions {
+  if (catalog === undefined) {
+    throw usageError(`pipeline "${pipeline}" never ran`, 'It has no checkpoints yet.');
+  }
+  return {
+    log,
+    catalog,
+    clock: systemClock,
+    pipeline,
+    plan,
+    listener: (event) => {
+      if (event.event === 'fencing') {
+        terminal.err(`ending what instance ${event.transactionalId} left open: ${event.reason}\n`);
+      }
+    },
+    command: `tidemark checkpoint ${positionals.join(' ')}`,
+    token: `${hostname()}-${process.pid}-${systemClock.now()}`,
+  };
+}
+
+// ---------------------------------------------------------------- show
+
+async function show(
+  invocation: Invocation,
+  deployment: Deployment,
+  name: string,
+): Promise<ExitCode> {
+  const flow = namedFlow(deployment.plan, name);
+  const options = outside(invocation, deployment);
+  const rows = await readCheckpoints(options, flow);
+  const skipped = skipsOf(options.catalog, flow.name);
+  const group = groupOf(options.pipeline, flow.name);
+  const members = await options.log.groupMembers(group);
+  const { terminal } = invocation;
+  if (invocation.json) {
+    invocation.printJson({
+      flow: flow.name,
+      group,
+      members,
+      partitions: rows.map(rowJson),
+      skipped: skipped.map(skipJson),
+    });
+    return 0;
+  }
+  terminal.out(`flow ${flow.name}, group ${group}, members: ${members.length}\n`);
+  terminal.out(
+    tableText(
+      ['stage', 'topic', 'partition', 'checkpoint', 'log start', 'end', 'state'],
+      rows.map((row) => [
+        row.stage,
+        row.topic,
+        String(row.partition),
+        row.committed === undefined ? '-' : String(row.committed),
+        String(row.start),
+        String(row.end),
+        stateOf(row),
+      ]),
+    ),
+  );
+  for (const { topic, partition, offset, atMs } of skipped) {
+    terminal.out(
+      `skipped ${topic}/${partition}@${offset} on ${new Date(atMs).toISOString()}; --json shows its bytes\n`,
+    );
+  }
+  return 0;
+}
+
+function stateOf({ committed, isDamaged, checkpointTopicId, topicId, start }: KnownCheckpoint) {
+  if (checkpointTopicId !== undefined && checkpointTopicId !== topicId)
+    return 'topic was recreated';
+  if (committed === undefined) return checkpointTopicId === undefined ? 'not started' : 'lost';
+  if (isDamaged) return 'damaged metadata';
+  return committed < start ? 'expired' : 'good';
+}
+
+function rowJson(row: KnownCheckpoint): unknown {
+  const { stage, topic, partition, committed, start, end, topicId, metadata } = row;
+  return {
+    stage,
+    topic,
+    partition,
+    committed: committed ?? null,
+    logStart: start,
+    end,
+    topicId,
+    checkpointTopicId: row.checkpointTopicId ?? null,
+    state: stateOf(row),
+    metadata: metadata ?? null,
+  };
+}
+
+function skipJson({ topic, partition, offset, atMs, key, value }: SkippedRecord): unknown {
+  return { topic, partition, offset, at: new Date(atMs).toISOString(), key, value };
+}
+
+// ---------------------------------------------------------------- reset and rewind
+
+async function move(
+  invocation: Invocation,
+  deployment: Deployment,
+  { name, isRewind }: { readonly name: string; readonly isRewind: boolean },
+): Promise<ExitCode> {
+  const flow = namedFlow(deployment.plan, name);
+  const to = invocation.text('to') ?? (isRewind ? undefined : 'earliest');
+  if (to === undefined) throw usageError('rewind needs --to', 'Name earliest, offsets or a time.');
+  const options = outside(invocation, deployment);
+  const decide = async () => {
+    const rows = await readCheckpoints(options, flow);
+    const moves = decideMoves(rows, await targetOf(to, options, rows));
+    return { rows, moves, totals: moveTotals(moves) };
+  };
+  if (invocation.isSet('dry-run')) {
+    const { moves, totals } = await decide();
+    tell(invocation, flow, { moves, totals, isDone: false });
+    return 0;
+  }
+  await refuseMembers(options.log, options.pipeline, flow.name);
+  return whileNobodyReads<ExitCode>(options, [flow.name], async () => {
+    const { rows, moves, totals } = await decide();
+    refuse(invocation, flow, { totals, isRewind });
+    await applyMoves(options, flow, moves, rows);
+    tell(invocation, flow, { moves, totals, isDone: true });
+    return 0;
+  });
+}
+
+function refuse(
+  invocation: Invocation,
+  flow: FlowPlan,
+  { totals, isRewind }: { readonly totals: MoveTotals; readonly isRewind: boolean },
+): void {
+  if (isRewind && totals.skipped > 0) {
+    throw usageError(
+      `a rewind goes back, and ${totals.skipped} records would be skipped`,
+      'To go forward, use: tidemark checkpoint reset … --allow-loss',
+    );
+  }
+  if (totals.skipped > 0 && !invocation.isSet('allow-loss')) {
+    throw new FlowError(
+      'DATA_LOSS_REFUSED',
+      `${totals.skipped} records that are there would never be read`,
+      { hint: 'Accept it with --allow-loss; --dry-run shows the partitions.' },
+    );
+  }
+  if (flow.kind === 'append' && totals.again > 0 && !invocation.isSet('yes')) {
+    throw usageError(
+      `flow "${flow.name}" appends, and would write the rows of up to ${totals.again} records once more`,
+      'Accept the duplicates with --yes.',
+    );
+  }
+}
+
+async function targetOf(
+  text: string,
+  { log }: OutsideOptions,
+  rows: readonly KnownCheckpoint[],
+): Promise<MoveTarget> {
+  if (text === 'earliest' || text === 'latest') return { to: text };
+  if (/^\d+$/.test(text)) return { to: 'offset', offset: Number(text) };
+  if (text.includes('@')) {
+    const offsets = text.split(',').map((part) => {
+      const { topic, partition, offset } = placeOf(part.trim());
+      return [`${topic}/${partition}`, offset] as const;
+    });
+    return { to: 'offsets', offsets: new Map(offsets) };
+  }
+  const ms = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(ms)) {
+    throw usageError(
+      `"${text}" is no place in the log`,
+      'Write earliest, latest, an offset, TOPIC/PARTITION@OFFSET,… or a time such as 2026-11-30T08:00:00Z.',
+    );
+  }
+  const offsets = new Map<string, number>();
+  for (const topic of new Set(rows.filter(isSource).map((row) => row.topic))) {
+    const partitions = rows.filter((row) => row.topic === topic).map(({ partition }) => partition);
+    for (const [partition, offset] of await log.offsetsAt(topic, partitions, ms)) {
+      offsets.set(`${topic}/${partition}`, offset);
+    }
+  }
+  return { to: 'time', offsets };
+}
+
+function isSource({ stage }: KnownCheckpoint): boolean {
+  return stage === 'source';
+}
+
+function placeOf(text: string): RecordPlace {
+  const match = /^(.+)\/(\d+)@(\d+)$/.exec(text);
+  if (match === null) {
+    throw usageError(`"${text}" is no place`, 'Write it as TOPIC/PARTITION@OFFSET.');
+  }
+  return { topic: match[1] ?? '', partition: Number(match[2]), offset: Number(match[3]) };
+}
+
+function tell(
+  invocation: Invocation,
+  flow: FlowPlan,
+  told: {
+    readonly moves: readonly CheckpointMove[];
+    readonly totals: MoveTotals;
+    readonly isDone: boolean;
+  },
+): void {
+  const { moves, totals, isDone } = told;
+  if (invocation.json) {
+    invocation.printJson({
+      flow: flow.name,
+      done: isDone,
+      ...totals,
+      partitions: moves.map(({ from, ...rest }) => ({ ...rest, from: from ?? null })),
+    });
+    return;
+  }
+  const { terminal } = invocation;
+  if (moves.length === 0) {
+    terminal.out('every checkpoint stands there already\n');
+    return;
+  }
+  terminal.out(
+    tableText(
+      ['topic', 'partition', 'from', 'to', 'read again', 'skipped', ''],
+      moves.map(({ topic, partition, from, offset, again, skipped, isRepaired }) => [
+        topic,
+        String(partition),
+        from === undefined ? '-' : String(from),
+        String(offset),
+        String(again),
+        String(skipped),
+        isRepaired ? 'metadata repaired' : '',
+      ]),
+    ),
+  );
+  const effect =
+    flow.kind === 'append'
+      ? 'their rows are appended once more'
+      : 'the table stays exact: a row is the same row however often it is read';
+  const did = isDone ? 'set' : 'would be set';
+  terminal.out(
+    `checkpoints ${did}: ${moves.length}; records read again: ${totals.again}${totals.again > 0 ? ` (${effect})` : ''}; records skipped: ${totals.skipped}\n`,
+  );
+}
+
+// ---------------------------------------------------------------- carry and skip
+
+async function carry(
+  invocation: Invocation,
+  deployment: Deployment,
+  before: string,
+  after: string,
+): Promise<ExitCode> {
+  const flow = namedFlow(deployment.plan, after);
+  const moved = await carryCheckpoint(outside(invocation, deployment), before, flow);
+  if (invocation.json) {
+    invocation.printJson({ from: before, to: flow.name, partitions: moved.map(rowJson) });
+  } else {
+    invocation.terminal.out(
+      `flow ${flow.name} goes on from the checkpoint of flow ${before}: ${moved.length} partitions\n`,
+    );
+  }
+  return 0;
+}
+
+async function skip(
+  invocation: Invocation,
+  deployment: Deployment,
+  name: string,
+  place: string,
+): Promise<ExitCode> {
+  const flow = namedFlow(deployment.plan, name);
+  const skipped = await skipRecord(outside(invocation, deployment), flow, placeOf(place));
+  if (invocation.json) {
+    invocation.printJson({ flow: flow.name, ...(skipJson(skipped) as object) });
+  } else {
+    invocation.terminal.out(
+      `flow ${flow.name} steps over ${place}; its bytes are in the catalog: tidemark checkpoint show ${flow.name} --json\n`,
+    );
+  }
+  return 0;
+}

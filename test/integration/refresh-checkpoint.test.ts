@@ -1,0 +1,154 @@
+import { afterEach, expect, inject, test } from 'vitest';
+import { RefreshCli } from '../support/refresh-cli.ts';
+
+let world: RefreshCli;
+
+afterEach(() => world.close());
+
+async function open(flow = 'f'): Promise<RefreshCli> {
+  world = await RefreshCli.open({
+    brokers: inject('kafkaBrokers'),
+    redisUrl: inject('redisUrl'),
+    sources: ['a'],
+    partitions: 1,
+  });
+  define(flow);
+  return world;
+}
+
+function define(flow: string): void {
+  world.define(`CREATE STREAMING TABLE t WITH (topic = '@t');
+CREATE FLOW ${flow} AS INSERT INTO t BY NAME REPLACE USING (k) SEQUENCE BY seq SELECT k, seq, v FROM STREAM(a);`);
+}
+
+async function json(...args: readonly string[]): Promise<Record<string, unknown>> {
+  const { code, out, err } = await world.cli(...args, '--json');
+  expect([code, err]).toEqual([0, '']);
+  return JSON.parse(out) as Record<string, unknown>;
+}
+
+async function dump(): Promise<string[]> {
+  const { out } = await world.cli('dump', 't');
+  return out.split('\n').filter(Boolean).sort();
+}
+
+test('FR-39 checkpoint show, reset and rewind: the table stays exact', async () => {
+  await open();
+  await world.produce('a', [
+    { k: 'x', seq: 1, v: 'a' },
+    { k: 'x', seq: 2, v: 'b' },
+    { k: 'x', seq: 2, v: 'c' },
+    { k: 'y', seq: 1, v: 'd' },
+  ]);
+  await world.update();
+  const before = await dump();
+  expect(await json('checkpoint', 'show', 'f')).toMatchObject({
+    flow: 'f',
+    members: [],
+    partitions: [
+      { stage: 'source', committed: 4, logStart: 0, end: 4, state: 'good' },
+      { stage: 'repartition', state: 'good' },
+    ],
+  });
+  expect(await json('checkpoint', 'reset', 'f', '--dry-run')).toMatchObject({
+    done: false,
+    again: 4,
+    skipped: 0,
+    partitions: [{ from: 4, offset: 0 }],
+  });
+  expect(await json('checkpoint', 'reset', 'f')).toMatchObject({ done: true, again: 4 });
+  expect(await json('checkpoint', 'show', 'f')).toMatchObject({
+    partitions: [{ committed: 0 }, {}],
+  });
+
+  const refused = await world.cli('checkpoint', 'reset', 'f', '--to', 'latest');
+  expect([refused.code, refused.out]).toEqual([4, '']);
+  expect(refused.err).toContain('4 records that are there would never be read');
+  expect(refused.err).toContain('--allow-loss');
+  await world.update();
+  expect(await dump()).toEqual(before);
+
+  expect(await json('checkpoint', 'rewind', 'f', '--to', `${world.topic('a')}/0@3`)).toMatchObject({
+    again: 1,
+  });
+  const past = new Date(Date.now() - 3_600_000).toISOString();
+  expect(await json('checkpoint', 'rewind', 'f', '--to', past)).toMatchObject({ again: 3 });
+  await world.update();
+  expect(await dump()).toEqual(before);
+  expect(await json('checkpoint', 'reset', 'f', '--to', '2', '--dry-run')).toMatchObject({
+    again: 2,
+  });
+  expect(await json('checkpoint', 'rewind', 'f', '--to', 'latest')).toMatchObject({
+    partitions: [],
+  });
+});
+
+test('P113 damaged metadata: the command that the error names repairs it', async () => {
+  await open();
+  await world.produce('a', [{ k: 'x', seq: 1, v: 'a' }]);
+  await world.update();
+  await world.log.commitCheckpoint(`${world.pipeline}.f`, [
+    { topic: world.topic('a'), partition: 0, offset: 1, metadata: 'garbage' },
+  ]);
+  const failed = await world.cli('run', '--once');
+  expect(failed.err).toContain('tidemark checkpoint rewind f --to');
+  expect(await json('checkpoint', 'rewind', 'f', '--to', '1')).toMatchObject({
+    repaired: 1,
+    partitions: [{ from: 1, offset: 1, isRepaired: true }],
+  });
+  await world.produce('a', [{ k: 'x', seq: 2, v: 'b' }]);
+  await world.update();
+  expect(await dump()).toEqual(['{"k":"x","seq":2,"v":"b"}']);
+});
+
+test('P125 checkpoint skip: the flow goes on, and the bytes of the record are kept', async () => {
+  await open();
+  await world.produce('a', [
+    { k: 'x', seq: 1, v: 'a' },
+    { k: 'x', seq: 'NOT A NUMBER' as unknown as number, v: 'b' },
+    { k: 'x', seq: 3, v: 'c' },
+  ]);
+  const failed = await world.cli('run', '--once');
+  const hint = /tidemark (checkpoint skip f \S+@1)/.exec(failed.err)?.[1] ?? '';
+  expect(hint).toContain(`${world.topic('a')}/0@1`);
+  await json(...hint.split(' '));
+  await world.update();
+  expect(await dump()).toEqual(['{"k":"x","seq":3,"v":"c"}']);
+  const shown = await json('checkpoint', 'show', 'f');
+  const [skipped] = shown['skipped'] as { readonly value: string }[];
+  expect(Buffer.from(skipped?.value ?? '', 'base64').toString()).toContain('NOT A NUMBER');
+});
+
+test('FL-20 checkpoint carry: a renamed flow reads nothing again', async () => {
+  await open('old');
+  await world.produce('a', [{ k: 'x', seq: 1, v: 'a' }]);
+  await world.update();
+  define('renamed');
+  await json('checkpoint', 'carry', 'old', 'renamed');
+  await world.expire('a', 1);
+  const { code, out } = await world.cli('run', '--once', '--json');
+  expect([code, (JSON.parse(out) as { records: number }).records]).toEqual([0, 0]);
+  expect(await dump()).toEqual(['{"k":"x","seq":1,"v":"a"}']);
+  const { out: planned } = await world.cli('plan', '--json');
+  expect(JSON.parse(planned)).toMatchObject({ flows: [{ flow: 'renamed', status: 'unchanged' }] });
+});
+
+test.each([
+  [[], 'an action and what it is about'],
+  [['show'], 'an action and what it is about'],
+  [['carry', 'f'], 'an action and what it is about'],
+  [['frobnicate', 'f'], 'there is no action "frobnicate"'],
+  [['show', 'g'], 'the pipeline has no flow "g"'],
+  [['rewind', 'f'], 'rewind needs --to'],
+  [['reset', 'f', '--to', 'yesterday'], '"yesterday" is no place in the log'],
+  [['reset', 'f', '--to', 'x@y'], '"x@y" is no place'],
+  [['reset', 'f', '--to', 'other/0@1'], 'the flow does not read "other/0"'],
+  [['reset', 'f', '--to', '99'], 'outside of the log'],
+  [['skip', 'f', '7'], '"7" is no place'],
+])('usage of checkpoint %j', async (args, message) => {
+  await open();
+  await world.update();
+  const { code, err } = await world.cli('checkpoint', ...args);
+  expect(err).toContain(message);
+  expect(code).toBe(2);
+});

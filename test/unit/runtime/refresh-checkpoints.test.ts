@@ -1,0 +1,266 @@
+import { describe, expect, test } from 'vitest';
+import { systemClock } from '../../../src/adapters/system/system-clock.ts';
+import { decideMoves, type MoveTarget } from '../../../src/refresh/checkpoint-move.ts';
+import { Catalog } from '../../../src/runtime/catalog.ts';
+import { lockFlows } from '../../../src/runtime/locks.ts';
+import { carryCheckpoint } from '../../../src/runtime/refresh-carry.ts';
+import {
+  applyMoves,
+  type OutsideOptions,
+  readCheckpoints,
+  whileNobodyReads,
+} from '../../../src/runtime/refresh-checkpoints.ts';
+import { skipRecord } from '../../../src/runtime/refresh-skip.ts';
+import { skipsOf } from '../../../src/runtime/skips.ts';
+import { RefreshWorld, tableText } from '../../support/refresh-world.ts';
+
+function sqlOf(flow: string, more = ''): string {
+  return `CREATE STREAMING TABLE t;
+CREATE FLOW ${flow} AS INSERT INTO t BY NAME REPLACE USING (k) SEQUENCE BY seq ${more} SELECT k, seq, v, gone FROM STREAM(a);`;
+}
+
+async function outside(world: RefreshWorld): Promise<OutsideOptions> {
+  const catalog = new Catalog(world.log, 'p.catalog');
+  await catalog.read();
+  return {
+    log: world.log,
+    catalog,
+    clock: systemClock,
+    pipeline: 'p',
+    plan: world.plan,
+    listener: () => undefined,
+    command: 'test',
+    token: `test-${Math.random()}`,
+  };
+}
+
+function flowOf(world: RefreshWorld) {
+  const [flow] = world.plan.flows;
+  if (flow === undefined) throw new Error('the pipeline has a flow');
+  return flow;
+}
+
+async function move(world: RefreshWorld, target: MoveTarget): Promise<void> {
+  const options = await outside(world);
+  const flow = flowOf(world);
+  await whileNobodyReads(options, [flow.name], async () => {
+    const rows = await readCheckpoints(options, flow);
+    await applyMoves(options, flow, decideMoves(rows, target), rows);
+  });
+}
+
+const rows = ['x', 'y', 'z'].flatMap((k) => [1, 2, 2].map((seq) => ({ k, seq, v: `${k}${seq}` })));
+
+describe('reset and rewind', () => {
+  test.each(['', "WITH (output = 'rows')"])(
+    'FR-39 everything is read again, and the table is the same %s',
+    async (options) => {
+      const sql = sqlOf('f').replace('TABLE t', `TABLE t ${options}`);
+      const world = new RefreshWorld(sql, ['a']);
+      await world.produce('a', 0, ...rows);
+      await world.update();
+      const before = tableText(await world.table('t'));
+      await move(world, { to: 'earliest' });
+      expect((await world.log.committedOffsets('p.f', 'a', [0])).get(0)?.offset).toBe(0);
+      await world.update();
+      expect(tableText(await world.table('t'))).toEqual(before);
+      expect((await world.log.committedOffsets('p.f', 'a', [0])).get(0)?.offset).toBe(9);
+    },
+  );
+
+  test('FR-23 FR-30 a reset answers a recreated topic and a lost checkpoint', async () => {
+    const world = new RefreshWorld(sqlOf('f'), ['a']);
+    await world.produce('a', 0, { k: 'x', seq: 1, v: 'old' });
+    await world.update();
+    world.recreate('a');
+    await world.produce('a', 0, { k: 'x', seq: 2, v: 'new' });
+    await expect(world.update()).rejects.toMatchObject({ code: 'TOPIC_RECREATED' });
+    await move(world, { to: 'earliest' });
+    await world.update();
+    expect(tableText(await world.table('t'))).toEqual(['{"k":"x","seq":2,"v":"new","gone":null}']);
+    await world.log.deleteCheckpoints('p.f');
+    await expect(world.update()).rejects.toMatchObject({ code: 'CHECKPOINT_MISSING' });
+    await move(world, { to: 'latest' });
+    const options = await outside(world);
+    const found = await readCheckpoints(options, flowOf(world));
+    expect(
+      found.filter(({ stage }) => stage === 'source').map(({ committed }) => committed),
+    ).toEqual([1, 0]);
+  });
+
+  test('P113 damaged metadata is repaired where it stands, and the table is exact', async () => {
+    const world = new RefreshWorld(sqlOf('f'), ['a']);
+    await world.produce('a', 0, ...rows);
+    await world.update();
+    await world.log.commitCheckpoint('p.f', [
+      { topic: 'a', partition: 0, offset: 9, metadata: 'garbage' },
+      { topic: 'p.f.repartition', partition: 0, offset: 0, metadata: 'garbage' },
+    ]);
+    await expect(world.update()).rejects.toMatchObject({ code: 'CHECKPOINT_DAMAGED' });
+    const { end } = (await world.log.offsetRanges('p.f.repartition', [0])).get(0) ?? { end: 0 };
+    await move(world, { to: 'offsets', offsets: new Map([['p.f.repartition/0', end]]) });
+    await world.produce('a', 0, { k: 'x', seq: 3, v: 'new' });
+    await world.update();
+    expect(tableText(await world.table('t'))).toContain('{"k":"x","seq":3,"v":"new","gone":null}');
+  });
+
+  test('while a member reads nothing is set', async () => {
+    const world = new RefreshWorld(sqlOf('f'), ['a']);
+    await world.produce('a', 0, ...rows);
+    await world.update();
+    const member = world.log.joinGroup({
+      group: 'p.f',
+      topics: ['a'],
+      instanceId: 'pod-1',
+      sessionTimeoutMs: 1000,
+      rebalanceTimeoutMs: 1000,
+    });
+    await member.rejoin();
+    await expect(move(world, { to: 'earliest' })).rejects.toMatchObject({
+      code: 'GROUP_BUSY',
+      detail: expect.stringContaining('pod-1'),
+    });
+    await member.leave();
+    await move(world, { to: 'earliest' });
+  });
+
+  test('an instance that starts while a command holds the flow stops with its name', async () => {
+    const world = new RefreshWorld(sqlOf('f'), ['a']);
+    await world.produce('a', 0, ...rows);
+    await world.update();
+    const { catalog } = await outside(world);
+    const facts = { flow: 'f', command: 'tidemark refresh t', token: 'x', untilMs: undefined };
+    await lockFlows(catalog, [facts], 0);
+    await expect(world.update()).rejects.toMatchObject({
+      code: 'TABLE_LOCKED',
+      detail: expect.stringContaining('tidemark refresh t'),
+    });
+  });
+
+  test('offsets that a dead instance left in an open transaction are settled first', async () => {
+    const world = new RefreshWorld(sqlOf('f'), ['a']);
+    await world.produce('a', 0, ...rows);
+    await world.update();
+    const dead = world.log.connect();
+    const member = dead.joinGroup({
+      group: 'p.f',
+      topics: ['a'],
+      instanceId: undefined,
+      sessionTimeoutMs: 50,
+      rebalanceTimeoutMs: 50,
+    });
+    const { identity } = await member.rejoin();
+    const producer = await world.log
+      .connect({ betweenCommitSteps: () => new Promise(() => undefined) })
+      .openProducer('p-dead');
+    const offsets = [{ topic: 'a', partition: 0, offset: 3, metadata: '' }];
+    void producer.commit([{ member: identity, offsets }]);
+    await systemClock.sleep(5);
+    const { catalog } = await outside(world);
+    await catalog.write([{ kind: 'instance', name: 'p-dead', value: {} }], 0);
+    dead.kill();
+    await systemClock.sleep(80);
+    await move(world, { to: 'earliest' });
+    expect((await world.log.committedOffsets('p.f', 'a', [0])).get(0)?.offset).toBe(0);
+  });
+});
+
+describe('FL-20 checkpoint carry', () => {
+  test('a renamed flow goes on where the former one stood, with its levels', async () => {
+    const world = new RefreshWorld(sqlOf('old', 'APPLY AS EMPTY WHEN (gone)'), ['a']);
+    await world.produce('a', 0, { k: 'x', seq: 5, v: 'x' }, { k: 'y', seq: 5, v: 'y', gone: true });
+    await world.update();
+    world.sql = sqlOf('new', 'APPLY AS EMPTY WHEN (gone)');
+    const moved = await carryCheckpoint(await outside(world), 'old', flowOf(world));
+    expect(
+      moved.filter(({ stage }) => stage === 'source').map(({ committed }) => committed),
+    ).toEqual([2, 0]);
+    expect((await world.log.committedOffsets('p.old', 'a', [0])).size).toBe(0);
+    // What was read is not read again: a record that is gone is not missed.
+    await world.log.deleteRecords('a', new Map([[0, 2]]));
+    await world.produce('a', 0, { k: 'y', seq: 4, v: 'late' }, { k: 'x', seq: 6, v: 'x6' });
+    await world.update();
+    expect(tableText(await world.table('t'))).toEqual(['{"k":"x","seq":6,"v":"x6","gone":null}']);
+    const topics = await world.log.describeTopics(['p.old.repartition', 'p.old.levels']);
+    expect([...topics.keys()]).toEqual([]);
+  });
+
+  test('FL-21 the former name starts from nothing', async () => {
+    const world = new RefreshWorld(sqlOf('old'), ['a']);
+    await world.produce('a', 0, ...rows);
+    await world.update();
+    const before = tableText(await world.table('t'));
+    world.sql = sqlOf('new');
+    await carryCheckpoint(await outside(world), 'old', flowOf(world));
+    world.sql = sqlOf('old');
+    const found = await readCheckpoints(await outside(world), flowOf(world));
+    expect(found.every(({ committed }) => committed === undefined)).toBe(true);
+    await world.update();
+    expect(tableText(await world.table('t'))).toEqual(before);
+  });
+
+  test('refused: another query, a flow that ran, a flow that is there, one that nobody knows', async () => {
+    const world = new RefreshWorld(sqlOf('old'), ['a']);
+    await world.produce('a', 0, ...rows);
+    await world.update();
+    const options = await outside(world);
+    await expect(carryCheckpoint(options, 'old', flowOf(world))).rejects.toMatchObject({
+      code: 'USAGE',
+    });
+    await expect(carryCheckpoint(options, 'nobody', flowOf(world))).rejects.toMatchObject({
+      code: 'USAGE',
+    });
+    world.sql = sqlOf('new').replace('(k)', '(v)');
+    await expect(carryCheckpoint(await outside(world), 'old', flowOf(world))).rejects.toMatchObject(
+      { code: 'DEFINITION_CHANGED' },
+    );
+    world.sql = sqlOf('new');
+    await world.update();
+    await expect(carryCheckpoint(await outside(world), 'old', flowOf(world))).rejects.toMatchObject(
+      { code: 'USAGE', message: expect.stringContaining('has run already') },
+    );
+  });
+});
+
+describe('P125 checkpoint skip', () => {
+  test('the flow goes on behind a record that it can not read, whose bytes are kept', async () => {
+    const world = new RefreshWorld(sqlOf('f'), ['a']);
+    await world.produce('a', 0, { k: 'x', seq: 1, v: 'x1' });
+    const bad = `{"k":"x","seq":"nonsense","pad":"${'p'.repeat(1_000_000)}"}`;
+    world.log.produce('a', 0, { key: 'bytes', value: bad });
+    await world.produce('a', 0, { k: 'x', seq: 3, v: 'x3' });
+    const failure = await world.update().catch((error: unknown) => error);
+    expect(failure).toMatchObject({
+      code: 'BAD_ROW',
+      hint: expect.stringContaining('tidemark checkpoint skip f a/0@1'),
+    });
+    await skipRecord(await outside(world), flowOf(world), { topic: 'a', partition: 0, offset: 1 });
+    await world.update();
+    expect(tableText(await world.table('t'))).toEqual(['{"k":"x","seq":3,"v":"x3","gone":null}']);
+    const { catalog } = await outside(world);
+    const [skip] = skipsOf(catalog, 'f');
+    expect(Buffer.from(skip?.value ?? '', 'base64').toString()).toBe(bad);
+    expect(Buffer.from(skip?.key ?? '', 'base64').toString()).toBe('bytes');
+    // Read again, it is stepped over again.
+    await move(world, { to: 'earliest' });
+    await world.update();
+    expect(tableText(await world.table('t'))).toEqual(['{"k":"x","seq":3,"v":"x3","gone":null}']);
+  });
+
+  test('refused: behind the checkpoint, where nothing is, what is not read', async () => {
+    const world = new RefreshWorld(sqlOf('f'), ['a']);
+    await world.produce('a', 0, { k: 'x', seq: 1, v: 'x1' });
+    await world.update();
+    const at = async (topic: string, partition: number, offset: number) =>
+      skipRecord(await outside(world), flowOf(world), { topic, partition, offset });
+    await expect(at('a', 0, 0)).rejects.toMatchObject({
+      message: expect.stringContaining('passed'),
+    });
+    await expect(at('a', 0, 1)).rejects.toMatchObject({
+      message: expect.stringContaining('no record'),
+    });
+    await expect(at('b', 0, 0)).rejects.toMatchObject({
+      message: expect.stringContaining('does not read'),
+    });
+  });
+});
