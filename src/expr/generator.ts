@@ -161,8 +161,8 @@ function columnType(columns: readonly Column[], index: number): DataType {
 
 function jsonTuple(c: FunctionCall): BoundGenerator {
   const args = c.arguments.map((argument) => {
-    const isText = argument.type.kind === 'string' || argument.type.kind === 'void';
-    if (!isText) throw mismatch('NON_STRING_TYPE', 'json_tuple takes strings', argument.place);
+    if (argument.type.kind !== 'string')
+      throw mismatch('NON_STRING_TYPE', 'json_tuple takes strings', argument.place);
     return castTo(argument, types.string);
   });
   const names = args.slice(1);

@@ -1,7 +1,9 @@
 import { ByteWriter } from '../data/byte-writer.ts';
+import { comparator } from '../data/compare.ts';
 import { jsonEncoder } from '../data/json-encode.ts';
 import type { DataType } from '../data/types.ts';
-import type { Value } from '../data/value.ts';
+import type { CalendarInterval, MapValue, Value } from '../data/value.ts';
+import { arrayOf, structOf } from './types.ts';
 
 /**
  * What a value of a type is looked up by in a Set or a Map. Invariant: two values have one key exactly
@@ -19,6 +21,28 @@ export function lookupKey(type: DataType): (value: Value) => Value {
         return out.buffer.toString('latin1', 0, out.length);
       };
     }
+    case 'map': {
+      const keyOf = comparator(type.key);
+      const pairs = lookupKey(
+        arrayOf(
+          structOf([
+            ['key', type.key],
+            ['value', type.value],
+          ]),
+        ),
+      );
+      // Entries have no order.
+      return (value) =>
+        value === null
+          ? null
+          : pairs([...(value as MapValue).entries].sort(([a], [b]) => keyOf(a, b)));
+    }
+    case 'interval':
+      return (value) => {
+        if (value === null) return null;
+        const { months, days, micros } = value as CalendarInterval;
+        return `${months} ${days} ${micros}`;
+      };
     default:
       return (value) => value;
   }

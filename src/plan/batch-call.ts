@@ -26,6 +26,8 @@ export type CallRules = {
   readonly aggregateFault: string | undefined;
   readonly windowFault: string | undefined;
   readonly generatorKind: 'NESTED_IN_EXPRESSIONS' | 'OUTSIDE_SELECT';
+  /** The error class of a generator, where it is not the usual one. */
+  readonly generatorFault?: string;
   readonly timeZone: string;
   /** The columns of a star in the arguments. */
   readonly star: (
@@ -35,6 +37,18 @@ export type CallRules = {
   /** Other calls that have a meaning of their own here. */
   readonly other?: (node: ast.CallExpression, bind: Bind) => Expression | undefined;
 };
+
+const windowNames: ReadonlySet<string> = new Set([
+  'row_number',
+  'rank',
+  'dense_rank',
+  'percent_rank',
+  'cume_dist',
+  'ntile',
+  'lag',
+  'lead',
+  'nth_value',
+]);
 
 /** Binds aggregates and window functions, and refuses generators; undefined for all other calls. */
 export function bindSpecialCall(
@@ -49,8 +63,15 @@ export function bindSpecialCall(
     }
     return rules.window(node, bind);
   }
-  if (findGenerator(name) !== undefined)
-    throw strayGenerator(rules.generatorKind, name, node.place);
+  if (findGenerator(name) !== undefined) {
+    if (rules.generatorFault === undefined) {
+      throw strayGenerator(rules.generatorKind, name, node.place);
+    }
+    throw fault(rules.generatorFault, `the generator ${name} can't stand here`, node.place);
+  }
+  if (windowNames.has(name)) {
+    throw fault('WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE', `${name} needs OVER`, node.place);
+  }
   const definition = findAggregate(name);
   if (definition === undefined) return rules.other?.(node, bind);
   if (rules.aggregateFault !== undefined) {
@@ -95,6 +116,14 @@ export function bindAggregate(
     if (isCountOfAll && argument.except.length === 0 && node.arguments.length === 1) {
       return [literal(1, types.int, argument.place)];
     }
+    if (name === 'count' && argument.qualifier !== undefined) {
+      throw fault(
+        'INVALID_USAGE_OF_STAR_WITH_TABLE_IDENTIFIER_IN_COUNT',
+        'count takes no star of one relation',
+        argument.place,
+        'Write count(*), or name the columns.',
+      );
+    }
     return rules.star(argument).map((found) => found.column);
   });
   const [least, most] = definition.arity;
@@ -134,7 +163,7 @@ function filterOf(node: ast.Expression, bind: Bind): Expression {
   const condition = bind(node);
   if (condition.type.kind === 'void') return castTo(condition, types.boolean);
   if (condition.type.kind !== 'boolean') {
-    throw mismatch('FILTER_NOT_BOOLEAN', 'FILTER needs a boolean', node.place);
+    throw fault('INVALID_AGGREGATE_FILTER.NOT_BOOLEAN', 'FILTER needs a boolean', node.place);
   }
   for (const [kind, test] of [
     ['CONTAINS_AGGREGATE', isAggregateNode],

@@ -1,9 +1,7 @@
 import { FaultError } from '../base/place.ts';
 import type { Column } from '../data/types.ts';
-import { castTo } from '../expr/coerce.ts';
 import type { Expression } from '../expr/expression.ts';
-import { mismatch } from '../expr/faults.ts';
-import { types } from '../expr/types.ts';
+import { fault, mismatch } from '../expr/faults.ts';
 import type * as ast from '../sql/ast.ts';
 import type { BatchPlan, BoundBatch, Subplan } from './batch-plan.ts';
 import {
@@ -16,7 +14,7 @@ import {
 import { columnNode } from './move-columns.ts';
 import type { BoundColumn } from './relation.ts';
 import { type LateralAlias, resolveColumn } from './scope.ts';
-import { expandStar } from './star.ts';
+import { expandStar, type StarColumn } from './star.ts';
 
 /** A table that a query over tables may read. */
 export type BatchTable = { readonly name: string; readonly columns: readonly Column[] };
@@ -72,16 +70,46 @@ export function batchScope(options: BatchScopeOptions, context: BatchContext): E
       }
     },
     star: (star) =>
-      expandStar(star, columns).map((found) => {
+      starColumns(star, columns).map((found) => {
         if (found.kind === 'column') {
           return { name: found.column.name ?? '', column: columnNode(found.column) };
         }
         return { name: found.name, column: bindExpression(found.value, scope) };
       }),
-    subquery: (node, bind) => context.bindSubquery(node, bind, scope, context),
+    subquery: (node, bind, isInLambda) => {
+      if (!isInLambda) return context.bindSubquery(node, bind, scope, context);
+      throw fault(
+        'UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.HIGHER_ORDER_FUNCTION',
+        'a subquery can not stand in a lambda',
+        node.place,
+      );
+    },
     ...(options.call !== undefined && { call: options.call }),
   };
   return scope;
+}
+
+/** A star with a qualifier has the columns that a join has joined, too. */
+export function starColumns(
+  star: Extract<ast.Expression, { node: 'star' }>,
+  columns: readonly BoundColumn[],
+): readonly StarColumn[] {
+  if (star.qualifier === undefined) return expandStar(star, columns);
+  const all = [...columns]
+    .sort((a, b) => a.index - b.index)
+    .map((column) => ({ ...column, hidden: false }));
+  try {
+    return expandStar(star, all);
+  } catch (error) {
+    const isUnknown =
+      error instanceof FaultError && error.fault.code.startsWith('UNRESOLVED_COLUMN');
+    if (!isUnknown || star.except.length > 0) throw error;
+    throw fault(
+      'CANNOT_RESOLVE_STAR_EXPAND',
+      `there is no relation or struct ${star.qualifier.parts.map((part) => part.text).join('.')}`,
+      star.place,
+    );
+  }
 }
 
 /** The parameter that stands for a value from outside; throws the error when there is none. */
@@ -142,7 +170,6 @@ export function bindCondition(
   clause: string,
 ): Expression {
   const bound = bindExpression(node, scope);
-  if (bound.type.kind === 'void') return castTo(bound, types.boolean);
   if (bound.type.kind === 'boolean') return bound;
   throw mismatch('FILTER_NOT_BOOLEAN', `${clause} needs a boolean`, bound.place);
 }

@@ -7,6 +7,7 @@ import type * as ast from '../sql/ast.ts';
 import { type GroupingShape, GroupingShapeBuilder } from './batch-aggregate.ts';
 import { contains } from './batch-call.ts';
 import { isWindowNode } from './batch-plan.ts';
+import { ordinalOf } from './batch-rules.ts';
 import { functionName } from './bind-call.ts';
 
 type Options = {
@@ -60,14 +61,7 @@ function checked(value: Expression): Expression {
 }
 
 function groupOrdinal(node: ast.Expression, count: number): number | undefined {
-  if (node.node !== 'number' || node.suffix !== '' || !/^\d+$/.test(node.text)) return undefined;
-  const ordinal = Number(node.text);
-  if (ordinal >= 1 && ordinal <= count) return ordinal - 1;
-  throw fault(
-    'GROUP_BY_POS_OUT_OF_RANGE',
-    `there is no column ${ordinal} among ${count}`,
-    node.place,
-  );
+  return ordinalOf(node, count, 'GROUP_BY');
 }
 
 /** The sets of keys of a grouping call; undefined for a plain key. */

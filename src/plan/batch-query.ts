@@ -91,13 +91,6 @@ export function bindBatchQuery(query: ast.Query, options: BatchQueryOptions): Bo
 
 function bindQuery(query: ast.Query, context: BatchContext): BoundBatch {
   const inner = { ...context, ctes: commonTables(query, context) };
-  if (query.otherOrder !== undefined) {
-    throw fault(
-      'NOT_SUPPORTED',
-      `${query.otherOrder.clause} is not supported`,
-      query.otherOrder.place,
-    );
-  }
   const bound =
     query.body.node === 'select'
       ? bindBatchSelect(query.body, query.orderBy, inner)
@@ -235,13 +228,18 @@ function ordered(
 
 function limited(bound: BoundBatch, query: ast.Query, context: BatchContext): BoundBatch {
   if (query.limit === undefined && query.offset === undefined) return bound;
-  const limit = query.limit && rowCount(query.limit, 'limit', context);
-  const offset = (query.offset && rowCount(query.offset, 'offset', context)) ?? 0;
+  const limit = query.limit && rowCount(query.limit, 'limit', bound.columns, context);
+  const offset = (query.offset && rowCount(query.offset, 'offset', bound.columns, context)) ?? 0;
   return { ...bound, plan: { node: 'limit', input: bound.plan, limit, offset } };
 }
 
-function rowCount(node: ast.Expression, name: string, context: BatchContext): number {
-  const bound: Expression = bindExpression(node, batchScope({ columns: [] }, context));
+function rowCount(
+  node: ast.Expression,
+  name: string,
+  columns: readonly BoundColumn[],
+  context: BatchContext,
+): number {
+  const bound: Expression = bindExpression(node, batchScope({ columns }, context));
   const refuse = (kind: string, message: string): Error =>
     fault(`INVALID_LIMIT_LIKE_EXPRESSION.${kind}`, message, node.place);
   if (!isConstant(bound)) throw refuse('IS_UNFOLDABLE', `the ${name} must be constant`);

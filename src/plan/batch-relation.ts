@@ -1,11 +1,15 @@
 import type { Place } from '../base/place.ts';
+import { formatType } from '../data/type-text.ts';
 import type { Column } from '../data/types.ts';
+import { findAggregate } from '../expr/aggregate-registry.ts';
+import { literal } from '../expr/call.ts';
 import { castTo, commonType, commonTypeOf, commonTypeWithoutStrings } from '../expr/coerce.ts';
 import { columnsOf } from '../expr/columns.ts';
 import { constantValue, isConstant } from '../expr/compile.ts';
 import type { Expression } from '../expr/expression.ts';
+import { ExpressionError } from '../expr/expression-error.ts';
 import { fault, mismatch } from '../expr/faults.ts';
-import { coerceArgument } from '../expr/function.ts';
+import { findFunction } from '../expr/function-registry.ts';
 import { findGenerator, type GeneratorDefinition } from '../expr/generator.ts';
 import { comparison } from '../expr/operators/comparison.ts';
 import { coalesce } from '../expr/operators/conditional.ts';
@@ -14,14 +18,19 @@ import { parameter } from '../expr/parameter.ts';
 import { types } from '../expr/types.ts';
 import type * as ast from '../sql/ast.ts';
 import { bindSpecialCall } from './batch-call.ts';
-import { type BatchContext, type BatchRelation, batchScope, bindInner } from './batch-context.ts';
+import {
+  type BatchContext,
+  type BatchRelation,
+  batchScope,
+  bindInner,
+  starColumns,
+} from './batch-context.ts';
 import type { BatchJoin, BatchPlan, Subplan } from './batch-plan.ts';
 import { functionName, orderedArguments } from './bind-call.ts';
 import { bindExpression, type ExpressionScope } from './bind-expression.ts';
 import { columnNode, moveColumns } from './move-columns.ts';
 import { nameKey } from './names.ts';
 import type { BoundColumn } from './relation.ts';
-import { expandStar } from './star.ts';
 
 /** Binds what stands in FROM; several relations are joined without a condition. */
 export function bindFrom(from: readonly ast.Relation[], context: BatchContext): BatchRelation {
@@ -148,14 +157,19 @@ export function bindValues(
   const scope = batchScope(
     {
       columns: [],
-      call: (node, bind) => bindSpecialCall(node, bind, plainRules(context, 'OUTSIDE_SELECT')),
+      call: (node, bind) =>
+        bindSpecialCall(node, bind, {
+          ...plainRules(context, 'OUTSIDE_SELECT', {
+            aggregate: inlineFault,
+            window: inlineFault,
+          }),
+          generatorFault: inlineFault,
+        }),
     },
     { ...context, outer: undefined },
   );
   const bound = body.rows.map((row) => {
-    const [only] = row;
-    const items = row.length === 1 && only?.node === 'tuple' ? only.items : row;
-    return items.map((item) => bindExpression(item, scope));
+    return itemsOf(row).map((item) => bindExpression(item, scope));
   });
   const width = bound[0]?.length ?? 0;
   const uneven = bound.find((row) => row.length !== width);
@@ -179,12 +193,47 @@ export function bindValues(
     );
   });
   const rows = bound.map((row) =>
-    row.map((item, i) => castTo(item, columns[i]?.type ?? item.type)),
+    row.map((item, i) => evaluated(castTo(item, columns[i]?.type ?? item.type), context)),
   );
+  const named = body.alias?.columns.length ?? 0;
+  if (named > 0 && named !== width) {
+    throw fault(
+      'INVALID_INLINE_TABLE.NUM_COLUMNS_MISMATCH',
+      `the alias names ${named} columns of ${width}`,
+      body.alias?.name.place ?? body.place,
+    );
+  }
   return aliased(
     { plan: { node: 'values', rows }, columns: asColumns(columns, [], body.place) },
     body.alias,
   );
+}
+
+const inlineFault = 'INVALID_INLINE_TABLE.CANNOT_EVALUATE_EXPRESSION_IN_INLINE_TABLE';
+
+/** `(1, 2)` and `struct(1, 2)` are rows of two columns. */
+function itemsOf(row: readonly ast.Expression[]): readonly ast.Expression[] {
+  const [only] = row;
+  if (row.length !== 1 || only === undefined) return row;
+  if (only.node === 'tuple') return only.items;
+  return only.node === 'call' && functionName(only) === 'struct' && only.arguments.length > 0
+    ? only.arguments
+    : row;
+}
+
+/** A value of VALUES is computed once and for all, so that an error in it is one of the query. */
+function evaluated(value: Expression, context: BatchContext): Expression {
+  if (!isConstant(value) || value.node === 'literal') return value;
+  try {
+    return literal(constantValue(value, context.timeZone), value.type, value.place);
+  } catch (error) {
+    if (!(error instanceof ExpressionError)) throw error;
+    throw fault(
+      'INVALID_INLINE_TABLE.FAILED_SQL_EXPRESSION_EVALUATION',
+      `a value of VALUES fails: ${error.message}`,
+      error.place ?? value.place,
+    );
+  }
 }
 
 /** Rules of an expression in which nothing but values of one row can stand. */
@@ -220,9 +269,10 @@ function bindTableFunction(relation: FunctionRelation, context: BatchContext): B
   if (name === 'range') return aliased(bindRange(relation.call, context), relation.alias);
   const found = findGenerator(name);
   if (found === undefined) {
+    const isScalar = findFunction(name) !== undefined || findAggregate(name) !== undefined;
     throw fault(
-      'UNRESOLVABLE_TABLE_VALUED_FUNCTION',
-      `there is no table function ${name}`,
+      isScalar ? 'NOT_A_TABLE_FUNCTION' : 'UNRESOLVABLE_TABLE_VALUED_FUNCTION',
+      isScalar ? `${name} gives no rows` : `there is no table function ${name}`,
       relation.call.name.place,
     );
   }
@@ -232,7 +282,8 @@ function bindTableFunction(relation: FunctionRelation, context: BatchContext): B
     relation: single,
     outer: false,
     names: relation.alias?.columns ?? [],
-    qualifier: relation.alias === undefined ? [name] : [nameKey(relation.alias.name.text)],
+    qualifier: relation.alias === undefined ? [] : [nameKey(relation.alias.name.text)],
+    aliasFault: 'NUM_TABLE_VALUE_ALIASES_MISMATCH',
     scope: batchScope({ columns: [] }, context),
     context,
   });
@@ -254,20 +305,22 @@ function bindRange(call: ast.CallExpression, context: BatchContext): BatchRelati
     if (!isConstant(bound)) {
       throw mismatch('NON_FOLDABLE_INPUT', 'the bounds of range must be constant', bound.place);
     }
-    const value = constantValue(
-      coerceArgument('range', bound, i, parameter.bigint),
-      context.timeZone,
-    );
-    if (value === null) throw mismatch('UNEXPECTED_NULL', 'a bound of range is NULL', bound.place);
-    return value as bigint;
+    const coerced = bound.type.kind === 'void' ? undefined : parameter.bigint.coerce(bound);
+    if (coerced === undefined) {
+      throw fault(
+        'UNEXPECTED_INPUT_TYPE',
+        `bound ${i + 1} of range must be a bigint, not ${formatType(bound.type)}`,
+        bound.place,
+      );
+    }
+    return constantValue(coerced, context.timeZone) as bigint;
   });
   const [first = 0n, second, step = 1n] = numbers;
-  if (step === 0n)
-    throw fault('INVALID_PARAMETER_VALUE.STEP', 'the step of range is 0', call.place);
+  if (step === 0n) throw fault('FAILED_FUNCTION_CALL', 'the step of range is 0', call.place);
   const [start, end] = second === undefined ? [0n, first] : [first, second];
   return {
     plan: { node: 'range', start, end, step },
-    columns: asColumns([{ name: 'id', type: types.bigint }], ['range'], call.place),
+    columns: asColumns([{ name: 'id', type: types.bigint }], [], call.place),
   };
 }
 
@@ -278,6 +331,7 @@ export type GeneratorUse = {
   /** Names for the new columns; none for the names of their own. */
   readonly names: readonly ast.Identifier[];
   readonly qualifier: readonly string[];
+  readonly aliasFault: string;
   readonly scope: ExpressionScope;
   readonly context: BatchContext;
 };
@@ -288,7 +342,12 @@ export function generated(use: GeneratorUse): BatchRelation {
   const name = functionName(call);
   const found = findGenerator(name);
   if (found === undefined) {
-    throw fault('UNRESOLVED_ROUTINE', `there is no generator ${name}`, call.name.place);
+    const isKnown = findFunction(name) !== undefined || findAggregate(name) !== undefined;
+    throw fault(
+      isKnown ? 'UNSUPPORTED_GENERATOR.NOT_GENERATOR' : 'UNRESOLVED_ROUTINE',
+      `${name} is no generator`,
+      call.name.place,
+    );
   }
   const args = generatorArguments(found.definition, call, use.scope);
   const generator = found.definition.bind({
@@ -302,7 +361,7 @@ export function generated(use: GeneratorUse): BatchRelation {
   const [firstName] = use.names;
   if (firstName !== undefined && use.names.length !== generator.columns.length) {
     throw fault(
-      'NUM_TABLE_VALUE_ALIASES_MISMATCH',
+      use.aliasFault,
       `${name} gives ${generator.columns.length} columns, and ${use.names.length} are named`,
       firstName.place,
     );
@@ -391,7 +450,7 @@ function joinScope(columns: readonly BoundColumn[], context: BatchContext): Expr
         bindSpecialCall(node, bind, {
           ...plainRules(context, 'OUTSIDE_SELECT'),
           star: (star) =>
-            expandStar(star, columns).flatMap((found) =>
+            starColumns(star, columns).flatMap((found) =>
               found.kind === 'column'
                 ? [{ name: found.column.name ?? '', column: columnNode(found.column) }]
                 : [],
@@ -576,7 +635,7 @@ function bindLateral(
   context: BatchContext,
 ): BatchRelation {
   const { right } = relation;
-  const kind = relation.kind === 'left' ? 'left' : 'inner';
+  const kind = relation.kind === 'left' && !isExplosion(right) ? 'left' : 'inner';
   if (!['inner', 'cross', 'left'].includes(relation.kind) || relation.using.length > 0) {
     throw fault(
       'INVALID_LATERAL_JOIN_TYPE',
@@ -593,10 +652,11 @@ function bindLateral(
     return generated({
       call: right.call,
       relation: left,
-      outer: kind === 'left',
+      // A row without a partner is lost, as in Spark.
+      outer: false,
       names: right.alias?.columns ?? [],
-      qualifier:
-        right.alias === undefined ? [functionName(right.call)] : [nameKey(right.alias.name.text)],
+      qualifier: right.alias === undefined ? [] : [nameKey(right.alias.name.text)],
+      aliasFault: 'NUM_TABLE_VALUE_ALIASES_MISMATCH',
       scope,
       context,
     });
@@ -618,6 +678,18 @@ function bindLateral(
     },
     columns,
   };
+}
+
+/** `(SELECT explode(…))` without FROM; rows without a partner are lost with it, as in Spark. */
+function isExplosion(relation: ast.Relation): boolean {
+  if (relation.node !== 'subquery' || relation.query.body.node !== 'select') return false;
+  const { from, items } = relation.query.body;
+  return (
+    from.length === 0 &&
+    items.some(
+      ({ value }) => value.node === 'call' && findGenerator(functionName(value)) !== undefined,
+    )
+  );
 }
 
 function lateralSubplan(

@@ -1,4 +1,4 @@
-import type { Place } from '../base/place.ts';
+import { FaultError, type Place } from '../base/place.ts';
 import { isAggregateNode } from '../expr/aggregate.ts';
 import { castTo } from '../expr/coerce.ts';
 import type { Expression } from '../expr/expression.ts';
@@ -13,6 +13,7 @@ import {
   type BatchRelation,
   batchScope,
   bindCondition,
+  starColumns,
 } from './batch-context.ts';
 import { groupingShape } from './batch-grouping.ts';
 import { type BatchPlan, type BoundBatch, isWindowNode, type WindowNode } from './batch-plan.ts';
@@ -27,7 +28,6 @@ import type { BoundColumn } from './relation.ts';
 import { sameExpression } from './same-expression.ts';
 import type { LateralAlias } from './scope.ts';
 import { sparkName } from './spark-name.ts';
-import { expandStar } from './star.ts';
 
 /** One column of the result, as an expression over the input. */
 type Item = { readonly name: string; readonly value: Expression };
@@ -77,7 +77,12 @@ class SelectBinder {
     if (grouped || all.some((value) => contains(value, isAggregateNode))) {
       const shape = groupingShape(this.#select.groupBy, this.#groupingOptions());
       const grouping = new Grouping(shape.keys, shape.sets, this.#select.groupBy === undefined);
-      all = all.map((value) => grouping.over(value));
+      const orderFrom = this.#items.length;
+      all = all.map((value, i) =>
+        i >= orderFrom && i < orderFrom + order.length
+          ? orderOver(grouping, value)
+          : grouping.over(value),
+      );
       plan = grouping.plan(plan);
       const id = grouping.idPosition;
       all = all.map((value) =>
@@ -116,6 +121,7 @@ class SelectBinder {
         outer: view.outer,
         names: view.columns,
         qualifier: view.table === undefined ? [] : [nameKey(view.table.text)],
+        aliasFault: 'UDTF_ALIAS_NUMBER_MISMATCH',
         scope,
         context: this.#context,
       });
@@ -130,7 +136,7 @@ class SelectBinder {
               bind,
               plainRules(this.#context, 'OUTSIDE_SELECT', {
                 aggregate: 'INVALID_WHERE_CONDITION',
-                window: 'INVALID_WHERE_CONDITION',
+                window: 'WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE',
               }),
             ),
         },
@@ -157,16 +163,6 @@ class SelectBinder {
 
   #bindItems(): void {
     const { items } = this.#select;
-    const generators = items.filter((item) => generatorCall(item.value) !== undefined);
-    const [, second] = generators;
-    if (second !== undefined) {
-      throw fault(
-        'UNSUPPORTED_GENERATOR.MULTI_GENERATOR',
-        `a select list has one generator, not ${generators.length}`,
-        second.place,
-        'Put the others into a LATERAL VIEW or a subquery.',
-      );
-    }
     const input = this.#relation.columns;
     for (const item of items) {
       const generator = generatorCall(item.value);
@@ -189,6 +185,7 @@ class SelectBinder {
       outer: false,
       names: item.aliases.length > 0 ? item.aliases : alias,
       qualifier: [],
+      aliasFault: 'UDTF_ALIAS_NUMBER_MISMATCH',
       scope: this.#scope(input),
       context: this.#context,
     });
@@ -205,7 +202,7 @@ class SelectBinder {
   }
 
   #addStar(star: Extract<ast.Expression, { node: 'star' }>, input: readonly BoundColumn[]): void {
-    for (const found of expandStar(star, input)) {
+    for (const found of starColumns(star, input)) {
       const value =
         found.kind === 'column'
           ? columnNode(found.column)
@@ -344,7 +341,7 @@ class SelectBinder {
   #bindHaving(): Expression | undefined {
     const { having } = this.#select;
     if (having === undefined) return undefined;
-    return this.#condition(having, 'HAVING', 'UNSUPPORTED_EXPR_FOR_OPERATOR');
+    return this.#condition(having, 'HAVING', 'WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE');
   }
 
   #bindQualify(): Expression | undefined {
@@ -494,6 +491,18 @@ class SelectBinder {
       default:
         return widthOf(this.#relation);
     }
+  }
+}
+
+/** What ORDER BY names is a column of the result, so that any other is said to be none. */
+function orderOver(grouping: Grouping, value: Expression): Expression {
+  try {
+    return grouping.over(value);
+  } catch (error) {
+    const isMissing =
+      error instanceof FaultError && /^MISSING_(?:AGGREGATION|GROUP_BY)$/.test(error.fault.code);
+    if (!isMissing) throw error;
+    throw fault('UNRESOLVED_COLUMN.WITH_SUGGESTION', error.fault.message, error.fault.place);
   }
 }
 

@@ -8,7 +8,6 @@ import type { Evaluator, Expression, Frame, Operation } from '../expr/expression
 import { ExpressionError } from '../expr/expression-error.ts';
 import { fault, mismatch } from '../expr/faults.ts';
 import { requireOrderable } from '../expr/operators/comparison.ts';
-import { not } from '../expr/operators/logic.ts';
 import { types } from '../expr/types.ts';
 import { type BatchContext, bindInner } from './batch-context.ts';
 import type { Subplan } from './batch-plan.ts';
@@ -34,8 +33,7 @@ export function bindSubquery(
     case 'scalar_query':
       return scalar(subplan, node);
     case 'in_query': {
-      const found = inQuery(bind(node.value), subplan, node);
-      return node.negated ? not(found, node.place) : found;
+      return inQuery(bind(node.value), subplan, node);
     }
   }
 }
@@ -97,7 +95,10 @@ function scalar(
   });
 }
 
-/** TRUE at a match, NULL when a comparison was NULL and none matched, else FALSE. */
+/**
+ * TRUE or FALSE and never NULL, as Spark's join for it gives: a comparison that is NULL is no match for
+ * IN, and one for NOT IN.
+ */
 function inQuery(
   value: Expression,
   subplan: Subplan,
@@ -136,24 +137,29 @@ function inQuery(
     },
   };
   const values = parts.map((part, i) => castTo(part, common[i] ?? part.type));
-  return subqueryCall('in_subquery', cast, values, types.boolean, node.place, (rows, given) => {
-    let sawNull = false;
-    for (const row of rows) {
-      let isMatch: boolean | null = true;
-      for (const [i, compare] of compares.entries()) {
-        const [a, b] = [given[i] ?? null, row[i] ?? null];
-        if (a === null || b === null) {
-          isMatch = null;
-        } else if (compare(a, b) !== 0) {
-          isMatch = false;
-          break;
+  return subqueryCall(
+    node.negated ? 'not_in_subquery' : 'in_subquery',
+    cast,
+    values,
+    types.boolean,
+    node.place,
+    (rows, given) => {
+      for (const row of rows) {
+        let isMatch: boolean | null = true;
+        for (const [i, compare] of compares.entries()) {
+          const [a, b] = [given[i] ?? null, row[i] ?? null];
+          if (a === null || b === null) {
+            isMatch = null;
+          } else if (compare(a, b) !== 0) {
+            isMatch = false;
+            break;
+          }
         }
+        if (isMatch === true || (isMatch === null && node.negated)) return !node.negated;
       }
-      if (isMatch === true) return true;
-      if (isMatch === null) sawNull = true;
-    }
-    return sawNull ? null : false;
-  });
+      return node.negated;
+    },
+  );
 }
 
 /** `(a, b) IN (…)` compares column by column; a struct that is no row constructor is one value. */

@@ -45,7 +45,7 @@ export function bindWindow(
   const needsOrder = found.function.kind !== 'aggregate' && found.function.kind !== 'nth';
   if (needsOrder && order.length === 0) {
     throw fault(
-      'WINDOW_FUNCTION_WITHOUT_ORDER',
+      'WINDOW_FUNCTION_FRAME_NOT_ORDERED',
       `${functionName(node)} needs ORDER BY in its window`,
       spec.place,
     );
@@ -328,5 +328,9 @@ function checkFixedFrame(
 ): void {
   const given = frameOf(spec, sortKeys(spec.orderBy, bind), [], bind, timeZone);
   if (JSON.stringify(given) === JSON.stringify(fixed)) return;
-  throw fault('INVALID_WINDOW_FRAME', `${functionName(node)} has a frame of its own`, spec.place);
+  throw fault(
+    '_LEGACY_ERROR_TEMP_1036',
+    `${functionName(node)} has a frame of its own`,
+    spec.place,
+  );
 }

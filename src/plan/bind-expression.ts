@@ -42,7 +42,7 @@ export type ExpressionScope = {
   /** What a call means that is no function of one row, such as an aggregate; undefined for all others. */
   readonly call?: (node: ast.CallExpression, bind: Bind) => Expression | undefined;
   /** A subquery; refused without it. */
-  readonly subquery?: (node: SubqueryNode, bind: Bind) => Expression;
+  readonly subquery?: (node: SubqueryNode, bind: Bind, isInLambda: boolean) => Expression;
 };
 
 /** Binds a part of an expression where it stands. */
@@ -158,7 +158,8 @@ class Binder {
       case 'exists':
       case 'scalar_query':
         return (
-          this.#scope.subquery?.(node, (part) => this.bind(part)) ?? this.#refuse('subquery', node)
+          this.#scope.subquery?.(node, (part) => this.bind(part), this.#parameters.length > 0) ??
+          this.#refuse('subquery', node)
         );
       case 'star':
         return this.#refuse('star', node);
@@ -215,6 +216,9 @@ class Binder {
   #unary(node: Extract<ast.Expression, { node: 'unary' }>): Expression {
     if (node.operator === '-' && node.operand.node === 'number') {
       return bindNumber(node.operand, true, node.place);
+    }
+    if (node.operator === 'not' && node.operand.node === 'in_query') {
+      return this.bind({ ...node.operand, negated: !node.operand.negated });
     }
     const operand = this.bind(node.operand);
     switch (node.operator) {

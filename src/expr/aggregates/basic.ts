@@ -15,14 +15,12 @@ import {
 } from '../aggregate.ts';
 import { argumentAt } from '../arguments.ts';
 import { castTo } from '../coerce.ts';
-import { constantValue, isConstant } from '../compile.ts';
 import { divideHalfUp } from '../divide-half-up.ts';
-import type { Expression } from '../expression.ts';
 import { ExpressionError } from '../expression-error.ts';
-import { fault, mismatch } from '../faults.ts';
+import { fault } from '../faults.ts';
 import { coerceArgument } from '../function.ts';
 import { requireOrderable } from '../operators/comparison.ts';
-import { type Parameter, parameter } from '../parameter.ts';
+import { exactly, type Parameter, parameter } from '../parameter.ts';
 import {
   type DecimalType,
   dayTime,
@@ -94,7 +92,7 @@ function booleanFold(
 function bitFold(name: string, fold: (a: bigint, b: bigint) => bigint): AggregateDefinition {
   return strictAggregate({
     names: [name],
-    parameters: [parameter.integral],
+    parameters: [exactly(parameter.integral)],
     returns: ([argument]) => argument?.type ?? types.bigint,
     start:
       ([type]) =>
@@ -110,7 +108,7 @@ function bitFold(name: string, fold: (a: bigint, b: bigint) => bigint): Aggregat
 function count(c: AggregateCall): BoundAggregate {
   if (c.arguments.length === 0) {
     throw fault(
-      'WRONG_NUM_ARGS.WITHOUT_SUGGESTION',
+      'WRONG_NUM_ARGS.WITH_SUGGESTION',
       'count takes 1 or more arguments, not 0',
       c.place,
       'Write count(*) to count rows.',
@@ -354,15 +352,14 @@ function extremeBy(c: AggregateCall, sign: 1 | -1): BoundAggregate {
 function ignoresNulls(c: AggregateCall): boolean {
   const given = c.arguments[1];
   if (given === undefined) return c.ignoreNulls;
-  const flag: Expression = coerceArgument(c.name, given, 1, parameter.boolean);
-  if (!isConstant(flag)) {
-    throw mismatch(
-      'NON_FOLDABLE_INPUT',
-      `the second argument of ${c.name} must be constant`,
-      flag.place,
+  if (given.node !== 'literal' || given.type.kind !== 'boolean') {
+    throw fault(
+      '_LEGACY_ERROR_TEMP_1210',
+      `the second argument of ${c.name} must be TRUE or FALSE`,
+      given.place,
     );
   }
-  return constantValue(flag, c.timeZone) === true || c.ignoreNulls;
+  return given.value === true || c.ignoreNulls;
 }
 
 function choice(c: AggregateCall, which: 'first' | 'last'): BoundAggregate {

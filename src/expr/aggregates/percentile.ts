@@ -20,7 +20,15 @@ import { fault, mismatch } from '../faults.ts';
 import { coerceArgument } from '../function.ts';
 import { requireOrderable } from '../operators/comparison.ts';
 import { type Parameter, parameter } from '../parameter.ts';
-import { arrayOf, isAnsiInterval, isNumeric, structOf, types } from '../types.ts';
+import {
+  arrayOf,
+  dayTime,
+  isAnsiInterval,
+  isNumeric,
+  structOf,
+  types,
+  yearMonth,
+} from '../types.ts';
 import { lookupKey } from '../value-set.ts';
 
 /** Where values stand among the others of their group. Invariant: NULL takes no part. */
@@ -116,10 +124,11 @@ function interpolated(
   const weights =
     weight === undefined ? [] : [coerceArgument(c.name, weight, 2, parameter.integral)];
   const { type } = value;
+  const whole = wholeInterval(type);
   const compare = comparator(type);
   return {
     name: `${aggregateName(c.name, [value])}${ranks.join()}${isDiscrete}${isReversed}`,
-    type: isArray ? arrayOf(type) : type,
+    type: isArray ? arrayOf(whole) : whole,
     arguments: [value, ...weights],
     prepare: (context) => () => {
       const values: { value: Value; weight: number }[] = [];
@@ -143,6 +152,12 @@ function interpolated(
       return withPlace(skippingNulls(inner), context.place);
     },
   };
+}
+
+/** What lies between two intervals may need all their fields. */
+function wholeInterval(type: DataType): DataType {
+  if (type.kind === 'interval_year_month') return yearMonth('year', 'month');
+  return type.kind === 'interval_day_time' ? dayTime('day', 'second') : type;
 }
 
 type Weighted = { readonly value: Value; readonly weight: number };
@@ -312,7 +327,7 @@ function addTo(bins: Bin[], x: number, most: number): void {
   let least = Number.POSITIVE_INFINITY;
   for (let i = 0; i + 1 < bins.length; i += 1) {
     const gap = (bins[i + 1]?.x ?? 0) - (bins[i]?.x ?? 0);
-    if (gap < least) [nearest, least] = [i, gap];
+    if (gap <= least) [nearest, least] = [i, gap];
   }
   const [one, two] = [bins[nearest], bins[nearest + 1]];
   if (one === undefined || two === undefined) return;
