@@ -24,7 +24,7 @@ export type RowSet = { readonly sequence: Span; readonly rows: readonly SetRow[]
  *   row length 4, row.
  * - 2, one row: 2 | the row's envelope without its version (`row-envelope.ts`), so that it is one copy. The row is
  *   missing where only provenance is kept. With the empty flag it is no row but a level: the sequence at which
- *   a marker emptied the key, with the marker's provenance.
+ *   a marker emptied the key, with the marker's provenance; then, where numbered records may be left, how many 4.
  *
  * Changes: 2026-11-30 both.
  */
@@ -77,12 +77,13 @@ export function sequenceOf(entry: Buffer, found: StoredSequence): boolean {
   return found.end <= entry.length;
 }
 
-/** The entry of a key that has no rows at a sequence. */
-export function levelEntry(provenance: Buffer, sequence: Buffer): Buffer {
+/** The entry of a key that has no rows at a sequence; `numbers`: of which a numbered record may be left. */
+export function levelEntry(provenance: Buffer, sequence: Buffer, numbers = 0): Buffer {
   const head = new ByteWriter(64);
   const written = new ByteWriter(sequence.length);
   written.bytes(sequence);
   writeEnvelopeHead(head, emptyFlag, provenance, written);
+  if (numbers > 0) head.uint32(numbers);
   return singleEntry(head.buffer, 0, head.length);
 }
 
@@ -91,10 +92,13 @@ export function isLevelEntry(entry: Buffer): boolean {
   return entry[0] === singleVersion && ((entry[1] as number) & emptyFlag) !== 0;
 }
 
-/** Rows of an entry of a known version. */
+/** How many numbers of an entry of a known version may have a record (output mode `rows`). */
 export function storedRowCount(entry: Buffer): number {
-  if (isLevelEntry(entry)) return 0;
   const found = { start: 0, end: 0 };
+  if (isLevelEntry(entry)) {
+    const isCounted = sequenceOf(entry, found) && found.end + 4 <= entry.length;
+    return isCounted ? entry.readUInt32BE(found.end) : 0;
+  }
   if (entry[0] !== listVersion || !sequenceOf(entry, found)) return 1;
   return entry.readUInt32BE(found.end);
 }
@@ -121,6 +125,25 @@ export function decodeRowSet(bytes: Buffer): RowSet | undefined {
     rows.push({ provenance, row: { bytes, start: rowStart, end: position } });
   }
   return position === bytes.length ? { sequence, rows } : undefined;
+}
+
+/** No log has a partition of this number. */
+const vacantProvenance = Buffer.alloc(provenanceSize, 0xff);
+
+/**
+ * Stands for a number that no row of the set has, though the output topic may have a record of it: one that was
+ * not read yet, or is left over from a lower sequence. Its text is one that no row has.
+ */
+export function vacantRow(position: number): SetRow {
+  const row = Buffer.from(`#${position}`, 'latin1');
+  return {
+    provenance: { bytes: vacantProvenance, start: 0, end: provenanceSize },
+    row: { bytes: row, start: 0, end: row.length },
+  };
+}
+
+export function isVacant({ provenance: { bytes, start, end } }: SetRow): boolean {
+  return vacantProvenance.compare(bytes, start, end) === 0;
 }
 
 /** Rows with equal bytes together, in the order in which the first of each stands. */

@@ -1,5 +1,5 @@
 import { compareSpans, equalSpans, type Span } from '../data/bytes.ts';
-import { findRow, type RowSet, type SetRow } from '../data/row-set.ts';
+import { findRow, isVacant, type RowSet, type SetRow } from '../data/row-set.ts';
 
 /** What became of one row: each is a counter of the row account. */
 export type MergeOutcome = 'new' | 'replacing' | 'tied' | 'superseded' | 'duplicate' | 'distinct';
@@ -36,6 +36,8 @@ export class KeyRowSet {
   #sequence: Span | undefined;
   #rows: SetRow[];
   #positions: Map<string, number> | undefined;
+  /** Numbers that no row has; the next ones take them. */
+  #vacant: number[] = [];
   #changed = false;
 
   constructor(stored: RowSet | undefined, options: KeyRowSetOptions) {
@@ -68,6 +70,7 @@ export class KeyRowSet {
       this.#sequence = input.sequence;
       this.#rows = [{ provenance: input.provenance, row: input.row }];
       this.#positions = undefined;
+      this.#vacant = [];
       this.#changed = true;
       return outcome;
     }
@@ -88,25 +91,38 @@ export class KeyRowSet {
   }
 
   #append(input: MergeInput): MergeOutcome {
-    this.#positions ??= new Map(
-      this.#rows.map(({ provenance }, position) => [spanText(provenance), position]),
-    );
+    const positions = this.#positions ?? this.#readPositions();
+    this.#positions = positions;
     const text = spanText(input.provenance);
-    const position = this.#positions.get(text);
+    const position = positions.get(text);
     if (position !== undefined) return this.#repeat(position, input);
-    this.#positions.set(text, this.#rows.length);
     const isEqual = this.#isEqualToOne(input);
-    this.#rows.push({ provenance: input.provenance, row: input.row });
+    // An equal row shares the number of the first one, wherever it stands itself.
+    const free = (isEqual ? undefined : this.#vacant.shift()) ?? this.#rows.length;
+    positions.set(text, free);
+    this.#rows[free] = { provenance: input.provenance, row: input.row };
     this.#changed = true;
     return isEqual ? 'distinct' : 'tied';
   }
 
+  #readPositions(): Map<string, number> {
+    const positions = new Map<string, number>();
+    this.#vacant = [];
+    for (const [position, row] of this.#rows.entries()) {
+      if (isVacant(row)) this.#vacant.push(position);
+      else positions.set(spanText(row.provenance), position);
+    }
+    return positions;
+  }
+
   /**
    * The same row once more. It differs only after the definition changed: then the newer one wins. Where the state
-   * keeps no rows it cannot be compared, and is written again.
+   * keeps no rows it cannot be compared, and is written again. So is a set with numbers that no row has: what a
+   * writer without transactions left there is taken away.
    */
   #repeat(position: number, input: MergeInput): MergeOutcome {
     const known = (this.#rows[position] as SetRow).row;
+    if (this.#vacant.length > 0) this.#changed = true;
     if (!equalSpans(known, input.row)) {
       this.#rows[position] = { provenance: input.provenance, row: input.row };
       this.#changed = true;

@@ -1,15 +1,17 @@
 import { FlowError } from '../base/errors.ts';
 import type { Span } from '../data/bytes.ts';
 import { splitJsonArray } from '../data/json-split.ts';
-import { provenanceSize } from '../data/provenance.ts';
 import { readHeaders } from '../data/record-headers.ts';
 import {
   decodeRowSet,
   encodeRowSet,
   equalRows,
+  isLevelEntry,
   levelEntry,
   type RowSet,
   type SetRow,
+  storedRowCount,
+  vacantRow,
 } from '../data/row-set.ts';
 import type { OutputMode } from '../plan/pipeline-plan.ts';
 import type { RecordCursor, Slice } from '../ports/log.ts';
@@ -69,7 +71,7 @@ export class Restore {
     }
     if (records.valueEnd < 0) {
       const level = this.#level(sequenceText, sourceText);
-      return { key, position, sequence: level?.sequence, rows: undefined, level: level?.entry };
+      return { key, position, sequence: level?.sequence, rows: undefined, level };
     }
     if (sequenceText === undefined || sourceText === undefined) {
       throw foreignRecord(slice, records.offset, 'its headers tm-seq and tm-src are missing');
@@ -83,15 +85,11 @@ export class Restore {
   }
 
   /** A marker's tombstone tells the level at which the key is empty; any other tombstone tells nothing. */
-  #level(
-    sequenceText: string | undefined,
-    sourceText: string | undefined,
-  ): { readonly sequence: Buffer; readonly entry: Buffer } | undefined {
+  #level(sequenceText: string | undefined, sourceText: string | undefined): Level | undefined {
     if (sequenceText === undefined || sourceText === undefined) return undefined;
     const provenance = parseSources(sourceText)?.[0]?.[0];
     if (provenance === undefined) return undefined;
-    const sequence = this.#options.parseSequence(sequenceText);
-    return { sequence, entry: levelEntry(provenance, sequence) };
+    return { provenance, sequence: this.#options.parseSequence(sequenceText) };
   }
 
   #rows(bytes: Buffer, records: RecordCursor, sourceText: string): SetRow[] | undefined {
@@ -130,7 +128,7 @@ export class Restore {
         entries.set(
           change.key,
           sequence === undefined || rows === undefined
-            ? level
+            ? level && levelEntry(level.provenance, level.sequence)
             : encodeRowSet({ sequence: whole(sequence), rows }),
         );
       } else {
@@ -150,32 +148,30 @@ type RestoreChange = {
   readonly sequence: Buffer | undefined;
   /** undefined: a tombstone. */
   readonly rows: readonly SetRow[] | undefined;
-  /** The entry of an empty key. */
-  readonly level: Buffer | undefined;
+  /** Of an empty key. */
+  readonly level: Level | undefined;
 };
+
+type Level = { readonly provenance: Buffer; readonly sequence: Buffer };
 
 export type RestoreSlice = readonly RestoreChange[];
 
-const noProvenance = Buffer.alloc(provenanceSize);
-
-/**
- * Stands for a number whose record was not read yet: compaction may bring a later number first. With DISTINCT
- * its text is one that no row has, so that two of them are not taken for equal rows.
- */
-function absent(position: number, isDistinct: boolean): SetRow {
-  const bytes = Buffer.from(isDistinct ? `#${position}` : '', 'latin1');
-  return { provenance: whole(noProvenance), row: whole(bytes) };
+/** The rows that each number stands for; those of which only the records are left stand for none. */
+function numbersOf(entry: Buffer | undefined, isDistinct: boolean): SetRow[][] {
+  if (entry === undefined) return [];
+  if (isLevelEntry(entry)) return vacantNumbers(storedRowCount(entry));
+  const rows = decodeRowSet(entry)?.rows ?? [];
+  return isDistinct ? equalRows(rows) : rows.map((row) => [row]);
 }
 
-/** The rows that each number stands for. */
-function numbersOf(present: RowSet | undefined, isDistinct: boolean): SetRow[][] {
-  if (present === undefined) return [];
-  return isDistinct ? equalRows(present.rows) : present.rows.map((row) => [row]);
+function vacantNumbers(count: number): SetRow[][] {
+  return Array.from({ length: count }, (_, position) => [vacantRow(position)]);
 }
 
 /**
- * One numbered record. A row of a higher sequence starts the set anew; one of a lower sequence is a
- * leftover whose tombstone follows. A tombstone counts only for a row of the present set.
+ * One numbered record. A row of a higher sequence starts the set anew; the records of the set before it are
+ * leftovers until a tombstone or a row takes the place of each. So is a row of a lower sequence. A tombstone
+ * counts only for a number of the present set.
  */
 function applyNumbered(
   entry: Buffer | undefined,
@@ -184,37 +180,37 @@ function applyNumbered(
 ): Buffer | undefined {
   const present = entry === undefined ? undefined : decodeRowSet(entry);
   const { sequence, rows, position, level } = change;
+  const numbers = numbersOf(entry, isDistinct);
   if (sequence === undefined || rows === undefined) {
-    if (level !== undefined && sequence !== undefined && isAbove(sequence, present)) return level;
-    const kept = numbersOf(present, isDistinct);
-    if (present === undefined || position >= kept.length) return entry;
-    kept[position] = [absent(position, isDistinct)];
-    while (kept.length > 0 && isAbsent(kept.at(-1))) kept.pop();
-    if (kept.length === 0) return undefined;
-    return encodeRowSet({ sequence: present.sequence, rows: kept.flat() });
+    if (level !== undefined && isAbove(level.sequence, present)) {
+      return levelEntry(level.provenance, level.sequence, numbers.length);
+    }
+    if (entry === undefined || present === undefined || isLevelEntry(entry)) return entry;
+    return buried(present, numbers, position);
   }
-  const order =
-    present === undefined
-      ? 1
-      : sequence.compare(present.sequence.bytes, present.sequence.start, present.sequence.end);
+  const order = present === undefined ? 1 : compareTo(sequence, present);
   if (order < 0) return entry;
-  const kept = order > 0 ? [] : numbersOf(present, isDistinct);
-  while (kept.length < position) kept.push([absent(kept.length, isDistinct)]);
+  const kept = order > 0 ? vacantNumbers(numbers.length) : numbers;
+  while (kept.length < position) kept.push([vacantRow(kept.length)]);
   kept[position] = [...rows];
   return encodeRowSet({ sequence: whole(sequence), rows: kept.flat() });
 }
 
-function isAbove(sequence: Buffer, present: RowSet | undefined): boolean {
-  if (present === undefined) return true;
-  const { bytes, start, end } = present.sequence;
-  return sequence.compare(bytes, start, end) > 0;
+/** Tombstones of numbers come from the last one down, so the others may still have a record. */
+function buried(present: RowSet, numbers: SetRow[][], position: number): Buffer | undefined {
+  const last = numbers.length - 1;
+  if (position < last) numbers[position] = [vacantRow(position)];
+  else if (position === last) numbers.pop();
+  if (numbers.length === 0) return undefined;
+  return encodeRowSet({ sequence: present.sequence, rows: numbers.flat() });
 }
 
-function isAbsent(rows: readonly SetRow[] | undefined): boolean {
-  const [row] = rows ?? [];
-  if (row === undefined) return false;
-  const { bytes, start, end } = row.provenance;
-  return noProvenance.compare(bytes, start, end) === 0;
+function compareTo(sequence: Buffer, { sequence: { bytes, start, end } }: RowSet): number {
+  return sequence.compare(bytes, start, end);
+}
+
+function isAbove(sequence: Buffer, present: RowSet | undefined): boolean {
+  return present === undefined || compareTo(sequence, present) > 0;
 }
 
 function whole(bytes: Buffer): Span {

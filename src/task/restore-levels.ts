@@ -1,12 +1,19 @@
 import { FlowError } from '../base/errors.ts';
 import { readHeaders } from '../data/record-headers.ts';
-import { levelEntry, sequenceOf } from '../data/row-set.ts';
+import { levelEntry, sequenceOf, storedRowCount } from '../data/row-set.ts';
 import type { RecordCursor, Slice } from '../ports/log.ts';
 import type { StateKey } from '../ports/state-store.ts';
 import { parseSources } from './output-record.ts';
 
 /** The level of one key, as a record of the levels topic tells it. */
-export type LevelChange = { readonly key: StateKey; readonly entry: Buffer };
+export type LevelChange = {
+  readonly key: StateKey;
+  readonly provenance: Buffer;
+  readonly sequence: Buffer;
+};
+
+/** An entry of the state that a level changes. */
+export type LevelWrite = { readonly key: StateKey; readonly entry: Buffer };
 
 /**
  * Brings the levels of empty keys back into the state, after the output topic was replayed. Invariant: a level
@@ -23,19 +30,22 @@ export class LevelRestore {
 
   /** Reads a slice into the last level of each key. A tombstone says that rows have taken the level's place. */
   load(slice: Slice): readonly LevelChange[] {
-    const entries = new Map<StateKey, Buffer>();
+    const levels = new Map<StateKey, LevelChange>();
     const { records } = slice;
     while (records.next()) {
       const { bytes, keyStart, keyEnd } = records;
       if (keyEnd < 0) throw foreignLevel(slice, records.offset);
       const key = bytes.toString('latin1', keyStart, keyEnd);
-      if (records.valueEnd < 0) entries.delete(key);
-      else entries.set(key, this.#entry(slice, records));
+      if (records.valueEnd < 0) levels.delete(key);
+      else levels.set(key, { key, ...this.#level(slice, records) });
     }
-    return [...entries].map(([key, entry]) => ({ key, entry }));
+    return [...levels.values()];
   }
 
-  #entry(slice: Slice, { bytes, offset, headersStart, headersEnd }: RecordCursor): Buffer {
+  #level(
+    slice: Slice,
+    { bytes, offset, headersStart, headersEnd }: RecordCursor,
+  ): Omit<LevelChange, 'key'> {
     let sequenceText: string | undefined;
     let sourceText: string | undefined;
     for (const header of readHeaders(bytes, headersStart, headersEnd)) {
@@ -44,30 +54,30 @@ export class LevelRestore {
     }
     const provenance = parseSources(sourceText ?? '')?.[0]?.[0];
     if (sequenceText === undefined || provenance === undefined) throw foreignLevel(slice, offset);
-    return levelEntry(provenance, this.#parseSequence(sequenceText));
+    return { provenance, sequence: this.#parseSequence(sequenceText) };
   }
 
   /** The entries that change; `present` answers the keys of the changes, by position. */
   apply(
     changes: readonly LevelChange[],
     present: readonly (Buffer | undefined)[],
-  ): readonly LevelChange[] {
-    return changes.filter(({ entry }, index) => {
+  ): readonly LevelWrite[] {
+    return changes.flatMap(({ key, provenance, sequence }, index) => {
       const known = present[index];
-      return known === undefined || isAbove(entry, known);
+      if (known !== undefined && !isAbove(sequence, known)) return [];
+      const numbers = known === undefined ? 0 : storedRowCount(known);
+      return [{ key, entry: levelEntry(provenance, sequence, numbers) }];
     });
   }
 }
 
-function isAbove(entry: Buffer, known: Buffer): boolean {
-  const [level, other] = [
-    { start: 0, end: 0 },
-    { start: 0, end: 0 },
-  ] as const;
-  if (!sequenceOf(entry, level) || !sequenceOf(known, other)) {
+const found = { start: 0, end: 0 };
+
+function isAbove(sequence: Buffer, entry: Buffer): boolean {
+  if (!sequenceOf(entry, found)) {
     throw new FlowError('TASK_CORRUPTED', 'a state entry is of an unknown version');
   }
-  return entry.compare(known, other.start, other.end, level.start, level.end) > 0;
+  return sequence.compare(entry, found.start, found.end) > 0;
 }
 
 function foreignLevel(slice: Slice, offset: number): FlowError {

@@ -6,6 +6,7 @@ import {
   encodeRowSet,
   equalRows,
   isLevelEntry,
+  isVacant,
   type RowSet,
   type SetRow,
   singleEntry,
@@ -163,14 +164,15 @@ export class TableTask {
 
   #singleEffects(sink: RecordSink, key: Buffer, state: KeyState, nowMs: number): Buffer {
     const isNumbered = this.#options.output === 'rows';
-    this.#emitted = 1;
+    this.#emitted = 0;
+    if (isNumbered) this.#bury(sink, key, state, 1, nowMs);
+    this.#emitted += 1;
     if (state.isLevel) {
       // Also where no row stood before: the end of the output topic moves with every change of the state.
       this.#writer.emptied(sink, key, state, { isNumbered, nowMs });
     } else {
       this.#writer.single(sink, key, state, { isNumbered, nowMs });
     }
-    if (isNumbered) this.#bury(sink, key, state, 1, nowMs);
     const withRow = !isNumbered || this.#setOptions.distinct;
     const end = withRow ? state.rowEnd : state.rowStart;
     return singleEntry(state.bytes, state.envelopeStart, end);
@@ -190,21 +192,23 @@ export class TableTask {
       const groups = equalRows(rowSet.rows);
       const before = equalRowsBefore(state, sequence);
       for (const [position, rows] of groups.entries()) {
-        if (isSameGroup(before[position], rows)) continue;
-        this.#writer.row(sink, key, { sequence, rows, position }, nowMs);
+        if (rows.some(isVacant)) this.#writer.tombstone(sink, key, position, nowMs);
+        else if (isSameGroup(before[position], rows)) continue;
+        else this.#writer.row(sink, key, { sequence, rows, position }, nowMs);
         this.#emitted += 1;
       }
       this.#bury(sink, key, state, groups.length, nowMs);
-      return encodeRowSet(rowSet);
+      return encodeRowSet({ sequence, rows: upToLast(rowSet.rows) });
     }
     for (const [position, row] of rowSet.rows.entries()) {
+      if (isVacant(row)) this.#writer.tombstone(sink, key, position, nowMs);
       // Rows that were there before have no bytes in the state: their records stand as they are.
-      if (row.row.end === row.row.start) continue;
-      this.#writer.row(sink, key, { sequence, rows: [row], position }, nowMs);
+      else if (row.row.end === row.row.start) continue;
+      else this.#writer.row(sink, key, { sequence, rows: [row], position }, nowMs);
       this.#emitted += 1;
     }
     this.#bury(sink, key, state, rowSet.rows.length, nowMs);
-    return encodeRowSet(withoutRows(rowSet));
+    return encodeRowSet(withoutBytes(sequence, upToLast(rowSet.rows)));
   }
 
   /** A level stands in the levels topic exactly while the output topic has no rows of the key. */
@@ -218,15 +222,18 @@ export class TableTask {
 
   /** How many numbers of a key have a record. With DISTINCT one stands for all equal rows. */
   #numbersOf(stored: Buffer): number {
-    if (!this.#setOptions.distinct) return storedRowCount(stored);
+    if (!this.#setOptions.distinct || isLevelEntry(stored)) return storedRowCount(stored);
     return equalRows(decodeRowSet(stored)?.rows ?? []).length;
   }
 
-  /** Tombstones for the numbers that the stored set had beyond the present one. */
+  /**
+   * Tombstones for the numbers that the stored set had beyond the present one, from the last one down: a restore
+   * that meets some of them knows how many numbers are left.
+   */
   #bury(sink: RecordSink, key: Buffer, state: KeyState, from: number, nowMs: number): void {
     const { stored } = state;
     const before = stored === null || stored === undefined ? 0 : this.#numbersOf(stored);
-    for (let position = from; position < before; position += 1) {
+    for (let position = before - 1; position >= from; position -= 1) {
       this.#writer.tombstone(sink, key, position, nowMs);
       this.#emitted += 1;
     }
@@ -261,11 +268,15 @@ function isSameGroup(before: readonly SetRow[] | undefined, now: readonly SetRow
   return equalSpans((before[0] as SetRow).row, (now[0] as SetRow).row);
 }
 
+/** Without the numbers at the end that no row has: their records are gone. */
+function upToLast(rows: readonly SetRow[]): readonly SetRow[] {
+  let end = rows.length;
+  while (end > 0 && isVacant(rows[end - 1] as SetRow)) end -= 1;
+  return rows.slice(0, end);
+}
+
 /** In mode `rows` the state keeps where the rows came from, not the rows; with DISTINCT it needs both. */
-function withoutRows(rowSet: RowSet): RowSet {
+function withoutBytes(sequence: Span, rows: readonly SetRow[]): RowSet {
   const row = { bytes: nothing, start: 0, end: 0 };
-  return {
-    sequence: rowSet.sequence,
-    rows: rowSet.rows.map(({ provenance }) => ({ provenance, row })),
-  };
+  return { sequence, rows: rows.map(({ provenance }) => ({ provenance, row })) };
 }

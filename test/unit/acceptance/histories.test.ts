@@ -116,6 +116,24 @@ describe.each(modes)('in mode %s', (mode) => {
   });
 
   test.each(['exactly_once', 'at_least_once'] as const)(
+    'RU-08 RU-14 a process that dies between any two of its steps leaves no row behind, %s',
+    async (delivery) => {
+      const set = (size: number, seq: number): Event[] =>
+        Array.from({ length: size }, (_, at) => ({ k: 1, v: `${seq}.${at}`, seq }));
+      const events = [...set(3, 1), ...set(2, 2), ...set(2, 3), { k: 2, v: 'b', seq: 1 }];
+      for (const last of [[], set(1, 4)]) {
+        const expected = expectedRows([...events, ...last]);
+        const check = (rows: readonly string[], step: number) =>
+          expect(rows, `died at step ${step}`).toEqual(expected);
+        await dieAtEveryStep(plan, [...events, ...last].map(given), check, {
+          delivery,
+          commitRecordsMax: 1,
+        });
+      }
+    },
+  );
+
+  test.each(['exactly_once', 'at_least_once'] as const)(
     'RU-14 a process that dies between any two of its steps adds no row, %s',
     async (delivery) => {
       const events: Event[] = [

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { planPipeline } from '../../../src/plan/plan-pipeline.ts';
-import { everyWay, type Given, scenario } from '../../support/scenario.ts';
+import { dieAtEveryStep } from '../../support/die-at-step.ts';
+import { everyWay, type Given, planOf, scenario } from '../../support/scenario.ts';
 
 const json = (values: readonly string[]): Given[] => values.map((value) => ({ value }));
 
@@ -184,6 +185,24 @@ describe('SELECT DISTINCT', () => {
           [row(1, 'a', 1), row(1, 'b', 1), row(1, null, 1), row(2, 'a', 1)].sort(),
         );
       });
+    },
+  );
+
+  test.each(['exactly_once', 'at_least_once'] as const)(
+    'OP-04 a process that dies between any two of its steps shows no row twice, %s',
+    async (delivery) => {
+      const numbered = into('SELECT DISTINCT k, v, seq FROM STREAM(s)', "WITH (output = 'rows')");
+      const texts = ['a', 'b', 'a', 'c'].map((v) => row(1, v, 1));
+      const records = [...texts, row(1, 'd', 2), row(1, 'd', 2), row(1, 'e', 2)];
+      for (const [given, expected] of [
+        [texts, [row(1, 'a', 1), row(1, 'b', 1), row(1, 'c', 1)]],
+        [records, [row(1, 'd', 2), row(1, 'e', 2)]],
+      ] as const) {
+        const values = given.map((text) => ({ value: JSON.parse(text) as object }));
+        const check = (rows: readonly string[], step: number) =>
+          expect(rows, `died at step ${step}`).toEqual(expected);
+        await dieAtEveryStep(planOf(numbered), values, check, { delivery, commitRecordsMax: 1 });
+      }
     },
   );
 

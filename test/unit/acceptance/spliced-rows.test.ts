@@ -170,6 +170,28 @@ const times = fc
   });
 
 const timestamps = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc
+      .tuple(
+        fc.constantFrom(
+          '0000-01-01',
+          '0000-12-28',
+          '0001-01-01',
+          '1582-10-10',
+          '2024-02-29',
+          '2025-02-28',
+          '2025-02-29',
+          '2025-02-30',
+          '2025-04-30',
+          '2025-04-31',
+          '2025-12-31',
+          '9999-12-31',
+        ),
+        fc.constantFrom('T00:00:00.000000Z', 'T23:59:59.999999Z', 'T12:30:00.500Z'),
+      )
+      .map((parts) => `"${parts.join('')}"`),
+  },
   // The form that is copied, with parts that may be out of their range.
   {
     weight: 4,

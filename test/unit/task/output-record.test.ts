@@ -196,8 +196,8 @@ test('RU-08 numbered records: a smaller set after a larger one leaves no row beh
   const key = Buffer.from('{"k":null}');
   for (const position of [0, 1, 2]) writer.row(sink, key, numbered(large, position), 0);
   writer.row(sink, key, numbered(small, 0), 0);
-  writer.tombstone(sink, key, 1, 0);
   writer.tombstone(sink, key, 2, 0);
+  writer.tombstone(sink, key, 1, 0);
   expect(sink.records.map((record) => record.key)).toContain('{"k":null,"_row":2}');
   const whole = restoreAll('rows', sink.records).get('{"k":null}');
   expect(decodeRowSet(whole ?? Buffer.alloc(0))?.rows.length).toBe(1);
