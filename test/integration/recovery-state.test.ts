@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
+import { imageOf, restoreImage } from '../support/redis-image.ts';
 import { sleep } from '../support/service-process.ts';
 import { ServiceWorld, type WorldOptions } from '../support/service-world.ts';
 import { type PrivateRedis, startPrivateRedis } from '../support/services.ts';
@@ -83,7 +84,7 @@ describe('Redis fails under a running service', () => {
     await world.caughtUp();
     expect((await service.end()).code).toBe(0);
     await client.flushall();
-    await putBack(client, image);
+    await restoreImage(client, image);
     service.start();
     await world.rows(0, ['EU', 'c', 1, 1]);
     await world.caughtUp();
@@ -98,7 +99,7 @@ describe('Redis fails under a running service', () => {
     for (let round = 0; round < 6; round += 1) {
       const image = await imageOf(client, world.pipeline);
       await sleep(1_000);
-      await putBack(client, image);
+      await restoreImage(client, image);
     }
     await producing;
     await world.caughtUp();
@@ -169,22 +170,3 @@ describe('Redis fails under a running service', () => {
     await expectExact();
   });
 });
-
-type Image = readonly { readonly key: string; readonly bytes: Buffer }[];
-
-/** All keys of a pipeline, each as DUMP gives it. */
-async function imageOf(client: Redis, pipeline: string): Promise<Image> {
-  const keys = await client.keys(`*${pipeline}*`);
-  const image: { key: string; bytes: Buffer }[] = [];
-  for (const key of keys) {
-    const bytes = await client.dumpBuffer(key);
-    if (bytes !== null) image.push({ key, bytes });
-  }
-  return image;
-}
-
-async function putBack(client: Redis, image: Image): Promise<void> {
-  const commands = client.multi();
-  for (const { key, bytes } of image) commands.restore(key, 0, bytes, 'REPLACE');
-  await commands.exec();
-}

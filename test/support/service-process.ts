@@ -180,13 +180,13 @@ export class ServiceProcess {
     return found as LogLine;
   }
 
-  /** Kills what still runs, and removes its files. */
-  async dispose(): Promise<void> {
+  /** Kills what still runs, and removes its files unless they are to be kept. */
+  async dispose({ isKept = false }: { readonly isKept?: boolean } = {}): Promise<void> {
     if (this.isRunning) {
       this.signal('SIGKILL');
       await this.exited();
     }
-    rmSync(this.#directory, { recursive: true, force: true });
+    if (!isKept) rmSync(this.#directory, { recursive: true, force: true });
   }
 }
 

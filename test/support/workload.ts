@@ -24,6 +24,8 @@ export type WorkloadOptions = {
   readonly late?: number;
   readonly duplicates?: number;
   readonly tombstones?: number;
+  /** Sequences begin after it. */
+  readonly levelStart?: number;
 };
 
 /**
@@ -33,7 +35,7 @@ export type WorkloadOptions = {
  */
 export function workload(options: WorkloadOptions): SourceRecord[] {
   const { seed, records, partitions, keys = 60 } = options;
-  const { ties = 80, late = 60, duplicates = 40, tombstones = 5 } = options;
+  const { ties = 80, late = 60, duplicates = 40, tombstones = 5, levelStart = 0 } = options;
   const random = new Random(seed);
   const names: (string | null)[] = [null, '', 'NULL'];
   while (names.length < keys) names.push(`R${names.length}`);
@@ -46,9 +48,9 @@ export function workload(options: WorkloadOptions): SourceRecord[] {
       continue;
     }
     const region = random.pick(names) ?? null;
-    const level = levels.get(region) ?? 0;
+    const level = levels.get(region) ?? levelStart;
     let seq = level + 1;
-    if (random.chance(ties) && level > 0) seq = level;
+    if (random.chance(ties) && level > levelStart) seq = level;
     else if (random.chance(late) && level > 1) seq = 1 + random.below(level - 1);
     else levels.set(region, seq);
     const row: OrderRow = { region, item: `i${made.length}`, qty: random.below(1000), seq };
