@@ -1,4 +1,5 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { loadavg } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Redis } from 'ioredis';
 import { Kafka, logLevel } from 'kafkajs';
@@ -8,6 +9,9 @@ import { benchSource, PaymentGenerator } from './generate.ts';
 import { measuredRun } from './measured-run.ts';
 import { type BenchOptions, benchOptions, usage } from './options.ts';
 import { writeSource } from './write-source.ts';
+
+/** Writing the source leaves a load of its own behind. */
+const quietLoad = 2.5;
 
 /**
  * The benchmark of the whole service: the source is written first, then `run --once` is timed as a process of its
@@ -32,6 +36,10 @@ async function bench(options: BenchOptions): Promise<number> {
     await writeSource(log, source, partitions, generator);
     const file = join(folder, 'payments.sql');
     writeFileSync(file, pipelineSql(source, target, output));
+    const [load = 0] = loadavg();
+    if (load > quietLoad) {
+      tell(`the machine is busy (load ${load.toFixed(1)}): the times of this run say little`);
+    }
     tell('running the service');
     const run = await measuredRun(['run', file], environmentOf(name, folder, options), folder);
     tell('checking every key');
@@ -53,6 +61,7 @@ async function bench(options: BenchOptions): Promise<number> {
       delivery: options.delivery,
       commitMs: options.commitMs,
       partitions,
+      loadBefore: round(load, 1),
     });
     return differences === 0 && run.records === records ? 0 : 1;
   } finally {
