@@ -3,6 +3,7 @@ import type { PipelinePlan } from '../../src/plan/pipeline-plan.ts';
 import { planPipeline } from '../../src/plan/plan-pipeline.ts';
 import type { StartPipeline } from '../../src/testing/pipeline-runner.ts';
 import { PipelineWorld, type WorldProcess } from '../../src/testing/pipeline-world.ts';
+import type { Random } from '../../src/testing/random.ts';
 import type { AccountOfFlow } from '../../src/testing/read-account.ts';
 import { pipelineStarter } from '../../src/testing/start-pipeline.ts';
 
@@ -249,4 +250,36 @@ export async function everyWay(
       await check(told, way);
     });
   }
+}
+
+/** Lets the records arrive in pieces, with a crash, a takeover or a loss of the state after most of them. */
+export async function arriveWithTrouble(
+  told: Scenario,
+  records: readonly Given[],
+  random: Random,
+): Promise<void> {
+  await told.start();
+  for (let at = 0; at < records.length; ) {
+    const size = 1 + random.below(25);
+    told.produce(...records.slice(at, at + size));
+    at += size;
+    switch (random.below(5)) {
+      case 0:
+        await told.crash(random.below(60));
+        break;
+      case 1:
+        await told.settle();
+        await told.loseState();
+        break;
+      case 2:
+        await told.handOver();
+        break;
+      case 3:
+        told.flushState();
+        break;
+      default:
+        await told.settle();
+    }
+  }
+  await told.settle();
 }

@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'vitest';
+import { Random } from '../../../src/testing/random.ts';
 import { dieAtEveryStep } from '../../support/die-at-step.ts';
-import { everyWay, type Given, planOf, scenario } from '../../support/scenario.ts';
+import {
+  arriveWithTrouble,
+  everyWay,
+  type Given,
+  planOf,
+  scenario,
+} from '../../support/scenario.ts';
 
 const carts = `
 CREATE SOURCE carts (cart BIGINT, items ARRAY<STRING>, seq BIGINT) WITH (topic = 'carts');
@@ -158,6 +165,43 @@ describe.each(modes)('empty snapshots in mode %s', (mode) => {
     await everyWay(sql, [cart(null, 5), cart(['a'], 4), cart(['b'], 5, 2)], (told, { name }) => {
       expect(told.rows(), name).toEqual(['{"cart":2,"seq":5,"item":"b"}']);
     });
+  });
+});
+
+describe.each([
+  ['row_set', ''],
+  ['rows', ''],
+  ['row_set', 'DISTINCT'],
+  ['rows', 'DISTINCT'],
+])('random histories with markers, mode %s %s', (mode, distinct) => {
+  const plan = planOf(`CREATE SOURCE s (k INT, v STRING, seq BIGINT) WITH (topic = 's');
+    CREATE STREAMING TABLE t WITH (output = '${mode}')
+    FLOW REPLACE USING (k) SEQUENCE BY seq APPLY AS EMPTY WHEN (v IS NULL) BY NAME
+    SELECT ${distinct} k, v, seq FROM STREAM(s);`);
+
+  test('RU-10 permutations, partitionings, splits and crash points do not show', async () => {
+    for (let seed = 0; seed < 60; seed += 1) {
+      const random = new Random(seed);
+      const events = Array.from({ length: 60 }, () => ({
+        k: random.below(6),
+        v: random.chance(400) ? null : `v${random.below(3)}`,
+        seq: random.below(6),
+      }));
+      const standing = events.filter(
+        ({ k, v, seq }) => v !== null && !events.some((one) => one.k === k && one.seq > seq),
+      );
+      const rows = standing.map((event) => JSON.stringify(event)).sort();
+      const options = { partitions: 1 + random.below(4), batchRecordsMax: 1 + random.below(10) };
+      await scenario(plan, options, async (told) => {
+        await arriveWithTrouble(
+          told,
+          random.shuffled(events).map((value) => ({ value })),
+          random,
+        );
+        const expected = distinct === '' ? rows : [...new Set(rows)];
+        expect(told.rows(), `seed ${seed}`).toEqual(expected);
+      });
+    }
   });
 });
 
