@@ -1,0 +1,260 @@
+/** One edit of a source file: a text that must be there exactly once, and what takes its place. */
+export type Edit = { readonly file: string; readonly from: string; readonly to: string };
+
+export type Mutant = {
+  readonly name: string;
+  /** What no longer holds. */
+  readonly breaks: string;
+  readonly edits: readonly Edit[];
+};
+
+function mutant(name: string, breaks: string, ...edits: readonly Edit[]): Mutant {
+  return { name, breaks, edits };
+}
+
+function edit(file: string, from: string, to: string): Edit {
+  return { file, from, to };
+}
+
+const flowRunner = 'src/runtime/flow-runner.ts';
+const worker = 'src/runtime/worker.ts';
+const takeover = 'src/runtime/takeover.ts';
+const tableSlot = 'src/runtime/table-slot.ts';
+const replaceUsing = 'src/operators/replace-using.ts';
+
+/**
+ * Deliberate bugs, each of which the simulation has to find: in the merge, the commit, the takeover, the state, and in
+ * what the log and the state store owe by their contracts.
+ */
+export const mutants: readonly Mutant[] = [
+  // The merge
+  mutant(
+    'provenance ignored',
+    'a redelivered row is the row that is there',
+    edit(
+      replaceUsing,
+      'if (position >= 0) return this.#repeat(position, input);',
+      'if (position >= 0) this.#rows.push({ provenance: input.provenance, row: input.row });',
+    ),
+    edit(replaceUsing, 'if (position !== undefined) return this.#repeat(position, input);', ''),
+  ),
+  mutant(
+    'tie replaces',
+    'rows of an equal sequence stay together',
+    edit(
+      replaceUsing,
+      "return this.#options.order === 'provenance' ? this.#join(input) : this.#append(input);",
+      "this.#rows = []; this.#positions = undefined; return this.#options.order === 'provenance' ? this.#join(input) : this.#append(input);",
+    ),
+  ),
+  mutant(
+    'superseded row wins',
+    'a lower sequence changes nothing',
+    edit(
+      'src/task/key-state.ts',
+      "    const order = this.#compare(row);\n    if (order < 0) return 'superseded';\n    if (order > 0) {",
+      '    const order = this.#compare(row);\n    if (order !== 0) {',
+    ),
+  ),
+  mutant(
+    'numbered rows stay',
+    'rows that a shorter set no longer has are deleted',
+    edit(
+      'src/task/table-task.ts',
+      'for (let position = from; position < before; position += 1) {',
+      'for (let position = from; position < from; position += 1) {',
+    ),
+  ),
+  mutant(
+    'branch forgotten',
+    'the branch of a union is part of where a row came from',
+    edit(
+      'src/task/flow-task.ts',
+      'provenanceTemplate(options.topicId, options.partition, program.provenanceBranch)',
+      'provenanceTemplate(options.topicId, options.partition, 0)',
+    ),
+  ),
+  mutant(
+    'element forgotten',
+    'the element of an array is part of where a row came from',
+    edit(
+      'src/task/row-program.ts',
+      'index * elementsMax + position',
+      'index * elementsMax + 0 * position',
+    ),
+  ),
+  // Commit
+  mutant(
+    'goes on in doubt',
+    'after any doubt every partition is taken over anew',
+    edit(
+      worker,
+      'this.#isInDoubt = true;\n    // Opened again under the same id',
+      '// Opened again under the same id',
+    ),
+  ),
+  mutant(
+    'rebalance without commit',
+    'partitions are let go with nothing uncommitted',
+    edit(
+      worker,
+      "if (status === 'rebalancing') {\n        await this.#commit();",
+      "if (status === 'rebalancing') {",
+    ),
+  ),
+  mutant(
+    'counters start anew',
+    'the account rides with the checkpoint',
+    edit(
+      flowRunner,
+      "startCounters(work, committed?.metadata ?? '',",
+      "startCounters(work, '',",
+    ),
+  ),
+  mutant(
+    'offsets without effects',
+    'no offset is committed whose rows are not in the transaction',
+    edit(
+      flowRunner,
+      'read.position = slice.nextOffset;\n    read.isDirty = true;',
+      'read.position = slice.nextOffset + (slice.nextOffset < slice.stableOffset ? 1 : 0);\n    read.isDirty = true;',
+    ),
+  ),
+  mutant(
+    'slice of before',
+    'a slice is processed only where it goes on from the position',
+    edit(
+      flowRunner,
+      'if (read === undefined || slice.fromOffset !== read.position) return false;',
+      'if (read === undefined) return false;',
+    ),
+  ),
+  mutant(
+    'missed generation',
+    'a task survives only where its partition was nobody else’s',
+    edit(
+      flowRunner,
+      'return before?.memberId === after.memberId && after.generation <= before.generation + 1;',
+      'return before?.memberId === after.memberId;',
+    ),
+  ),
+  mutant(
+    'poll lost in a drop',
+    'what a reader gives is processed or asked for again',
+    edit(
+      flowRunner,
+      'this.#ready.push(...slices);',
+      'if (drops === this.#drops) this.#ready.push(...slices);',
+    ),
+  ),
+  // Takeover
+  mutant(
+    'restore to the last stable offset',
+    'state is complete at the high watermark',
+    edit(takeover, 'if (range.stable >= goal) return', 'if (range.stable >= 0) return'),
+  ),
+  mutant(
+    'restore stops early',
+    'state is complete before the first row is merged',
+    edit(takeover, 'while (mark.offset < end) {', 'if (mark.offset < end) {'),
+  ),
+  mutant(
+    'state ahead of its log',
+    'state beyond the end of the output topic is no state of it',
+    edit(takeover, ' && found.offset <= range.end', ''),
+  ),
+  mutant(
+    'nobody is fenced',
+    'the transaction of a dead instance does not hold up the living',
+    edit(takeover, '    await log.fence(name);\n', ''),
+  ),
+  mutant(
+    'retention unnoticed',
+    'records that are gone before they were read stop the flow',
+    edit(
+      'src/refresh/continuity.ts',
+      "if (committed < start) return gapOf(facts, 'expired', String(committed));",
+      "if (committed < start) return { decision: 'go_on', position: start };",
+    ),
+  ),
+  mutant(
+    'recreation unnoticed',
+    'another topic under the same name stops the flow',
+    edit(
+      'src/refresh/continuity.ts',
+      'checkpointTopicId !== undefined && checkpointTopicId !== topicId',
+      'checkpointTopicId !== undefined && checkpointTopicId === undefined',
+    ),
+  ),
+  // State
+  mutant(
+    'mark unchecked',
+    'entries are used only where the state stands where it was left',
+    edit(
+      tableSlot,
+      'if (view.mark?.offset !== mark.offset || view.mark.topicId !== mark.topicId) {',
+      'if (view.entries.length < 0) {',
+    ),
+  ),
+  mutant(
+    'read before the write',
+    'the state is read once it has followed the last commit',
+    edit(
+      tableSlot,
+      '      await this.settle();\n      entries = await this.#read(keys);',
+      '      entries = await this.#read(keys);',
+    ),
+  ),
+  mutant(
+    'cache without bound',
+    'a task holds as many keys as its cache may, and those of the open transaction',
+    edit('src/task/key-cache.ts', 'if (this.#youngBytes <= this.#bytesMax) return;', 'return;'),
+  ),
+  mutant(
+    'numbered row of an older set',
+    'a leftover of a lower sequence is not restored',
+    edit('src/task/restore-entries.ts', '  if (order < 0) return entry;\n', ''),
+  ),
+  // What log and store owe
+  mutant(
+    'pending offsets not awaited',
+    'a checkpoint is read once no open transaction may move it',
+    edit(
+      'src/adapters/memory/memory-client.ts',
+      'while (coordinator.isPending(topic, partitions)) await this.#settled();',
+      '',
+    ),
+  ),
+  mutant(
+    'fenced in mid-commit',
+    'a producer that was fenced between the steps of a commit has not committed',
+    edit(
+      'src/adapters/memory/memory-producer.ts',
+      '        // Somebody may have taken the id over in between, and has aborted the transaction then.\n        if (session.fenced) throw this.#fenced();\n',
+      '',
+    ),
+  ),
+  mutant(
+    'stale generation commits',
+    'a member of an earlier generation is refused',
+    edit(
+      'src/adapters/memory/memory-group.ts',
+      'if (generation !== this.#generation) {',
+      'if (generation > this.#generation) {',
+    ),
+  ),
+  mutant(
+    'state writes unfenced',
+    'a zombie’s write, or one on top of an older image, is refused',
+    edit(
+      'src/adapters/memory/memory-state-store.ts',
+      'if (state?.epoch !== this.#epoch) {',
+      'if (state === undefined) {',
+    ),
+    edit(
+      'src/adapters/memory/memory-state-store.ts',
+      'if (!goesOn) {',
+      'if (goesOn === undefined) {',
+    ),
+  ),
+];

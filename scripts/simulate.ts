@@ -1,0 +1,145 @@
+import { fork } from 'node:child_process';
+import { parseArgs } from 'node:util';
+import { type SimulationReport, simulate } from '../src/testing/simulate-pipeline.ts';
+import { simulationShapes } from '../src/testing/simulation-shapes.ts';
+
+/**
+ * `npm run simulate -- --seeds N [--from S] [--shape NAME] [--jobs N] [--json]` runs whole simulated worlds, one a seed;
+ * `--replay SEED` tells what happens in one of them. The last line says how many seeds passed and which failed first;
+ * the exit code is 1 when any failed.
+ */
+const { values } = parseArgs({
+  options: {
+    seeds: { type: 'string', default: '1000' },
+    from: { type: 'string', default: '1' },
+    replay: { type: 'string' },
+    shape: { type: 'string' },
+    jobs: { type: 'string', default: '1' },
+    json: { type: 'boolean', default: false },
+    worker: { type: 'boolean', default: false },
+  },
+});
+
+/** Seeds that a process takes at a time. */
+const pieceSize = 250;
+const progressIntervalMs = 5_000;
+
+type Piece = { readonly from: number; readonly count: number };
+type PieceResult = { readonly failed: readonly SimulationReport[]; readonly cpuMs: number };
+
+const shape = simulationShapes.find(({ name }) => name === values.shape);
+if (values.shape !== undefined && shape === undefined) {
+  const names = simulationShapes.map(({ name }) => name).join(', ');
+  throw new Error(`there is no shape "${values.shape}"; there are ${names}`);
+}
+const options = shape === undefined ? {} : { shape };
+
+async function runPiece({ from, count }: Piece): Promise<PieceResult> {
+  const before = process.cpuUsage();
+  const failed: SimulationReport[] = [];
+  for (let seed = from; seed < from + count; seed += 1) {
+    const report = await simulate(seed, options);
+    if (report.faults.length > 0) failed.push(report);
+  }
+  const { user, system } = process.cpuUsage(before);
+  // The event loop goes round, so that messages and signals are heard.
+  await new Promise((resolve) => setImmediate(resolve));
+  return { failed, cpuMs: (user + system) / 1000 };
+}
+
+/** One lane works on pieces until none is left. */
+type Lane = { readonly run: (piece: Piece) => Promise<PieceResult>; readonly end: () => void };
+
+function ownLane(): Lane {
+  return { run: runPiece, end: () => undefined };
+}
+
+function childLane(): Lane {
+  const args = ['--worker', ...(values.shape === undefined ? [] : ['--shape', values.shape])];
+  const child = fork(import.meta.filename, args, { execArgv: process.execArgv });
+  const run = (piece: Piece): Promise<PieceResult> =>
+    new Promise((resolve, reject) => {
+      child.once('message', (result) => resolve(result as PieceResult));
+      child.once('exit', (code) => reject(new Error(`a simulating process ended with ${code}`)));
+      child.send(piece);
+    });
+  return {
+    run: (piece) => run(piece).finally(() => child.removeAllListeners()),
+    end: () => child.disconnect(),
+  };
+}
+
+async function runAll(from: number, total: number, jobs: number): Promise<void> {
+  const startedMs = performance.now();
+  const failed: SimulationReport[] = [];
+  let next = from;
+  let done = 0;
+  let cpuMs = 0;
+  let toldMs = startedMs;
+  const tell = (): void => {
+    const seconds = (performance.now() - startedMs) / 1000;
+    process.stderr.write(
+      `${done} of ${total} seeds, ${failed.length} failed, ${rate(done, seconds)} a second, ${rate(done, cpuMs / 1000)} a second and core\n`,
+    );
+  };
+  const work = async (lane: Lane): Promise<void> => {
+    while (next < from + total) {
+      const piece = { from: next, count: Math.min(pieceSize, from + total - next) };
+      next += piece.count;
+      const result = await lane.run(piece);
+      done += piece.count;
+      cpuMs += result.cpuMs;
+      for (const report of result.failed) {
+        failed.push(report);
+        if (!values.json) print(report);
+      }
+      if (performance.now() - toldMs < progressIntervalMs) continue;
+      toldMs = performance.now();
+      tell();
+    }
+    lane.end();
+  };
+  const lanes = jobs > 1 ? Array.from({ length: jobs }, childLane) : [ownLane()];
+  await Promise.all(lanes.map(work));
+  tell();
+  failed.sort((a, b) => a.seed - b.seed);
+  const seconds = (performance.now() - startedMs) / 1000;
+  if (values.json) {
+    const perSecondAndCore = Math.round(done / (cpuMs / 1000));
+    const firstFailed = failed[0]?.seed ?? null;
+    const passed = done - failed.length;
+    const report = { seeds: done, passed, firstFailed, seconds, cpuSeconds: cpuMs / 1000 };
+    console.log(JSON.stringify({ ...report, perSecondAndCore, failed }));
+  } else {
+    const first = failed[0] === undefined ? '' : `, first failing seed ${failed[0].seed}`;
+    console.log(`${done - failed.length} of ${done} seeds passed${first}`);
+  }
+  if (failed.length > 0) process.exitCode = 1;
+}
+
+function rate(count: number, seconds: number): number {
+  return Math.round(count / Math.max(seconds, 0.001));
+}
+
+function print({ seed, shape: name, faults }: SimulationReport): void {
+  console.log(`seed ${seed} (${name}) failed; see it with --replay ${seed}`);
+  for (const fault of faults) console.log(`  ${fault}`);
+}
+
+async function replay(seed: number): Promise<void> {
+  const report = await simulate(seed, { ...options, trace: (line) => console.log(line) });
+  if (values.json) console.log(JSON.stringify(report));
+  const isPassed = report.faults.length === 0;
+  console.log(
+    `seed ${seed} (${report.shape}): ${isPassed ? '1 of 1 seeds passed' : `0 of 1 seeds passed, first failing seed ${seed}`}`,
+  );
+  if (!isPassed) process.exitCode = 1;
+}
+
+if (values.worker) {
+  process.on('message', async (piece) => process.send?.(await runPiece(piece as Piece)));
+} else if (values.replay !== undefined) {
+  await replay(Number(values.replay));
+} else {
+  await runAll(Number(values.from), Number(values.seeds), Number(values.jobs));
+}
