@@ -37,6 +37,7 @@ import { type Misfit, misfit } from './misfit.ts';
 import { formatType } from './type-text.ts';
 import type { DataType, StructField } from './types.ts';
 import type { Value } from './value.ts';
+import { decodeVariant } from './variant-decode.ts';
 import { utc, type Zone } from './zones.ts';
 
 /** From a span of a valid JSON text, as the scanner gives it (strings without their quotes). */
@@ -114,8 +115,12 @@ function presentDecoder(type: DataType, zone: Zone): JsonDecoder {
         : pairMapDecoder(jsonDecoder(type.key, zone), jsonDecoder(type.value, zone));
     case 'struct':
       return structDecoder(type.fields, zone);
-    case 'void':
     case 'variant':
+      return (bytes, start, end, kind) => {
+        const variant = decodeVariant(bytes, { start, end, kind });
+        return variant === misfit ? misfit : { variant };
+      };
+    case 'void':
       return () => misfit;
   }
 }

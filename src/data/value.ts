@@ -1,3 +1,5 @@
+import type { DataType } from './types.ts';
+
 /**
  * A value of any data type; `null` is SQL's NULL. Which member stands for which type:
  *
@@ -42,8 +44,27 @@ export type CalendarInterval = {
 /** Entries in insertion order; a key stands once. */
 export type MapValue = { readonly entries: readonly (readonly [Value, Value])[] };
 
-/** A semi-structured value with the type it was given; `type` undefined is the JSON null. */
-export type Variant = { readonly variant: unknown };
+/** A semi-structured value; its JSON null is not SQL's NULL. */
+export type Variant = { readonly variant: VariantNode };
+
+/**
+ * A part of a variant: a whole number is a bigint, a double a number, an object a Map whose names are in
+ * the order of their UTF-16 units, and what JSON has no form for carries its type.
+ */
+export type VariantNode =
+  | null
+  | boolean
+  | bigint
+  | number
+  | string
+  | VariantScalar
+  | readonly VariantNode[]
+  | VariantObject;
+
+export type VariantObject = ReadonlyMap<string, VariantNode>;
+
+/** A decimal (without zeros at its end), float, binary, date or timestamp. */
+export type VariantScalar = { readonly type: DataType; readonly value: Value };
 
 /** The values of one row, by position of its schema. */
 export type Row = readonly Value[];

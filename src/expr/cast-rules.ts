@@ -22,12 +22,41 @@ function nestedGoes(from: DataType, to: DataType, goes: Nested): boolean {
   return false;
 }
 
+function comesFromVariant(to: DataType): boolean {
+  switch (to.kind) {
+    case 'array':
+      return comesFromVariant(to.element);
+    case 'map':
+      return to.key.kind === 'string' && comesFromVariant(to.value);
+    case 'struct':
+      return to.fields.every((field) => comesFromVariant(field.type));
+    default:
+      return goesIntoVariant(to, false);
+  }
+}
+
+/** Types of values that become variants: structs and maps only where they are asked for. */
+export function goesIntoVariant(type: DataType, allowsObjects: boolean): boolean {
+  switch (type.kind) {
+    case 'array':
+      return goesIntoVariant(type.element, allowsObjects);
+    case 'map':
+      return allowsObjects && type.key.kind === 'string' && goesIntoVariant(type.value, true);
+    case 'struct':
+      return allowsObjects && type.fields.every((field) => goesIntoVariant(field.type, true));
+    case 'variant':
+      return true;
+    default:
+      return isAtomic(type) && !isAnsiInterval(type) && type.kind !== 'time';
+  }
+}
+
 /** Which explicit casts exist in ANSI mode; TRY_CAST allows the same. */
 export function canCast(from: DataType, to: DataType): boolean {
   if (sameType(from, to) || from.kind === 'void') return true;
+  if (from.kind === 'variant') return comesFromVariant(to);
   if (to.kind === 'string') return true;
-  if (to.kind === 'variant') return from.kind !== 'interval' && !isAnsiInterval(from);
-  if (from.kind === 'variant') return to.kind !== 'interval' && !isAnsiInterval(to);
+  if (to.kind === 'variant') return goesIntoVariant(from, false);
   if (from.kind === 'string') return isAtomic(to) || to.kind === 'interval';
   if (from.kind === 'boolean') return isNumeric(to);
   if (isNumeric(from)) return canCastNumber(from, to);

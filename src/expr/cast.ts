@@ -38,6 +38,7 @@ import {
 import { parseBoolean, parseDouble, parseInteger } from './number-text.ts';
 import type { DayTimeType, DecimalType, YearMonthType } from './types.ts';
 import { textOf } from './value-text.ts';
+import { fromVariant, variantOf } from './variant/variant-cast.ts';
 
 /** `try`: what does not fit is NULL; `store`: an assignment to a declared column. */
 export type CastMode = 'ansi' | 'try' | 'store';
@@ -96,6 +97,14 @@ function asInsert(convert: Converter): Converter {
 
 function strictConverter(from: DataType, to: DataType, mode: CastMode, zone: Zone): Converter {
   if (sameType(from, to) || from.kind === 'void') return (value) => value;
+  if (from.kind === 'variant') {
+    // The parts of what a TRY_CAST gives are NULL one by one.
+    return fromVariant(to, mode === 'try', zone, (a, b) => converter(a, b, 'ansi', zone));
+  }
+  if (to.kind === 'variant') {
+    const convert = variantOf(from);
+    return (value) => ({ variant: convert(value) });
+  }
   const nested = nestedConverter(from, to, mode, zone);
   if (nested !== undefined) return nested;
   switch (to.kind) {

@@ -62,9 +62,6 @@ export function castTo(
   if (expression.node === 'literal' && expression.value === null) {
     return literal(null, type, expression.place);
   }
-  if (hasVariant(from) !== hasVariant(type)) {
-    throw fault('NOT_SUPPORTED', 'casts from and to variant are not supported', place);
-  }
   const epoch = epochOf(expression, type);
   if (epoch !== undefined) return literal(epoch, type, expression.place);
   return call(castOperation(from, type, mode), type, [expression], place);
@@ -75,21 +72,6 @@ function epochOf(expression: Expression, type: DataType): Value | undefined {
   if (expression.node !== 'literal' || typeof expression.value !== 'string') return undefined;
   if (expression.value.trim().toLowerCase() !== 'epoch' || !isDatetime(type)) return undefined;
   return type.kind === 'date' ? 0 : 0n;
-}
-
-function hasVariant(type: DataType): boolean {
-  switch (type.kind) {
-    case 'variant':
-      return true;
-    case 'array':
-      return hasVariant(type.element);
-    case 'map':
-      return hasVariant(type.key) || hasVariant(type.value);
-    case 'struct':
-      return type.fields.some((field) => hasVariant(field.type));
-    default:
-      return false;
-  }
 }
 
 const numericOrder = ['tinyint', 'smallint', 'int', 'bigint', 'float', 'double'];

@@ -25,6 +25,7 @@ import { stringFunctions } from './functions/string.ts';
 import { structFunctions } from './functions/struct.ts';
 import { textToolFunctions } from './functions/text-tools.ts';
 import { timestampFunctions } from './functions/timestamp.ts';
+import { variantFunctions } from './functions/variant.ts';
 import { nearestNames } from './nearest-name.ts';
 import { isSparkFunction } from './spark-functions.ts';
 
@@ -54,6 +55,7 @@ const functions: ReadonlyMap<string, FunctionDefinition> = byName([
   stringFunctions,
   structFunctions,
   timestampFunctions,
+  variantFunctions,
 ]);
 
 function byName(

@@ -7,7 +7,8 @@ import {
   formatYearMonthInterval,
 } from '../data/interval-text.ts';
 import type { DataType } from '../data/types.ts';
-import type { CalendarInterval, MapValue, Value } from '../data/value.ts';
+import type { CalendarInterval, MapValue, Value, Variant } from '../data/value.ts';
+import { nodeText } from '../data/variant-text.ts';
 import { utc, type Zone } from '../data/zones.ts';
 
 /** How a cast to STRING prints the values of a type that are not NULL; timestamps in `zone`. */
@@ -52,6 +53,11 @@ export function textOf(type: DataType, zone: Zone): (value: Value) => string {
       return (value) =>
         `{${(value as MapValue).entries.map(([k, v]) => `${key(k)} -> ${item(v)}`).join(', ')}}`;
     }
+    case 'variant':
+      return (value) => {
+        const { variant } = value as Variant;
+        return typeof variant === 'string' ? variant : nodeText(variant, zone);
+      };
     default:
       return String;
   }

@@ -174,7 +174,7 @@ function schemaOf(c: FunctionCall): DataType {
     );
   }
   const type = parseSchema(text, argument);
-  if (type.kind === 'struct' || type.kind === 'array' || type.kind === 'map') return type;
+  if (['struct', 'array', 'map', 'variant'].includes(type.kind)) return type;
   throw mismatch(
     'INVALID_JSON_SCHEMA',
     `from_json reads structs, arrays and maps, not ${formatType(type)}`,
@@ -280,7 +280,7 @@ function toJson(c: FunctionCall): Expression {
   const value = argumentAt(c, 0);
   const { kind } = value.type;
   if (kind === 'void') return castTo(value, types.string);
-  if (kind !== 'struct' && kind !== 'array' && kind !== 'map') {
+  if (kind !== 'struct' && kind !== 'array' && kind !== 'map' && kind !== 'variant') {
     throw mismatch(
       'INVALID_JSON_SCHEMA',
       `to_json writes structs, arrays and maps, not ${formatType(value.type)}`,

@@ -2,7 +2,9 @@ import { parseDate, parseTimestamp, parseTimestampNtz } from '../../data/date-ti
 import { parseDecimal, toDecimalType } from '../../data/decimal.ts';
 import { formatType } from '../../data/type-text.ts';
 import type { DataType } from '../../data/types.ts';
-import type { Value } from '../../data/value.ts';
+import type { Value, VariantNode } from '../../data/value.ts';
+import { variantObject } from '../../data/variant.ts';
+import { variantNumber } from '../../data/variant-decode.ts';
 import type { Zone } from '../../data/zones.ts';
 import { printJson } from './json-print.ts';
 import { isArray, isNumber, isObject, type JsonNode } from './json-tree.ts';
@@ -34,6 +36,7 @@ const misfit = new Misfit();
  */
 export function jsonConverter(type: DataType, formats: JsonFormats): JsonConverter {
   const convert = presentConverter(type, formats);
+  if (type.kind === 'variant') return convert;
   return (node) => (node === null ? null : convert(node));
 }
 
@@ -81,11 +84,34 @@ function presentConverter(type: DataType, formats: JsonFormats): JsonConverter {
         type.fields.map((field) => field.name),
         type.fields.map((field) => jsonConverter(field.type, formats)),
       );
+    case 'variant':
+      return (node) => {
+        const variant = variantOfJson(node);
+        return variant === undefined ? misfit : { variant };
+      };
     case 'void':
       return () => null;
     default:
       throw new TypeError(`no ${formatType(type)} from JSON`);
   }
+}
+
+/** undefined where a name stands twice in an object. */
+function variantOfJson(node: JsonNode): VariantNode | undefined {
+  if (node === null || typeof node === 'boolean' || typeof node === 'string') return node;
+  if (isNumber(node)) return variantNumber(node.text);
+  if (isArray(node)) {
+    const parts = node.map(variantOfJson);
+    return parts.includes(undefined) ? undefined : (parts as VariantNode[]);
+  }
+  if (!isObject(node)) return undefined;
+  const members: [string, VariantNode][] = [];
+  for (const [name, member] of node.members) {
+    const part = variantOfJson(member);
+    if (part === undefined) return undefined;
+    members.push([name, part]);
+  }
+  return variantObject(members);
 }
 
 function integer(least: bigint, most: bigint): JsonConverter {

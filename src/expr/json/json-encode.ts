@@ -1,7 +1,8 @@
 import { formatDate, formatTimestampNtzIso } from '../../data/date-time.ts';
 import { formatFloat } from '../../data/double-text.ts';
 import type { DataType } from '../../data/types.ts';
-import type { MapValue, Value } from '../../data/value.ts';
+import type { MapValue, Value, Variant } from '../../data/value.ts';
+import { variantText } from '../../data/variant-text.ts';
 import { offsetMicrosAt, type Zone } from '../../data/zones.ts';
 import { javaDecimalText } from '../java-decimal.ts';
 import { textOf } from '../value-text.ts';
@@ -52,6 +53,8 @@ function presentWriter(type: DataType, options: JsonWriterOptions): (value: Valu
       const format = options.timestampNtz ?? localMillis;
       return (value) => quoteJson(format(value as bigint));
     }
+    case 'variant':
+      return (value) => variantText(value as Variant, options.zone);
     case 'array': {
       const element = jsonWriter(type.element, options);
       return (value) => `[${(value as readonly Value[]).map(element).join(',')}]`;

@@ -51,7 +51,11 @@ test.each([
       ],
     },
   ],
-  ['variant', { variant: { a: [1n, 'x', null, true, 1.5] } }, '{"a":[1,"x",null,true,1.5]}'],
+  [
+    'variant',
+    { variant: new Map([['a', [1n, 'x', null, true, 1.5]]]) },
+    '{"a":[1,"x",null,true,1.5]}',
+  ],
 ] as [string, Value, unknown][])('%s, case %#', (type, value, expected) => {
   const parsed = parseTypeText(type);
   expect(canonicalValue(parsed, value)).toEqual(expected);
