@@ -101,8 +101,16 @@ export class ServiceHealth {
   ready(progress: WorkerProgress | undefined): Health {
     if (progress === undefined) return { reasons: ['Kafka or the state store is waited for'] };
     if (this.#isStopping) return { reasons: ['the instance is stopping'] };
-    if (progress.state !== 'running') return { reasons: [`the worker is ${progress.state}`] };
-    return { reasons: progress.flows.flatMap((flow) => this.#flowReasons(flow)) };
+    if (progress.state === 'running') {
+      return { reasons: progress.flows.flatMap((flow) => this.#flowReasons(flow)) };
+    }
+    const restoring = progress.flows.filter(({ flow }) => this.restoringPartitions(flow) > 0);
+    return {
+      reasons: [
+        `the worker is ${progress.state}`,
+        ...restoring.map(({ flow }) => `flow "${flow}" restores its state`),
+      ],
+    };
   }
 
   #flowReasons({ flow, failed, partitions }: WorkerProgress['flows'][number]): readonly string[] {

@@ -85,6 +85,15 @@ test('restoring is not ready, and ends with the assignment', () => {
   expect(isReady(one)).toBe(false);
 });
 
+test('a first restore is told beside the state of the worker', () => {
+  const one = health();
+  one.hear(restoring, 1);
+  expect(one.ready(progress({ state: 'starting' })).reasons).toEqual([
+    'the worker is starting',
+    'flow "f" restores its state',
+  ]);
+});
+
 test.each(['created', 'starting', 'recovering', 'stopping', 'stopped', 'failed'] as const)(
   'a worker that is %s is not ready',
   (state) => {
