@@ -14,7 +14,8 @@ export const errorMeanings: Readonly<Record<ErrorCode, string>> = {
   NOT_AUTHORIZED: 'A broker refuses the identity or one of its rights.',
   BROKER_TOO_OLD: 'A broker lacks a request that is needed: Kafka 2.8 is the oldest.',
   GROUP_BUSY: 'A checkpoint may only be changed while no instance of the flow runs.',
-  TABLE_LOCKED: 'Another command is at work on the table or its checkpoints, or was cut short there.',
+  TABLE_LOCKED:
+    'Another command is at work on the table or its checkpoints, or was cut short there.',
   NOT_SUPPORTED:
     'A server is of a kind or version that is not supported, such as a Redis below 6.2.',
   BROKER_UNAVAILABLE: 'No broker can be reached, or a leader or coordinator is missing.',

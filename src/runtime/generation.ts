@@ -12,8 +12,12 @@ export function generationOf(catalog: Catalog | undefined, flow: string): number
 export function refuseOtherGeneration(catalog: Catalog, { flow, generation }: FlowFacts): void {
   const now = generationOf(catalog, flow.name);
   if (now === generation) return;
-  throw new FlowError('TABLE_LOCKED', `flow "${flow.name}" was refreshed while this instance was away`, {
-    detail: `It knows generation ${generation}, and the table is in generation ${now}.`,
-    hint: 'Start the instance again.',
-  });
+  throw new FlowError(
+    'TABLE_LOCKED',
+    `flow "${flow.name}" was refreshed while this instance was away`,
+    {
+      detail: `It knows generation ${generation}, and the table is in generation ${now}.`,
+      hint: 'Start the instance again.',
+    },
+  );
 }
