@@ -81,6 +81,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if and (or .Values.kafka.tls.certKey .Values.kafka.tls.keyKey) (not (and .Values.kafka.tls.certKey .Values.kafka.tls.keyKey .Values.kafka.tls.existingSecret)) -}}
 {{- fail "kafka.tls: certKey, keyKey and existingSecret belong together" -}}
 {{- end -}}
+{{- if and (eq .Values.state.kind "embedded") (or (gt (int .Values.replicaCount) 1) (ne .Values.autoscaling.mode "none")) -}}
+{{- fail "state.kind: embedded state belongs to one pod; with more than one, or with autoscaling, it has to be redis" -}}
+{{- end -}}
 {{- $scaling := .Values.autoscaling -}}
 {{- if and (ne $scaling.mode "none") (gt (int $scaling.minReplicas) (int $scaling.maxReplicas)) -}}
 {{- fail "autoscaling.minReplicas is above autoscaling.maxReplicas" -}}

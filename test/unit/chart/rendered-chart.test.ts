@@ -26,6 +26,7 @@ test(
 );
 
 const files = { 'a.sql': 'CREATE …', 'b.sql': 'CREATE …' };
+const redis = { kind: 'redis', redis: { existingSecret: 'redis-url' } };
 const base = { kafka: { brokers: ['kafka-0:9092', 'kafka-1:9093'] }, pipeline: { files } };
 
 type Manifests = {
@@ -90,7 +91,7 @@ const shortKinds = ['StatefulSet', 'Deployment', 'Service', 'Job', 'Pod'];
 
 const matrix: readonly (readonly [string, Values])[] = [
   ['the defaults', {}],
-  ['a Deployment', { workload: 'Deployment', replicaCount: 3 }],
+  ['a Deployment', { workload: 'Deployment', replicaCount: 3, state: redis }],
   [
     'no gate, no budget, no spread',
     {
@@ -131,11 +132,12 @@ const matrix: readonly (readonly [string, Values])[] = [
     'PodMonitor and KEDA',
     {
       metrics: { monitor: 'PodMonitor' },
+      state: redis,
       autoscaling: { mode: 'keda', prometheusAddress: 'http://prometheus:9090' },
     },
   ],
-  ['scaling by CPU', { autoscaling: { mode: 'hpa-cpu' } }],
-  ['scaling by lag', { autoscaling: { mode: 'hpa-lag' }, workload: 'Deployment' }],
+  ['scaling by CPU', { autoscaling: { mode: 'hpa-cpu' }, state: redis }],
+  ['scaling by lag', { autoscaling: { mode: 'hpa-lag' }, workload: 'Deployment', state: redis }],
   [
     'an existing ConfigMap and much of a pod',
     {
@@ -318,7 +320,7 @@ function renderedChart(program: string): void {
       marks({ pipeline: { files: { ...files, 'a.sql': 'CREATE … -- changed' } } }),
     ).not.toEqual(marks({}));
     expect(marks({ config: { commit: { intervalMs: 200 } } })).not.toEqual(marks({}));
-    expect(marks({ replicaCount: 3 })).toEqual(marks({}));
+    expect(marks({ replicaCount: 3, state: redis })).toEqual(marks({ state: redis }));
   });
 
   test('the gate runs before installations and upgrades, with the new pipeline', () => {
@@ -369,6 +371,7 @@ function renderedChart(program: string): void {
   test('scaling: by our own lag, slowly down, and the number of replicas is left alone', () => {
     const keda = render({
       ...base,
+      state: redis,
       autoscaling: { mode: 'keda', prometheusAddress: 'http://p:9090', lagSecondsTarget: 20 },
     });
     expect(at(keda.one('StatefulSet'), 'spec.replicas')).toBeUndefined();
@@ -377,7 +380,7 @@ function renderedChart(program: string): void {
       query: 'max(tidemark_source_lag_seconds{namespace="ns",pipeline="shop"})',
       threshold: '20',
     });
-    const hpa = render({ ...base, autoscaling: { mode: 'hpa-lag' } }).one(
+    const hpa = render({ ...base, state: redis, autoscaling: { mode: 'hpa-lag' } }).one(
       'HorizontalPodAutoscaler',
     );
     expect(at(hpa, 'spec.metrics.0.external.metric.name')).toBe('tidemark_source_lag_seconds');
@@ -444,6 +447,8 @@ function renderedChart(program: string): void {
       'only one',
     ],
     ['a ConfigMap without keys', { pipeline: { existingConfigMap: 'x' } }, 'existingConfigMapKeys'],
+    ['two pods with embedded state', { replicaCount: 2 }, 'state.kind'],
+    ['scaling with embedded state', { autoscaling: { mode: 'hpa-cpu' } }, 'state.kind'],
     ['Redis without its URL', { state: { kind: 'redis' } }, 'state.redis.existingSecret'],
     [
       'SASL without a password',
@@ -451,15 +456,19 @@ function renderedChart(program: string): void {
       'existingSecret',
     ],
     ['half a certificate', { kafka: { ...base.kafka, tls: { certKey: 'x' } } }, 'belong together'],
-    ['KEDA without Prometheus', { autoscaling: { mode: 'keda' } }, 'prometheusAddress'],
+    [
+      'KEDA without Prometheus',
+      { state: redis, autoscaling: { mode: 'keda' } },
+      'prometheusAddress',
+    ],
     [
       'more replicas than partitions',
-      { autoscaling: { mode: 'hpa-cpu', partitionsHint: 2 } },
+      { state: redis, autoscaling: { mode: 'hpa-cpu', partitionsHint: 2 } },
       'stand idle',
     ],
     [
       'fewer at most than at least',
-      { autoscaling: { mode: 'hpa-cpu', minReplicas: 9 } },
+      { state: redis, autoscaling: { mode: 'hpa-cpu', minReplicas: 9 } },
       'minReplicas',
     ],
     [
