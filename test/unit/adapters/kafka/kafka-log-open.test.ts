@@ -63,7 +63,7 @@ function unsupported(): Buffer {
 
 const options = { clientId: 'open', connectTimeoutMs: 1_000, requestTimeoutMs: 1_000 };
 
-test('a broker that does not know our first request is too old', async () => {
+test('RQ-01 a broker that does not know our first request is too old', async () => {
   const broker = await startBroker((version) => (version >= 3 ? unsupported() : plainVersions(5)));
   await expect(openKafkaLog({ ...options, brokers: [broker] })).rejects.toMatchObject({
     code: 'BROKER_TOO_OLD',
@@ -71,7 +71,7 @@ test('a broker that does not know our first request is too old', async () => {
   });
 });
 
-test('a broker that lacks the versions we need is too old, and what is missing is named', async () => {
+test('RQ-01 a broker that lacks the versions we need is too old, and what is missing is named', async () => {
   const broker = await startBroker((version) =>
     version >= 3 ? flexibleVersions(9) : plainVersions(9),
   );
