@@ -140,6 +140,7 @@ export class ServiceViews implements ServiceApi {
       error: error === undefined ? null : faultOf(error),
       lag: partitions.reduce((sum, { lag }) => sum + lag, 0),
       outputRecords: progress?.outputRecords ?? 0,
+      lastBadRow: lastBadRowOf(progress),
       sources,
       partitions,
       account: accountOf(flow.name, progress),
@@ -250,6 +251,15 @@ function time(ms: number): string {
 function faultOf(fields: Readonly<Record<string, unknown>>): JsonObject {
   const { error, ...others } = fields;
   return { ...others, message: error };
+}
+
+/** P127: a flow that sets rows aside must not look as if all were well. */
+function lastBadRowOf(progress: FlowProgress | undefined): JsonObject | null {
+  const rows = (progress?.partitions ?? []).flatMap(({ lastBadRow }) => lastBadRow ?? []);
+  const [last] = rows.sort((a, b) => b.atMs - a.atMs);
+  if (last === undefined) return null;
+  const { atMs, ...row } = last;
+  return { ...row, at: time(atMs) };
 }
 
 function accountOf(flow: string, progress: FlowProgress | undefined): JsonObject {

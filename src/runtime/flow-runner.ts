@@ -15,6 +15,7 @@ import type {
 import type { StateStore } from '../ports/state-store.ts';
 import { decideCheckpoint, type Gap } from '../refresh/continuity.ts';
 import { AppendOutput } from '../task/append-output.ts';
+import type { PlacedBadRow } from '../task/bad-row.ts';
 import { FlowTask } from '../task/flow-task.ts';
 import { RepartitionOutput } from '../task/repartition-output.ts';
 import {
@@ -111,6 +112,8 @@ export type PartitionProgress = {
   readonly committedCounters: FlowCounters | TableCounters;
   /** Keys that a table task has in memory; 0 of a source partition. */
   readonly keysHeld: number;
+  /** The last row of a source partition that was set aside since it is here; absent or undefined: none. */
+  readonly lastBadRow?: PlacedBadRow | undefined;
 };
 
 /**
@@ -500,6 +503,7 @@ export class FlowRunner {
         counters: read.work instanceof FlowTask ? read.work.counters : read.work.task.counters,
         committedCounters: read.committedCounters,
         keysHeld: read.work instanceof FlowTask ? 0 : read.work.task.keysHeld,
+        lastBadRow: read.work instanceof FlowTask ? read.work.lastBadRow : undefined,
       };
     });
   }

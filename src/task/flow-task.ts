@@ -6,7 +6,7 @@ import { HeaderWriter } from '../data/record-headers.ts';
 import type { Row } from '../data/value.ts';
 import { ExpressionError } from '../expr/expression-error.ts';
 import type { RecordCursor, RecordSink, Slice } from '../ports/log.ts';
-import type { BadRow } from './bad-row.ts';
+import type { BadRow, PlacedBadRow } from './bad-row.ts';
 import { emptyOutgoingRecord } from './outgoing-record.ts';
 import {
   addFlowCounters,
@@ -45,6 +45,7 @@ export class FlowTask {
   readonly #deadLetterHeaders = new HeaderWriter();
   readonly #record = emptyOutgoingRecord();
   #counters: FlowCounters;
+  #lastBadRow: PlacedBadRow | undefined;
   /** What the current record adds to the account. */
   readonly #delta: FlowCounters;
 
@@ -61,6 +62,11 @@ export class FlowTask {
 
   get counters(): FlowCounters {
     return this.#counters;
+  }
+
+  /** The last one that went to the dead-letter topic, for people who look. */
+  get lastBadRow(): PlacedBadRow | undefined {
+    return this.#lastBadRow;
   }
 
   startCounters(counters: FlowCounters): void {
@@ -148,6 +154,7 @@ export class FlowTask {
       });
     }
     this.#counters.deadLettered += 1;
+    this.#lastBadRow = { ...bad, topic, partition, offset: records.offset, atMs: nowMs };
     const headers = this.#deadLetterHeaders;
     headers.begin(6);
     headers.addText('tm-source-topic', topic);

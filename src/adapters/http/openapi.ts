@@ -99,6 +99,18 @@ const schemas: Node = {
     }),
     description: 'Since the first start of the flow, over the partitions of this instance.',
   },
+  BadRow: {
+    ...object({
+      topic: text,
+      partition: count,
+      offset: count,
+      errorClass: text,
+      message: text,
+      at: { type: 'string', format: 'date-time' },
+    }),
+    description:
+      'The last row that went to the dead-letter topic since this instance has its partition.',
+  },
   Flow: object({
     flow: text,
     table: text,
@@ -108,6 +120,7 @@ const schemas: Node = {
     error: orNull(ref('Fault')),
     lag: { ...count, description: 'Over the partitions of this instance.' },
     outputRecords: count,
+    lastBadRow: orNull(ref('BadRow')),
     sources: list(text),
     partitions: list(ref('Partition')),
     account: ref('Account'),
