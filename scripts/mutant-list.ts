@@ -105,11 +105,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     'counters start anew',
     'the account rides with the checkpoint',
-    edit(
-      flowRunner,
-      "startCounters(work, committed?.metadata ?? '',",
-      "startCounters(work, '',",
-    ),
+    edit(flowRunner, "startCounters(work, committed?.metadata ?? '',", "startCounters(work, '',"),
   ),
   mutant(
     'offsets without effects',
@@ -135,7 +131,7 @@ export const mutants: readonly Mutant[] = [
     edit(
       flowRunner,
       'return before?.memberId === after.memberId && after.generation <= before.generation + 1;',
-      'return before?.memberId === after.memberId;',
+      'return before !== undefined;',
     ),
   ),
   mutant(
@@ -161,7 +157,11 @@ export const mutants: readonly Mutant[] = [
   mutant(
     'state ahead of its log',
     'state beyond the end of the output topic is no state of it',
-    edit(takeover, ' && found.offset <= range.end', ''),
+    edit(
+      takeover,
+      'if (isUsable && found.offset > range.end) throw',
+      'if (isUsable && found.offset < 0) throw',
+    ),
   ),
   mutant(
     'nobody is fenced',
@@ -210,11 +210,6 @@ export const mutants: readonly Mutant[] = [
     'a task holds as many keys as its cache may, and those of the open transaction',
     edit('src/task/key-cache.ts', 'if (this.#youngBytes <= this.#bytesMax) return;', 'return;'),
   ),
-  mutant(
-    'numbered row of an older set',
-    'a leftover of a lower sequence is not restored',
-    edit('src/task/restore-entries.ts', '  if (order < 0) return entry;\n', ''),
-  ),
   // What log and store owe
   mutant(
     'pending offsets not awaited',
@@ -235,8 +230,13 @@ export const mutants: readonly Mutant[] = [
     ),
   ),
   mutant(
-    'stale generation commits',
-    'a member of an earlier generation is refused',
+    'zombie commits',
+    'who is no member, or one of an earlier generation, is refused',
+    edit(
+      'src/adapters/memory/memory-group.ts',
+      'if (seat === undefined || seat.options.instanceId !== instanceId) {',
+      'if (seat !== undefined && seat.options.instanceId !== instanceId) {',
+    ),
     edit(
       'src/adapters/memory/memory-group.ts',
       'if (generation !== this.#generation) {',

@@ -183,8 +183,9 @@ async function restore(
 ): Promise<StateMark> {
   const { facts, clock, listener } = options;
   const found = await session.mark();
-  const isUsable =
-    found !== undefined && found.topicId === facts.output.topicId && found.offset <= range.end;
+  const isUsable = found !== undefined && found.topicId === facts.output.topicId;
+  if (isUsable && found.offset > range.end)
+    throw await aheadOfLog(options, partition, found.offset);
   const start = isUsable ? found : await emptyState(session, facts.output.topicId, range.start);
   if (start.offset >= range.end) return start;
   const startedMs = clock.monotonic();
@@ -202,6 +203,31 @@ async function restore(
   const durationMs = clock.monotonic() - startedMs;
   listener({ event: 'restored', flow: facts.flow.name, partition, records, durationMs });
   return mark;
+}
+
+/**
+ * Why the state stands beyond the end that the output topic had. Either somebody else has taken both further meanwhile
+ * (simulation seed 371), or the topic has lost its end: rebuilt from what is left, the state would forget rows that the
+ * checkpoint says are applied.
+ */
+async function aheadOfLog(
+  { log, facts }: TakeoverOptions,
+  partition: number,
+  offset: number,
+): Promise<FlowError> {
+  const { topic } = facts.output;
+  const end = (await log.offsetRanges(topic, [partition])).get(partition)?.end ?? 0;
+  if (offset <= end) {
+    return new FlowError('TASK_MIGRATED', 'somebody else has taken the state further');
+  }
+  return new FlowError(
+    'OFFSET_OUT_OF_RANGE',
+    `flow "${facts.flow.name}" cannot go on: its output topic has lost records`,
+    {
+      detail: `Topic "${topic}", partition ${partition} ends at offset ${end}, and the state of the table has followed it up to ${offset}: ${offset - end} offsets are gone.`,
+      hint: 'Nothing was written since. A broker has lost what it had acknowledged, perhaps by an unclean leader election: refresh the table fully.',
+    },
+  );
 }
 
 /** The state of a topic of which nothing was read yet. */

@@ -100,11 +100,33 @@ export function drawMood(random: Random): Mood {
   return { rates, focuses: Array.from({ length: count }, () => drawFocus(random)) };
 }
 
+/** Where two steps lie that nothing but the protocol between them holds together. */
+const seams: readonly (readonly [Place, Misfortune])[] = [
+  ['commit_middle', 'stall'],
+  ['commit_middle', 'fence'],
+  ['commit_middle', 'crash'],
+  ['commit', 'stall'],
+  ['commit_answer', 'stall'],
+  ['commit_answer', 'lose_answer'],
+  ['poll_answer', 'delay'],
+  ['poll_answer', 'stall'],
+  ['join', 'stall'],
+  ['join_answer', 'stall'],
+  ['broker_answer', 'stall'],
+  ['state_read_answer', 'stall'],
+  ['state_read_answer', 'roll_back'],
+  ['state_write', 'stall'],
+  ['state_write', 'delay'],
+  ['state_write', 'roll_back'],
+];
+
 function drawFocus(random: Random): Focus {
+  const permille = 20 + random.below(250);
+  const seam = random.chance(600) ? random.pick(seams) : undefined;
+  if (seam !== undefined) return { place: seam[0], misfortune: seam[1], permille };
   const misfortune = random.pick(names) ?? 'crash';
   const possible = places.filter((place) => isPossible(misfortune, place));
-  const place = random.pick(possible) ?? 'broker';
-  return { place, misfortune, permille: 20 + random.below(250) };
+  return { place: random.pick(possible) ?? 'broker', misfortune, permille };
 }
 
 /** The misfortunes of one place, each with the upper end of its share of a thousand. */

@@ -23,7 +23,7 @@ import {
   SimulatedInstance,
   type SimulatedSite,
 } from './simulated-instance.ts';
-import { type Disturbance, drawScenario, type Scenario } from './simulation-scenario.ts';
+import { type Disturbance, drawScenario, drawStall, type Scenario } from './simulation-scenario.ts';
 import { planShape, type ShapeFlow, type SimulationShape } from './simulation-shapes.ts';
 import { Workload } from './simulation-workload.ts';
 
@@ -132,7 +132,7 @@ class Simulation {
       faults,
       settings: scenario.settings,
       sliceRecordsMax: scenario.sliceRecordsMax,
-      stallMsMax: scenario.stallMsMax,
+      drawStallMs: () => drawStall(random, scenario),
     };
   }
 
@@ -236,7 +236,7 @@ class Simulation {
         instance?.stop();
         return;
       case 'stall':
-        instance?.process.stall(random.below(this.#scenario.stallMsMax));
+        instance?.process.stall(drawStall(random, this.#scenario));
         return;
       case 'fence':
         if (instance !== undefined) await this.#log.fence(`${pipelineName}-${instance.name}`);
@@ -325,6 +325,7 @@ class Simulation {
     const isCalmAllAlong = this.#site.faults.isCalm && this.#scenario.disturbancePermille === 0;
     if (ending === 'retention') await this.#takeUnread();
     if (ending === 'recreated') await this.#recreate();
+    if (ending === 'cut') this.#cutOutput();
     this.#site.faults.calm();
     this.#note(() => 'all is calm');
     this.#forgetGone();
@@ -340,7 +341,8 @@ class Simulation {
     const gaps = this.#expectedStops.size > 0;
     const done = isOnce ? last.fate : this.#untilCaughtUp();
     await this.#inTime('it never caught up', done);
-    if (gaps) await this.#acceptGaps();
+    if (gaps) this.#checkStops();
+    if (gaps && this.#scenario.ending !== 'cut') await this.#acceptGaps();
   }
 
   /** One update that reads what is there and ends by itself; the others end before it or go on beside it. */
@@ -497,8 +499,22 @@ class Simulation {
     this.#note(() => `${topic} is deleted and created again`);
   }
 
-  /** The flows have stopped, as they must; now somebody takes the gaps into account, one after the other, and they go on. */
-  async #acceptGaps(): Promise<void> {
+  /** A broker loses the end of an output topic: where the state knows of it, the flow must not go on without it. */
+  #cutOutput(): void {
+    this.#crashAll();
+    for (const { plan, table } of this.#flows) {
+      const partition = this.#random.below(Math.max(1, this.#log.partitionCountNow(table.topic)));
+      const task = { pipeline: pipelineName, flow: plan.name, generation: 0, partition };
+      const mark = this.#site.state.store.image(task)?.mark;
+      if (mark === undefined || mark.offset === 0) continue;
+      const end = this.#random.below(mark.offset);
+      this.#log.truncate(table.topic, partition, end);
+      this.#expectedStops.set(plan.name, ['OFFSET_OUT_OF_RANGE']);
+      this.#note(() => `${table.topic}/${partition} is cut at ${end}`);
+    }
+  }
+
+  #checkStops(): void {
     for (const [flow, codes] of this.#expectedStops) {
       const code = this.#stopped.get(flow)?.code;
       if (code === undefined || !codes.includes(code)) {
@@ -507,6 +523,10 @@ class Simulation {
         );
       }
     }
+  }
+
+  /** The flows have stopped, as they must; now somebody takes the gaps into account, one after the other, and they go on. */
+  async #acceptGaps(): Promise<void> {
     this.#areGapsAccepted = true;
     for (let attempt = 0; attempt < gapRoundsMax; attempt += 1) {
       await this.#stopAll();
@@ -538,8 +558,8 @@ class Simulation {
     }))) {
       if (progress === undefined) continue;
       const { cacheBytesMax } = settings;
-      // Every slice of a poll may be taken before a commit is due, and one commit may be under way.
-      const transactionKeysMax = 2 * (commitRecordsMax + 2 * sliceRecordsMax);
+      // Whether a commit is due is asked after each slice.
+      const transactionKeysMax = commitRecordsMax + sliceRecordsMax;
       const check = { instance: name, progress, cacheBytesMax, transactionKeysMax };
       for (const fault of checkMemory(check)) this.#complain(fault);
     }
@@ -584,6 +604,7 @@ class Simulation {
     const isExact = this.#scenario.settings.delivery === 'exactly_once';
     for (const flow of this.#flows) {
       const { plan, table, shape } = flow;
+      if (this.#hasStopped(flow)) continue;
       const names = table.expectations.map(({ name }) => name);
       const expected = this.#workload.expectationOf(shape, names);
       const records = this.#log.readCommitted(table.topic);

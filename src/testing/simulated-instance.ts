@@ -21,7 +21,7 @@ export type SimulatedSite = {
   readonly faults: Faults;
   readonly settings: Partial<WorkerSettings>;
   readonly sliceRecordsMax: number;
-  readonly stallMsMax: number;
+  readonly drawStallMs: () => number;
 };
 
 export type InstanceOptions = {
@@ -51,11 +51,11 @@ export class SimulatedInstance {
 
   constructor(site: SimulatedSite, options: InstanceOptions) {
     this.name = options.name;
-    const { log, state, clock, faults, stallMsMax, sliceRecordsMax } = site;
+    const { log, state, clock, faults, drawStallMs, sliceRecordsMax } = site;
     this.process = new SimulatedProcess({
       clock,
       faults,
-      stallMsMax,
+      drawStallMs,
       fence: () => log.fence(`${site.pipeline}-${options.name}`),
     });
     this.fate = this.#live(

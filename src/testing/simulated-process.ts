@@ -6,8 +6,8 @@ import type { Faults, Misfortune, Place } from './faults.ts';
 export type SimulatedProcessOptions = {
   readonly clock: Clock;
   readonly faults: Faults;
-  /** How long a stall lasts at most; longer than a session, so that some end in being thrown out. */
-  readonly stallMsMax: number;
+  /** How long a stall lasts, drawn anew for each. */
+  readonly drawStallMs: () => number;
   /** Fences the process's transactional id, as another instance would. */
   readonly fence?: () => Promise<void>;
 };
@@ -125,7 +125,7 @@ export class SimulatedProcess {
     onState?: (misfortune: Misfortune) => void,
   ): Promise<void> {
     await this.#alive();
-    const { clock, faults, stallMsMax, fence } = this.#options;
+    const { clock, faults, drawStallMs, fence } = this.#options;
     switch (misfortune) {
       case undefined:
         return;
@@ -133,8 +133,7 @@ export class SimulatedProcess {
         this.crash();
         break;
       case 'stall':
-        // Short ones reorder, long ones end a session.
-        this.stall(faults.below(faults.below(2) === 0 ? 1000 : stallMsMax));
+        this.stall(drawStallMs());
         break;
       case 'delay':
         await clock.sleep(faults.below(longDelayMsMax));

@@ -6,9 +6,10 @@ import { drawShape, type SimulationShape } from './simulation-shapes.ts';
 
 /**
  * How a world ends: `caught_up` reads everything, `once` lets one triggered update read the rest, `retention` takes
- * records away that were not read yet, `recreated` deletes a source and creates it anew.
+ * records away that were not read yet, `recreated` deletes a source and creates it anew, `cut` takes the end of an
+ * output topic away that was acknowledged.
  */
-export type Ending = 'caught_up' | 'once' | 'retention' | 'recreated';
+export type Ending = 'caught_up' | 'once' | 'retention' | 'recreated' | 'cut';
 
 /** What happens to a world beside what befalls single calls. */
 export const disturbances = [
@@ -47,7 +48,6 @@ export type Scenario = {
   readonly ending: Ending;
   readonly hasEpilogue: boolean;
   readonly transactionTimeoutMs: number;
-  readonly stallMsMax: number;
   readonly settings: Partial<WorkerSettings> &
     Pick<WorkerSettings, 'delivery' | 'cacheBytesMax' | 'sessionTimeoutMs'>;
 };
@@ -56,9 +56,9 @@ export function drawScenario(random: Random, shape: SimulationShape | undefined)
   const drawnShape = drawShape(random);
   const delivery = random.chance(150) ? 'at_least_once' : 'exactly_once';
   const mood = drawMood(random);
-  const isWide = random.chance(200);
+  // More keys than a task may hold: most worlds are small, and cheap.
+  const isWide = random.chance(40);
   const sessionTimeoutMs = 1_000 + random.below(5_000);
-  const transactionTimeoutMs = 3_000 + random.below(random.chance(500) ? 3_000 : 30_000);
   const isExact = delivery === 'exactly_once';
   const chosen = disturbances.filter((one) => random.chance(400) && (isExact || one !== 'stall'));
   return {
@@ -66,24 +66,23 @@ export function drawScenario(random: Random, shape: SimulationShape | undefined)
     output: random.chance(500) ? 'row_set' : 'rows',
     partitions: 1 + random.below(3),
     tablePartitions: random.chance(300) ? 1 + random.below(3) : undefined,
-    sliceRecordsMax: 1 + random.below(8),
-    keys: isWide ? 40 : 1 + random.below(5),
+    sliceRecordsMax: 1 + random.below(isWide ? 3 : 8),
+    keys: isWide ? 200 : 1 + random.below(5),
     sequences: random.chance(300) ? 2 : 8,
     dirtPermille: random.chance(300) ? 100 : 0,
     rounds: 2 + random.below(4),
-    roundRecordsMax: 4 + random.below(10),
+    roundRecordsMax: isWide ? 80 : 4 + random.below(10),
     processesMax: 1 + random.below(3),
     mood: isExact ? mood : withoutStalls(mood),
     disturbancePermille: random.below(700),
     disturbances: chosen,
     ending: drawEnding(random, isExact),
     hasEpilogue: random.chance(250),
-    transactionTimeoutMs,
-    stallMsMax: 2 * sessionTimeoutMs + transactionTimeoutMs,
+    transactionTimeoutMs: drawTransactionTimeout(random),
     settings: {
       delivery,
       commitIntervalMs: 1 + random.below(200),
-      commitRecordsMax: 1 + random.below(20),
+      commitRecordsMax: 1 + random.below(isWide ? 3 : 20),
       cacheBytesMax: random.below(4) * 400,
       retryDelayMinMs: 10,
       retriesMax: Number.POSITIVE_INFINITY,
@@ -94,12 +93,32 @@ export function drawScenario(random: Random, shape: SimulationShape | undefined)
   };
 }
 
+/** Some are so long that only fencing ends the transaction of the dead in time. */
+function drawTransactionTimeout(random: Random): number {
+  if (random.chance(100)) return 7_200_000;
+  return 3_000 + random.below(random.chance(500) ? 3_000 : 30_000);
+}
+
+/** Short ones reorder, longer ones end a session with the transaction still open, the longest end both. */
+export function drawStall(random: Random, { settings, transactionTimeoutMs }: Scenario): number {
+  const { sessionTimeoutMs } = settings;
+  switch (random.below(3)) {
+    case 0:
+      return random.below(1_000);
+    case 1:
+      return sessionTimeoutMs + random.below(4_000);
+    default:
+      return random.below(2 * sessionTimeoutMs + Math.min(transactionTimeoutMs, 30_000));
+  }
+}
+
 function drawEnding(random: Random, isExact: boolean): Ending {
   const drawn = random.below(100);
   // Without transactions nobody can tell which of the lost records were handed on already.
-  if (drawn < 15 || (!isExact && drawn < 24)) return 'once';
+  if (drawn < 15 || (!isExact && drawn < 27)) return 'once';
   if (drawn < 20) return 'retention';
   if (drawn < 24) return 'recreated';
+  if (drawn < 27) return 'cut';
   return 'caught_up';
 }
 

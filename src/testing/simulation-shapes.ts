@@ -274,7 +274,7 @@ export const simulationShapes: readonly SimulationShape[] = [
 
 /** One table of one source more often than all others together: it is the cheapest, and most faults need no more. */
 export function drawShape(random: Random): SimulationShape {
-  return random.chance(500) ? plain : (random.pick(simulationShapes) ?? plain);
+  return random.chance(400) ? plain : (random.pick(simulationShapes) ?? plain);
 }
 
 const plans = new Map<string, PipelinePlan>();

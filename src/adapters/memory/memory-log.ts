@@ -152,6 +152,12 @@ export class MemoryLog implements Log {
     );
   }
 
+  /** Loses what lies at an offset of a partition and behind it, checkpoints apart. */
+  truncate(topic: string, partition: number, offset: number): void {
+    this.#broker.partition(topic, partition).truncate(offset);
+    this.#broker.announce();
+  }
+
   /** Keeps the last committed record of each key; offsets stay, so readers meet gaps. */
   compact(topic: string, options: { readonly dropTombstones?: boolean } = {}): void {
     for (const log of this.#broker.topic(topic)?.partitions ?? []) {

@@ -49,6 +49,22 @@ export class MemoryPartition {
     this.#segments = this.#segments.filter(({ lastOffset }) => lastOffset >= this.logStart);
   }
 
+  /** Loses the end of the log, as a broker does whose followers were behind when it was elected all the same. */
+  truncate(offset: number): void {
+    if (offset >= this.end) return;
+    const before = this.#segments;
+    this.#segments = [];
+    for (const segment of before) {
+      for (let index = 0; index < segment.find(offset); index += 1) {
+        this.#store(recordAt(segment, index), segment.offset(index), segment.transaction(index));
+      }
+    }
+    for (const [transaction, first] of this.#open) {
+      if (first >= offset) this.#open.delete(transaction);
+    }
+    this.end = offset;
+  }
+
   /** Records from an offset on that a committed reader may see, within bounds but at least one. */
   read(from: number, bounds: ReadBounds): PartitionSlice {
     const { stable } = this;

@@ -17,7 +17,7 @@ const mark = { topicId: 't', offset: 1 };
 function world(rates: Rates) {
   const clock = new LeapingClock();
   const faults = new Faults(new Random(1), { rates, focuses: [] });
-  const process = new SimulatedProcess({ clock, faults, stallMsMax: 10_000 });
+  const process = new SimulatedProcess({ clock, faults, drawStallMs: () => 5_000 });
   const log = new MemoryLog({ clock });
   log.createTopic('t', 1);
   const state = new FragileState(faults);
