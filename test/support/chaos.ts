@@ -46,8 +46,9 @@ SELECT region, item, qty, seq FROM STREAM(orders);`,
   .join('\n')}
 `;
 
+const stormMs = 75_000;
 /** How long the world may take to become right once nothing fails any more. */
-const recoveryMsMax = 180_000;
+const recoveryMsMax = 120_000;
 
 /**
  * One pipeline of two tables under a storm of faults. Invariant: what is said in the end comes from the logs alone, and a
@@ -69,6 +70,8 @@ export class Chaos {
   #isRedisBusy = false;
   #image: RedisImage = [];
   #isOver = false;
+  #isStorming = false;
+  #rounds = 0;
 
   constructor(options: ChaosOptions) {
     this.#options = options;
@@ -87,8 +90,8 @@ export class Chaos {
     let differences: readonly string[] = ['the run did not end'];
     try {
       await this.#open();
-      await this.#storm();
-      differences = await this.#judge();
+      differences = await this.#storms();
+      if (differences.length === 0) differences = await this.#judge();
     } finally {
       await this.#close(differences.length > 0);
     }
@@ -130,38 +133,47 @@ export class Chaos {
     for (const service of this.#services) await service.isAssigned();
   }
 
-  async #storm(): Promise<void> {
-    const { minutes, seed, say } = this.#options;
+  /** Storms, and calms in which everything has to be caught up with. */
+  async #storms(): Promise<string[]> {
+    const { minutes, say } = this.#options;
     const endAt = Date.now() + minutes * 60_000;
-    const producing = Promise.all([this.#produce(seed), this.#produce(seed + 1)]);
-    let nextReportAt = Date.now() + 60_000;
     while (!this.#isOver && Date.now() < endAt) {
-      await sleep(200 + this.#random.below(2_500));
+      await this.#storm(Math.min(endAt, Date.now() + stormMs));
+      const startedAt = Date.now();
+      const late = await this.#settle();
+      if (late.length > 0) return late;
+      const seconds = Math.round((Date.now() - startedAt) / 100) / 10;
+      say(
+        `${Math.max(0, Math.round((endAt - Date.now()) / 6_000)) / 10} minutes left; caught up ${seconds} s after the last fault`,
+      );
+    }
+    return [];
+  }
+
+  async #storm(endAt: number): Promise<void> {
+    this.#isStorming = true;
+    this.#rounds += 1;
+    const seed = this.#options.seed * 1_000 + this.#rounds * 2;
+    const producing = Promise.all([this.#produce(seed), this.#produce(seed + 1)]);
+    while (!this.#isOver && Date.now() < endAt) {
+      await sleep(300 + this.#random.below(this.#random.chance(300) ? 1_000 : 8_000));
       this.#strike();
       await this.#raiseTheDead();
-      if (Date.now() < nextReportAt) continue;
-      nextReportAt += 60_000;
-      say(`${Math.round((endAt - Date.now()) / 60_000)} minutes left`);
     }
-    this.#isOver = true;
+    this.#isStorming = false;
     await Promise.all(this.#healing);
     await producing;
     await this.#raiseTheDead();
   }
 
-  /** Records without end, of other keys for each seed in part. */
   async #produce(seed: number): Promise<void> {
-    for (let round = 0; !this.#isOver; round += 1) {
-      const records = workload({
-        seed: seed * 1_000 + round,
-        records: 2_000,
-        partitions,
-        keys: 200,
-        levelStart: round * 40,
-      });
+    const levelStart = this.#rounds * 100;
+    for (let part = 0; this.#isStorming; part += 1) {
+      const of = seed * 100 + part;
+      const records = workload({ seed: of, records: 2_000, partitions, keys: 200, levelStart });
       await producePaced(this.#use(this.#log), source, records, {
         durationMs: 10_000,
-        isStopped: () => this.#isOver,
+        isStopped: () => !this.#isStorming,
       });
     }
   }
@@ -332,11 +344,6 @@ export class Chaos {
   }
 
   async #judge(): Promise<string[]> {
-    const { say } = this.#options;
-    const startedAt = Date.now();
-    const late = await this.#settle();
-    if (late.length > 0) return late;
-    say(`caught up ${Math.round((Date.now() - startedAt) / 100) / 10} s after the last fault`);
     const differences = await this.#check('after the storm');
     // The state has to be right as well: rows at, above and below the level of each key ask for all of it.
     await producePaced(this.#use(this.#log), source, await this.#probes(), { durationMs: 2_000 });
