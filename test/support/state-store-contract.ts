@@ -188,6 +188,15 @@ export function describeStateStore(
       await write(session, { a: '3' }, at(3));
     });
 
+    test('rule 7: a write may add entries under the mark that stands', async () => {
+      const session = await store.open(task, 1);
+      await write(session, { a: '1' }, at(4));
+      await write(session, { b: '2' }, at(4));
+      expect(await read(session, ['a', 'b'])).toEqual({ mark: at(4), values: ['1', '2'] });
+      const next = await store.open(task, 2);
+      expect(await read(next, ['a', 'b'])).toEqual({ mark: at(4), values: ['1', '2'] });
+    });
+
     test('rule 6: a write may be repeated, since it may have arrived', async () => {
       const session = await store.open(task, 1);
       const twin = await store.open(task, 1);
