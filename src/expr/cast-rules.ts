@@ -81,7 +81,9 @@ function canCastNumber(from: DataType, to: DataType): boolean {
 export function canStoreAssign(from: DataType, to: DataType): boolean {
   if (sameType(from, to) || from.kind === 'void') return true;
   if (isNumeric(from) && isNumeric(to)) return true;
-  if (to.kind === 'string') return isAtomic(from) || from.kind === 'interval';
+  if (to.kind === 'string') {
+    return isAtomic(from) || from.kind === 'interval' || from.kind === 'variant';
+  }
   if (isDatetime(from) && isDatetime(to)) return true;
   if (isAnsiInterval(from) && from.kind === to.kind) return true;
   return nestedGoes(from, to, canStoreAssign);

@@ -7,6 +7,7 @@ import { arraySetFunctions } from './functions/array-set.ts';
 import { bitFunctions } from './functions/bits.ts';
 import { castFunctions } from './functions/casts.ts';
 import { conditionalFunctions } from './functions/conditional.ts';
+import { csvFunctions } from './functions/csv.ts';
 import { dateFunctions } from './functions/date.ts';
 import { datetimeFormatFunctions } from './functions/datetime-format.ts';
 import { datetimeMakeFunctions } from './functions/datetime-make.ts';
@@ -45,6 +46,7 @@ const functions: ReadonlyMap<string, FunctionDefinition> = byName([
   numberTextFunctions,
   castFunctions,
   conditionalFunctions,
+  csvFunctions,
   dateFunctions,
   hashFunctions,
   higherOrderFunctions,

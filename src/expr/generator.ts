@@ -1,5 +1,6 @@
 import type { Column, DataType } from '../data/types.ts';
-import type { MapValue, Row, Value } from '../data/value.ts';
+import type { MapValue, Row, Value, Variant } from '../data/value.ts';
+import { isVariantArray, isVariantObject } from '../data/variant.ts';
 import { argumentAt } from './arguments.ts';
 import { castTo, commonTypeOf, commonTypeWithoutStrings } from './coerce.ts';
 import { constantValue, isConstant } from './compile.ts';
@@ -8,7 +9,7 @@ import { fault, mismatch } from './faults.ts';
 import { coerceArgument, type FunctionCall } from './function.ts';
 import { printJson } from './json/json-print.ts';
 import { isObject, parseJson } from './json/json-tree.ts';
-import { parameter } from './parameter.ts';
+import { exactly, parameter } from './parameter.ts';
 import { types } from './types.ts';
 
 /** A function that gives rows: of one row none, one or many. */
@@ -16,6 +17,8 @@ export type GeneratorDefinition = {
   readonly names: readonly string[];
   readonly arity: readonly [least: number, most: number];
   readonly parameterNames?: readonly string[];
+  /** Whether it stands in FROM only. */
+  readonly isTableFunction?: true;
   readonly bind: (call: FunctionCall) => BoundGenerator;
 };
 
@@ -44,6 +47,13 @@ const definitions: readonly GeneratorDefinition[] = [
   { names: ['inline'], arity: [1, 1], parameterNames: ['input'], bind: inline },
   { names: ['stack'], arity: [2, Infinity], bind: stack },
   { names: ['json_tuple'], arity: [2, Infinity], bind: jsonTuple },
+  {
+    names: ['variant_explode'],
+    arity: [1, 1],
+    parameterNames: ['input'],
+    isTableFunction: true,
+    bind: variantExplode,
+  },
 ];
 
 const generators: ReadonlyMap<string, GeneratorDefinition> = new Map(
@@ -183,6 +193,28 @@ function jsonTuple(c: FunctionCall): BoundGenerator {
             return typeof member === 'string' ? member : printJson(member);
           }),
         ];
+      },
+  };
+}
+
+/** One row a member of an object, or an element of an array; none for what is neither. */
+function variantExplode(c: FunctionCall): BoundGenerator {
+  const value = coerceArgument(c.name, argumentAt(c, 0), 0, exactly(parameter.variant));
+  return {
+    name: c.name,
+    columns: [
+      { name: 'pos', type: types.int },
+      { name: 'key', type: types.string },
+      { name: 'value', type: types.variant },
+    ],
+    arguments: [value],
+    prepare:
+      () =>
+      ([given = null]) => {
+        const node = given === null ? null : (given as Variant).variant;
+        if (isVariantArray(node)) return node.map((variant, i) => [i, null, { variant }]);
+        if (!isVariantObject(node)) return [];
+        return [...node].map(([name, variant], i) => [i, name, { variant }]);
       },
   };
 }

@@ -27,7 +27,7 @@ const names: ReadonlySet<string> = new Set(
   getbit greatest grouping grouping_id hash hex histogram_numeric hmac jaro_winkler_similarity try_to_binary hll_sketch_agg
   hll_sketch_estimate hll_union hll_union_agg hour hypot if ifnull ilike in initcap inline
   inline_outer input_file_block_length input_file_block_start input_file_name instr int
-  is_valid_utf8 is_variant_null isnan isnotnull isnull java_method json_array_length
+  is_valid_utf8 is_valid_variant is_variant_null isnan isnotnull isnull java_method json_array_length
   json_object_keys json_tuple kurtosis lag last last_day last_value lcase lead least left len
   length levenshtein like listagg ln localtimestamp locate log log10 log1p log2 lower lpad ltrim
   luhn_check make_date make_dt_interval make_interval make_time make_timestamp make_timestamp_ltz

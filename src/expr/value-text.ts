@@ -55,8 +55,7 @@ export function textOf(type: DataType, zone: Zone): (value: Value) => string {
     }
     case 'variant':
       return (value) => {
-        const { variant } = value as Variant;
-        return typeof variant === 'string' ? variant : nodeText(variant, zone);
+        return nodeText((value as Variant).variant, zone);
       };
     default:
       return String;

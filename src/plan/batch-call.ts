@@ -63,7 +63,9 @@ export function bindSpecialCall(
     }
     return rules.window(node, bind);
   }
-  if (findGenerator(name) !== undefined) {
+  const generator = findGenerator(name);
+  if (generator !== undefined) {
+    if (generator.definition.isTableFunction === true) throw notScalar(name, node.place);
     if (rules.generatorFault === undefined) {
       throw strayGenerator(rules.generatorKind, name, node.place);
     }
@@ -174,6 +176,10 @@ function filterOf(node: ast.Expression, bind: Bind): Expression {
     }
   }
   return condition;
+}
+
+export function notScalar(name: string, place: Place): Error {
+  return fault('NOT_A_SCALAR_FUNCTION', `${name} is a table function`, place, 'Read it in FROM.');
 }
 
 function unsupported(what: string, place: Place): Error {

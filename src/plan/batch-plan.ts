@@ -31,6 +31,13 @@ export type BatchPlan =
       readonly outer: boolean;
       readonly place: Expression['place'];
     }
+  /** Joins the sessions in the last column of rows that meet and have the same keys. */
+  | {
+      readonly node: 'sessions';
+      readonly input: BatchPlan;
+      readonly session: number;
+      readonly keys: readonly Expression[];
+    }
   | BatchJoin
   /** For each row of the left side the rows that the right side then has. */
   | {

@@ -4,6 +4,7 @@ import { castTo } from '../expr/coerce.ts';
 import type { Expression } from '../expr/expression.ts';
 import { fault, mismatch } from '../expr/faults.ts';
 import { findGenerator, strayGenerator } from '../expr/generator.ts';
+import { windowEnd } from '../expr/time-window.ts';
 import { types } from '../expr/types.ts';
 import type * as ast from '../sql/ast.ts';
 import { Grouping, groupingIdColumn, groupingMarker, isGroupingMarker } from './batch-aggregate.ts';
@@ -19,10 +20,11 @@ import { groupingShape } from './batch-grouping.ts';
 import { type BatchPlan, type BoundBatch, isWindowNode, type WindowNode } from './batch-plan.ts';
 import { bindFrom, generated, plainRules, widthOf } from './batch-relation.ts';
 import { ordinalOf, requireComparable } from './batch-rules.ts';
+import { type BoundTimeWindow, boundTimeWindow, isTimeWindow } from './batch-time-window.ts';
 import { bindWindow } from './batch-window.ts';
 import { functionName } from './bind-call.ts';
 import { type Bind, bindExpression, type ExpressionScope } from './bind-expression.ts';
-import { columnNode, moveColumns } from './move-columns.ts';
+import { type ColumnNode, columnNode, moveColumns } from './move-columns.ts';
 import { nameKey } from './names.ts';
 import type { BoundColumn } from './relation.ts';
 import { sameExpression } from './same-expression.ts';
@@ -54,6 +56,7 @@ class SelectBinder {
   readonly #items: Item[] = [];
   readonly #aliases: LateralAlias[] = [];
   readonly #aliasValues: Expression[] = [];
+  readonly #windows: (BoundTimeWindow & { readonly column: ColumnNode })[] = [];
 
   constructor(select: ast.SelectQuery, context: BatchContext) {
     this.#select = select;
@@ -62,6 +65,7 @@ class SelectBinder {
 
   bind(orderBy: readonly ast.OrderItem[]): BoundBatch {
     this.#bindInput();
+    this.#bindGroupedWindows();
     this.#bindItems();
     const grouped = this.#isGrouped();
     const having = this.#bindHaving();
@@ -76,6 +80,7 @@ class SelectBinder {
     ];
     if (grouped || all.some((value) => contains(value, isAggregateNode))) {
       const shape = groupingShape(this.#select.groupBy, this.#groupingOptions());
+      plan = this.#withSessions(this.#relation.plan, shape.keys);
       const grouping = new Grouping(shape.keys, shape.sets, this.#select.groupBy === undefined);
       const orderFrom = this.#items.length;
       all = all.map((value, i) =>
@@ -262,8 +267,81 @@ class SelectBinder {
       timeZone: this.#context.timeZone,
       star: (node) => scope.star?.(node) ?? [],
       window: (node, bind) => bindWindow(node, bind, this.#select.windows, this.#context.timeZone),
-      other: (node, bind) => this.#groupingCall(node, bind),
+      other: (node, bind) => this.#ownCall(node, bind),
     };
+  }
+
+  #ownCall(node: ast.CallExpression, bind: Bind): Expression | undefined {
+    switch (functionName(node)) {
+      case 'window':
+      case 'session_window':
+        return this.#timeWindow(node, bind);
+      case 'window_time':
+        return this.#windowTime(node, bind);
+      default:
+        return this.#groupingCall(node, bind);
+    }
+  }
+
+  /** The column of a time window; the rows of the input are multiplied by their windows once. */
+  #timeWindow(node: ast.CallExpression, bind: Bind): Expression {
+    const window = boundTimeWindow(node, bind, this.#context.timeZone);
+    const known = this.#windows.find(
+      (one) => one.name === window.name && sameExpression(one.time, window.time),
+    );
+    if (known !== undefined) return { ...known.column, place: node.place };
+    const [made] = window.generator.columns;
+    if (made === undefined) throw new TypeError('a window has one column');
+    const column: BoundColumn = {
+      ...made,
+      index: widthOf(this.#relation),
+      qualifier: [],
+      hidden: false,
+      broken: false,
+      place: node.place,
+    };
+    this.#relation = {
+      plan: {
+        node: 'generate',
+        input: this.#relation.plan,
+        generator: window.generator,
+        outer: false,
+        place: node.place,
+      },
+      columns: [...this.#relation.columns, column],
+    };
+    this.#windows.push({ ...window, column: columnNode(column) });
+    return columnNode(column);
+  }
+
+  #windowTime(node: ast.CallExpression, bind: Bind): Expression {
+    const [argument, ...others] = node.arguments;
+    if (argument === undefined || others.length > 0) {
+      throw fault('WRONG_NUM_ARGS.WITHOUT_SUGGESTION', 'window_time takes 1 argument', node.place);
+    }
+    if (this.#select.groupBy !== undefined) {
+      throw fault(
+        'MISSING_AGGREGATION',
+        'window_time reads a window that this query only makes',
+        node.place,
+        'Call it in a query around this one.',
+      );
+    }
+    return windowEnd(bind(argument), node.place);
+  }
+
+  /** Windows of GROUP BY are known by their name in the select list. */
+  #bindGroupedWindows(): void {
+    for (const item of this.#select.groupBy?.items ?? []) {
+      if (item.node !== 'call' || !isTimeWindow(functionName(item))) continue;
+      const scope = this.#plainScope(this.#relation.columns);
+      try {
+        this.#timeWindow(item, (part) => bindExpression(part, scope));
+      } catch (error) {
+        // It is told where it stands, unless something before it is wrong too.
+        if (!(error instanceof FaultError)) throw error;
+      }
+    }
   }
 
   #groupingCall(node: ast.CallExpression, bind: Bind): Expression | undefined {
@@ -329,6 +407,7 @@ class SelectBinder {
                   aggregate: 'GROUP_BY_AGGREGATE',
                   window: 'UNSUPPORTED_EXPR_FOR_WINDOW',
                 }),
+                other: (one, inner) => this.#ownCall(one, inner),
               }),
           },
           this.#context,
@@ -336,6 +415,14 @@ class SelectBinder {
         return this.#inlined(bindExpression(node, scope));
       },
     };
+  }
+
+  /** Sessions are joined once the keys beside them are known. */
+  #withSessions(plan: BatchPlan, keys: readonly Expression[]): BatchPlan {
+    const session = this.#windows.find((window) => window.isSession);
+    if (session === undefined) return plan;
+    const others = keys.filter((key) => !sameExpression(key, session.column));
+    return { node: 'sessions', input: plan, session: session.column.index, keys: others };
   }
 
   #bindHaving(): Expression | undefined {
@@ -526,7 +613,8 @@ function notSelected(place: Place): Error {
 function generatorCall(node: ast.Expression): ast.CallExpression | undefined {
   if (node.node === 'alias') return generatorCall(node.value);
   if (node.node !== 'call' || node.window !== undefined) return undefined;
-  if (findGenerator(functionName(node)) === undefined) return undefined;
+  const found = findGenerator(functionName(node));
+  if (found === undefined || found.definition.isTableFunction === true) return undefined;
   for (const argument of node.arguments) {
     const inner = generatorCall(argument);
     if (inner !== undefined) {

@@ -7,6 +7,7 @@ import { fault } from '../expr/faults.ts';
 import type { FunctionDefinition, LambdaArgument } from '../expr/function.ts';
 import { findFunction, unknownFunction } from '../expr/function-registry.ts';
 import { structCall } from '../expr/functions/struct.ts';
+import { variantPath } from '../expr/functions/variant.ts';
 import { field, subscript } from '../expr/operators/access.ts';
 import { arithmetic, negate, unaryOperand } from '../expr/operators/arithmetic.ts';
 import { bitwise, bitwiseNot, shift } from '../expr/operators/bitwise.ts';
@@ -172,10 +173,7 @@ class Binder {
       case 'collate':
         return this.#collate(node);
       case 'path':
-        return this.#named('variant_path', node.place, [
-          this.bind(node.value),
-          literal(node.path, { kind: 'string' }, node.place),
-        ]);
+        return variantPath(this.bind(node.value), node.path, node.place);
       default:
         throw fault('NOT_SUPPORTED', `${node.node} is not supported here`, node.place);
     }

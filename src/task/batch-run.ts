@@ -12,6 +12,7 @@ import {
   setRows,
   sortedRows,
 } from '../operators/batch-rows.ts';
+import { sessionRows } from '../operators/batch-session.ts';
 import { type RowBound, type RowWindow, windowValues } from '../operators/batch-window.ts';
 import {
   type BatchJoin,
@@ -90,6 +91,12 @@ class BatchRun {
       }
       case 'generate':
         return this.#generate(plan);
+      case 'sessions': {
+        const input = this.compile(plan.input);
+        const keys = this.#all(plan.keys);
+        const keyTypes = plan.keys.map((key) => key.type);
+        return () => sessionRows(input(), { keys, keyTypes, session: plan.session }, frame);
+      }
       case 'join':
         return this.#join(plan);
       case 'lateral':

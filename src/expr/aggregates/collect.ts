@@ -1,4 +1,4 @@
-import type { Value } from '../../data/value.ts';
+import type { Value, Variant } from '../../data/value.ts';
 import {
   type Accumulator,
   type AggregateCall,
@@ -11,9 +11,10 @@ import {
 import { argumentAt } from '../arguments.ts';
 import { fault, mismatch } from '../faults.ts';
 import { coerceArgument } from '../function.ts';
-import { parameter } from '../parameter.ts';
+import { exactly, parameter } from '../parameter.ts';
 import { arrayOf, types } from '../types.ts';
 import { lookupKey, normalZero } from '../value-set.ts';
+import { mergedSchema, noSchema, schemaOf, schemaText } from '../variant/variant-schema.ts';
 
 /** The values of a group as an array or as one text. */
 export const collectAggregates: readonly AggregateDefinition[] = [
@@ -24,6 +25,27 @@ export const collectAggregates: readonly AggregateDefinition[] = [
     arity: [1, 2],
     withinGroup: 'allowed',
     bind: listagg,
+  },
+  {
+    names: ['schema_of_variant_agg'],
+    arity: [1, 1],
+    bind: (c) => {
+      const argument = coerceArgument(c.name, argumentAt(c, 0), 0, exactly(parameter.variant));
+      return {
+        name: aggregateName(c.name, [argument]),
+        type: types.string,
+        arguments: [argument],
+        prepare: () => () => {
+          let schema = noSchema;
+          return skippingNulls({
+            add: ([value = null]) => {
+              schema = mergedSchema(schema, schemaOf((value as Variant).variant));
+            },
+            result: () => schemaText(schema),
+          });
+        },
+      };
+    },
   },
   {
     names: ['approx_count_distinct'],

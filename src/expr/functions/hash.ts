@@ -2,10 +2,12 @@ import { formatType } from '../../data/type-text.ts';
 import type { DataType } from '../../data/types.ts';
 import { call } from '../call.ts';
 import { crc32 } from '../digest/crc32.ts';
+import { hmac } from '../digest/hmac.ts';
 import { md5 } from '../digest/md5.ts';
 import { sha1 } from '../digest/sha1.ts';
 import { sha2 } from '../digest/sha2.ts';
 import type { Expression, Operation } from '../expression.ts';
+import { ExpressionError } from '../expression-error.ts';
 import { mismatch } from '../faults.ts';
 import { type FunctionCall, type FunctionDefinition, strictFunction } from '../function.ts';
 import { parameter } from '../parameter.ts';
@@ -38,6 +40,23 @@ export const hashFunctions: readonly FunctionDefinition[] = [
     returns: types.bigint,
     evaluate: (bytes) => BigInt(crc32(bytes)),
   }),
+  strictFunction({
+    names: ['hmac'],
+    parameters: [parameter.binary, parameter.binary, parameter.string],
+    defaults: [['SHA-256', types.string]],
+    returns: types.binary,
+    evaluate: (key, message, algorithm) => {
+      if (key.length === 0) {
+        throw new ExpressionError('INVALID_PARAMETER_VALUE.HMAC_CRYPTO_ERROR', 'the key is empty');
+      }
+      const mac = hmac(key, message, algorithm);
+      if (mac !== undefined) return mac;
+      throw new ExpressionError(
+        'INVALID_PARAMETER_VALUE.HMAC_ALGORITHM',
+        `there is no digest ${algorithm} for hmac`,
+      );
+    },
+  }),
   {
     names: ['hash'],
     arity: [1, Infinity],
@@ -50,6 +69,17 @@ export const hashFunctions: readonly FunctionDefinition[] = [
   },
 ];
 
+function holdsVariant(type: DataType): boolean {
+  switch (type.kind) {
+    case 'array':
+      return holdsVariant(type.element);
+    case 'struct':
+      return type.fields.some((field) => holdsVariant(field.type));
+    default:
+      return type.kind === 'variant';
+  }
+}
+
 function hashCall<H extends number | bigint>(
   c: FunctionCall,
   type: DataType,
@@ -57,6 +87,9 @@ function hashCall<H extends number | bigint>(
   seed: H,
 ): Expression {
   for (const argument of c.arguments) {
+    if (holdsVariant(argument.type)) {
+      throw mismatch('HASH_VARIANT_TYPE', `${c.name} does not take variants`, argument.place);
+    }
     if (hasMap(argument.type)) {
       throw mismatch(
         'HASH_MAP_TYPE',

@@ -1,16 +1,11 @@
-import { FlowError } from '../../base/errors.ts';
-import { splitMicros } from '../../data/date-time.ts';
-import { formatType, parseColumnsText, parseTypeText } from '../../data/type-text.ts';
+import { formatType } from '../../data/type-text.ts';
 import type { DataType } from '../../data/types.ts';
-import type { MapValue, Value } from '../../data/value.ts';
-import { utc, type Zone } from '../../data/zones.ts';
+import type { Value } from '../../data/value.ts';
 import { argumentAt } from '../arguments.ts';
 import { strictCall } from '../call.ts';
 import { castTo } from '../coerce.ts';
 import { constantValue, isConstant } from '../compile.ts';
-import { microsPerDay, sessionZone } from '../datetime-math.ts';
-import { instantOf, localParser, timestampPrinter } from '../datetime-pattern/formatter.ts';
-import type { ParsedTime } from '../datetime-pattern/parse-pattern.ts';
+import { sessionZone } from '../datetime-math.ts';
 import type { Expression } from '../expression.ts';
 import { ExpressionError } from '../expression-error.ts';
 import { fault, mismatch } from '../faults.ts';
@@ -26,10 +21,12 @@ import {
   jsonConverter,
   Misfit,
 } from '../json/json-decode.ts';
-import { type JsonWriterOptions, jsonWriter } from '../json/json-encode.ts';
+import { jsonWriter } from '../json/json-encode.ts';
 import { findJson, type JsonStep, parseJsonPath } from '../json/json-path.ts';
+import { inferredType, schemaType, typeSql } from '../json/json-schema.ts';
 import { isArray, isObject, type JsonNode, parseJson } from '../json/json-tree.ts';
-import { parameter } from '../parameter.ts';
+import { exactly, parameter } from '../parameter.ts';
+import { formatsOf, optionsOf, parseSchema, writerOf } from '../record-options.ts';
 import { arrayOf, types } from '../types.ts';
 
 /** JSON text read and written. */
@@ -42,6 +39,7 @@ export const jsonFunctions: readonly FunctionDefinition[] = [
   }),
   { names: ['from_json'], arity: [2, 3], bind: fromJson },
   { names: ['to_json'], arity: [1, 2], bind: toJson },
+  { names: ['schema_of_json'], arity: [1, 2], bind: schemaOfJson },
   strictFunction({
     names: ['json_array_length'],
     parameters: [parameter.string],
@@ -81,84 +79,6 @@ function getJsonObject(): (text: string, path: string) => Value {
   };
 }
 
-// ---------------------------------------------------------------- options
-
-/** The third argument of from_json, or the second of to_json: a constant map. Names in lower case. */
-function optionsOf(c: FunctionCall, index: number): ReadonlyMap<string, string> {
-  const argument = c.arguments[index];
-  if (argument === undefined) return new Map();
-  const { type } = argument;
-  const isMap = type.kind === 'map' && type.key.kind === 'string' && type.value.kind === 'string';
-  if (!isMap) {
-    throw fault(
-      'INVALID_OPTIONS.NON_STRING_TYPE',
-      `the options of ${c.name} are a map from strings to strings, not ${formatType(type)}`,
-      argument.place,
-    );
-  }
-  if (!isConstant(argument)) {
-    throw fault(
-      'INVALID_OPTIONS.NON_MAP_FUNCTION',
-      `the options of ${c.name} must be constant`,
-      argument.place,
-    );
-  }
-  const map = constantValue(argument, c.timeZone) as MapValue | null;
-  return new Map(
-    (map?.entries ?? []).map(([key, value]) => [String(key).toLowerCase(), String(value)]),
-  );
-}
-
-/** How the options say that dates and timestamps are read. */
-function formatsOf(options: ReadonlyMap<string, string>, zone: Zone): JsonFormats {
-  const [date, timestamp, timestampNtz] = patternOptions.map((name) => options.get(name));
-  return {
-    zone,
-    ...(date !== undefined && {
-      date: reader(date, (parsed) => splitMicros(parsed.localMicros).days),
-    }),
-    ...(timestamp !== undefined && {
-      timestamp: reader(timestamp, (parsed) => instantOf(parsed, zone)),
-    }),
-    ...(timestampNtz !== undefined && {
-      timestampNtz: reader(timestampNtz, (parsed) => parsed.localMicros),
-    }),
-  };
-}
-
-function reader<T>(
-  pattern: string,
-  toValue: (parsed: ParsedTime) => T,
-): (text: string) => T | undefined {
-  const parse = localParser();
-  return (text) => {
-    const parsed = parse(text, pattern);
-    return parsed === undefined ? undefined : toValue(parsed);
-  };
-}
-
-const patternOptions = ['dateformat', 'timestampformat', 'timestampntzformat'] as const;
-
-function writerOf(options: ReadonlyMap<string, string>, zone: Zone): JsonWriterOptions {
-  const [date, timestamp, timestampNtz] = patternOptions.map((name) => options.get(name));
-  const printDate = timestampPrinter(utc);
-  const printLocal = timestampPrinter(utc);
-  const printZoned = timestampPrinter(zone);
-  return {
-    zone,
-    ignoreNullFields: options.get('ignorenullfields')?.toLowerCase() !== 'false',
-    ...(date !== undefined && {
-      date: (days: number) => printDate(BigInt(days) * microsPerDay, date),
-    }),
-    ...(timestamp !== undefined && {
-      timestamp: (micros: bigint) => printZoned(micros, timestamp),
-    }),
-    ...(timestampNtz !== undefined && {
-      timestampNtz: (micros: bigint) => printLocal(micros, timestampNtz),
-    }),
-  };
-}
-
 // ---------------------------------------------------------------- from_json
 
 const corruptColumn = '_corrupt_record';
@@ -180,21 +100,6 @@ function schemaOf(c: FunctionCall): DataType {
     `from_json reads structs, arrays and maps, not ${formatType(type)}`,
     argument.place,
   );
-}
-
-/** A list of columns, or one type. */
-function parseSchema(text: string, argument: Expression): DataType {
-  try {
-    return { kind: 'struct', fields: parseColumnsText(text) };
-  } catch (error) {
-    if (!(error instanceof FlowError)) throw error;
-  }
-  try {
-    return parseTypeText(text);
-  } catch (error) {
-    if (!(error instanceof FlowError)) throw error;
-    throw fault('PARSE_SYNTAX_ERROR', `'${text}' is no schema: ${error.message}`, argument.place);
-  }
 }
 
 /** Reads permissively: what does not fit is NULL, and with mode FAILFAST an error. */
@@ -272,6 +177,53 @@ function structReader(
     if (!(value instanceof Misfit)) return withCorrupt(value as readonly Value[], null);
     return new Misfit(withCorrupt((value.partial ?? nothing) as readonly Value[], text));
   };
+}
+
+// ---------------------------------------------------------------- schema_of_json
+
+function schemaOfJson(c: FunctionCall): Expression {
+  const given = argumentAt(c, 0);
+  const json = coerceArgument(c.name, given, 0, exactly(parameter.string));
+  if (!isConstant(given)) {
+    throw mismatch(
+      'NON_FOLDABLE_INPUT',
+      'the json of schema_of_json must be constant',
+      given.place,
+    );
+  }
+  if (constantValue(given, c.timeZone) === null) {
+    throw mismatch('UNEXPECTED_NULL', 'the json of schema_of_json is NULL', given.place);
+  }
+  const options = optionsOf(c, 1);
+  const isSet = (name: string): boolean => options.get(name)?.toLowerCase() === 'true';
+  return strictCall({
+    name: `schema_of_json(${JSON.stringify([...options])})`,
+    type: types.string,
+    arguments: [json],
+    place: c.place,
+    prepare: () => (text: string) => {
+      const plain = isSet('allownumericleadingzeros')
+        ? text.replace(/([[,:]\s*-?)0+(?=\d)/g, '$1')
+        : text;
+      const result = parseJson(plain);
+      if (result.state === 'empty') return 'STRING';
+      if (result.state === 'malformed') {
+        throw new ExpressionError(
+          'MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION',
+          'the text is no JSON',
+        );
+      }
+      const inferred = inferredType(result.node, {
+        primitivesAsString: isSet('primitivesasstring'),
+        prefersDecimal: isSet('prefersdecimal'),
+      });
+      const empty: DataType =
+        inferred.kind === 'array'
+          ? { kind: 'array', element: types.string }
+          : { kind: 'struct', fields: [] };
+      return typeSql(schemaType(inferred) ?? empty);
+    },
+  });
 }
 
 // ---------------------------------------------------------------- to_json

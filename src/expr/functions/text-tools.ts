@@ -35,6 +35,12 @@ export const textToolFunctions: readonly FunctionDefinition[] = [
     },
   }),
   strictFunction({
+    names: ['jaro_winkler_similarity'],
+    parameters: [text, text],
+    returns: types.double,
+    evaluate: (a, b) => jaroWinkler(a.split(''), b.split('')),
+  }),
+  strictFunction({
     names: ['soundex'],
     parameters: [text],
     returns: types.string,
@@ -96,6 +102,33 @@ export const textToolFunctions: readonly FunctionDefinition[] = [
   { names: ['raise_error'], arity: [1, 2], bind: raiseError },
   { names: ['assert_true'], arity: [1, 2], bind: assertTrue },
 ];
+
+/** Jaro's similarity, raised by up to four equal characters at the start where it is above 0.7. */
+function jaroWinkler(a: readonly string[], b: readonly string[]): number {
+  if (a.length === 0 && b.length === 0) return 1;
+  const reach = Math.max(0, Math.floor(Math.max(a.length, b.length) / 2) - 1);
+  const isTaken = new Array<boolean>(b.length).fill(false);
+  const matchedA: string[] = [];
+  a.forEach((character, i) => {
+    const from = Math.max(0, i - reach);
+    const to = Math.min(b.length - 1, i + reach);
+    for (let j = from; j <= to; j += 1) {
+      if (isTaken[j] === true || b[j] !== character) continue;
+      isTaken[j] = true;
+      matchedA.push(character);
+      return;
+    }
+  });
+  const m = matchedA.length;
+  if (m === 0) return 0;
+  const matchedB = b.filter((_, j) => isTaken[j] === true);
+  const moved = matchedA.filter((character, i) => character !== matchedB[i]).length / 2;
+  const jaro = (m / a.length + m / b.length + (m - moved) / m) / 3;
+  if (jaro <= 0.7) return jaro;
+  let prefix = 0;
+  while (prefix < 4 && prefix < a.length && a[prefix] === b[prefix]) prefix += 1;
+  return jaro + prefix * 0.1 * (1 - jaro);
+}
 
 function levenshtein(a: readonly string[], b: readonly string[]): number {
   let last = Array.from({ length: b.length + 1 }, (_, j) => j);

@@ -1,4 +1,5 @@
 import { FlowError } from '../../base/errors.ts';
+import type { Place } from '../../base/place.ts';
 import { formatType, parseTypeText } from '../../data/type-text.ts';
 import type { DataType } from '../../data/types.ts';
 import type { Value, Variant } from '../../data/value.ts';
@@ -57,7 +58,6 @@ export const variantFunctions: readonly FunctionDefinition[] = [
   }),
   { names: ['variant_get'], arity: [2, 3], bind: (c) => variantGet(c, false) },
   { names: ['try_variant_get'], arity: [2, 3], bind: (c) => variantGet(c, true) },
-  { names: ['variant_path'], arity: [2, 2], bind: colonPath },
   { names: ['is_variant_null'], arity: [1, 1], bind: isVariantNull },
   strictFunction({
     names: ['is_valid_variant'],
@@ -185,9 +185,8 @@ function typeArgument(c: FunctionCall, argument: Expression): DataType {
   }
 }
 
-/** `v:a.b[0]`; the path is a literal that the parser made. */
-function colonPath(c: FunctionCall): Expression {
-  const [value, path] = [argumentAt(c, 0), argumentAt(c, 1)];
+/** `v:a.b[0]`. */
+export function variantPath(value: Expression, text: string, place: Place): Expression {
   if (value.type.kind !== 'variant') {
     throw fault(
       'COLUMN_IS_NOT_VARIANT_TYPE',
@@ -196,16 +195,15 @@ function colonPath(c: FunctionCall): Expression {
       'Read JSON text with parse_json(…):path, or with get_json_object.',
     );
   }
-  const text = path.node === 'literal' ? String(path.value) : '';
   const steps = parseColonPath(text);
   if (steps === undefined) {
-    throw fault('PARSE_SYNTAX_ERROR', `'${text}' is no path of a variant`, path.place);
+    throw fault('PARSE_SYNTAX_ERROR', `'${text}' is no path of a variant`, place);
   }
   return strictCall({
     name: `variant_path(${JSON.stringify(steps)})`,
     type: types.variant,
     arguments: [value],
-    place: c.place,
+    place,
     prepare: () => (variant: Variant) => {
       const found = findVariant(variant.variant, steps);
       return found === undefined ? null : { variant: found };

@@ -92,12 +92,12 @@ function structWriter(
 }
 
 /** `2020-01-01T01:02:03.456`: milliseconds, the rest is cut off. */
-function localMillis(micros: bigint): string {
+export function localMillis(micros: bigint): string {
   return formatTimestampNtzIso(micros).slice(0, -3);
 }
 
 /** As `localMillis` in the zone's local time, with its offset or `Z`. */
-function zonedMillis(micros: bigint, zone: Zone): string {
+export function zonedMillis(micros: bigint, zone: Zone): string {
   const offset = offsetMicrosAt(zone, micros);
   return localMillis(micros + offset) + offsetText(Number(offset / 1_000_000n));
 }

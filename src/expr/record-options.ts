@@ -1,0 +1,106 @@
+import { FlowError } from '../base/errors.ts';
+import { splitMicros } from '../data/date-time.ts';
+import { formatType, parseColumnsText, parseTypeText } from '../data/type-text.ts';
+import type { DataType } from '../data/types.ts';
+import type { MapValue } from '../data/value.ts';
+import { utc, type Zone } from '../data/zones.ts';
+import { constantValue, isConstant } from './compile.ts';
+import { microsPerDay } from './datetime-math.ts';
+import { instantOf, localParser, timestampPrinter } from './datetime-pattern/formatter.ts';
+import type { ParsedTime } from './datetime-pattern/parse-pattern.ts';
+import type { Expression } from './expression.ts';
+import { fault } from './faults.ts';
+import type { FunctionCall } from './function.ts';
+import type { JsonFormats } from './json/json-decode.ts';
+import type { JsonWriterOptions } from './json/json-encode.ts';
+
+/** The third argument of from_json, or the second of to_json: a constant map. Names in lower case. */
+export function optionsOf(c: FunctionCall, index: number): ReadonlyMap<string, string> {
+  const argument = c.arguments[index];
+  if (argument === undefined) return new Map();
+  const { type } = argument;
+  const isMap = type.kind === 'map' && type.key.kind === 'string' && type.value.kind === 'string';
+  if (!isMap) {
+    throw fault(
+      'INVALID_OPTIONS.NON_STRING_TYPE',
+      `the options of ${c.name} are a map from strings to strings, not ${formatType(type)}`,
+      argument.place,
+    );
+  }
+  if (!isConstant(argument)) {
+    throw fault(
+      'INVALID_OPTIONS.NON_MAP_FUNCTION',
+      `the options of ${c.name} must be constant`,
+      argument.place,
+    );
+  }
+  const map = constantValue(argument, c.timeZone) as MapValue | null;
+  return new Map(
+    (map?.entries ?? []).map(([key, value]) => [String(key).toLowerCase(), String(value)]),
+  );
+}
+
+/** How the options say that dates and timestamps are read. */
+export function formatsOf(options: ReadonlyMap<string, string>, zone: Zone): JsonFormats {
+  const [date, timestamp, timestampNtz] = patternOptions.map((name) => options.get(name));
+  return {
+    zone,
+    ...(date !== undefined && {
+      date: reader(date, (parsed) => splitMicros(parsed.localMicros).days),
+    }),
+    ...(timestamp !== undefined && {
+      timestamp: reader(timestamp, (parsed) => instantOf(parsed, zone)),
+    }),
+    ...(timestampNtz !== undefined && {
+      timestampNtz: reader(timestampNtz, (parsed) => parsed.localMicros),
+    }),
+  };
+}
+
+function reader<T>(
+  pattern: string,
+  toValue: (parsed: ParsedTime) => T,
+): (text: string) => T | undefined {
+  const parse = localParser();
+  return (text) => {
+    const parsed = parse(text, pattern);
+    return parsed === undefined ? undefined : toValue(parsed);
+  };
+}
+
+const patternOptions = ['dateformat', 'timestampformat', 'timestampntzformat'] as const;
+
+export function writerOf(options: ReadonlyMap<string, string>, zone: Zone): JsonWriterOptions {
+  const [date, timestamp, timestampNtz] = patternOptions.map((name) => options.get(name));
+  const printDate = timestampPrinter(utc);
+  const printLocal = timestampPrinter(utc);
+  const printZoned = timestampPrinter(zone);
+  return {
+    zone,
+    ignoreNullFields: options.get('ignorenullfields')?.toLowerCase() !== 'false',
+    ...(date !== undefined && {
+      date: (days: number) => printDate(BigInt(days) * microsPerDay, date),
+    }),
+    ...(timestamp !== undefined && {
+      timestamp: (micros: bigint) => printZoned(micros, timestamp),
+    }),
+    ...(timestampNtz !== undefined && {
+      timestampNtz: (micros: bigint) => printLocal(micros, timestampNtz),
+    }),
+  };
+}
+
+/** A list of columns, or one type. */
+export function parseSchema(text: string, argument: Expression): DataType {
+  try {
+    return { kind: 'struct', fields: parseColumnsText(text) };
+  } catch (error) {
+    if (!(error instanceof FlowError)) throw error;
+  }
+  try {
+    return parseTypeText(text);
+  } catch (error) {
+    if (!(error instanceof FlowError)) throw error;
+    throw fault('PARSE_SYNTAX_ERROR', `'${text}' is no schema: ${error.message}`, argument.place);
+  }
+}
