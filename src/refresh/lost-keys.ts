@@ -27,18 +27,12 @@ const rowBytes = 200;
  * Follows an output partition in its order and holds, at each point, exactly the keys that would lose something if
  * the log ended there. Invariant: a key that loses nothing takes no memory.
  *
- * In output mode `rows` a record of a lower sequence may be a leftover without tombstone; it never comes after a
- * record of the higher one.
+ * In output mode `rows` a record of another sequence than the one before starts the key anew: what a crash has left of
+ * the former set without tombstones comes first in the log.
  */
 export class LostKeys {
-  readonly #compare: (left: string, right: string) => number;
   readonly #keys = new Map<string, LostKey>();
   #heldBytes = 0;
-
-  /** `compare` orders sequences by their canonical texts. */
-  constructor(compare: (left: string, right: string) => number) {
-    this.#compare = compare;
-  }
 
   get heldBytes(): number {
     return this.#heldBytes;
@@ -52,12 +46,8 @@ export class LostKeys {
       this.#keys.set(key, known);
       this.#heldBytes += key.length + keyBytes;
     } else if (known.sequence !== sequence) {
-      const order = known.rows.size === 0 ? 1 : this.#compare(sequence, known.sequence);
-      if (order < 0) return;
-      if (order > 0) {
-        for (const losses of known.rows.values()) this.#heldBytes -= losses.length * rowBytes;
-        known.rows.clear();
-      }
+      for (const losses of known.rows.values()) this.#heldBytes -= losses.length * rowBytes;
+      known.rows.clear();
       known.sequence = sequence;
     }
     this.#set(known, position, losses);

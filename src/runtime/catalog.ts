@@ -11,6 +11,7 @@ export type CatalogKind =
   | 'gap'
   | 'generation'
   | 'lock'
+  | 'refresh'
   | 'event'
   | 'skip';
 

@@ -26,6 +26,8 @@ type SharedFacts = {
   readonly table: TablePlan;
   /** How often the table was refreshed fully. */
   readonly generation: number;
+  /** What refreshes wrote into the output topic. */
+  readonly swaps: readonly SwapRange[];
   readonly group: string;
   readonly sources: readonly SourceFacts[];
   readonly output: TopicFacts;
@@ -33,6 +35,15 @@ type SharedFacts = {
   /** The largest record that the output topic takes, in bytes. */
   readonly outputRecordBytesMax: number;
   readonly timeZone: string;
+};
+
+/** Offsets of one partition of an output topic that a full refresh wrote, from the first to the one after the last. */
+export type SwapRange = {
+  readonly partition: number;
+  readonly from: number;
+  readonly to: number;
+  /** Nothing before its end counts any more. */
+  readonly isStart: boolean;
 };
 
 export type TopicFacts = {

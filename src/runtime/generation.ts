@@ -1,11 +1,36 @@
 import { FlowError } from '../base/errors.ts';
 import type { Catalog } from './catalog.ts';
-import type { FlowFacts } from './flow-facts.ts';
+import type { FlowFacts, SwapRange } from './flow-facts.ts';
 
 /** How often a flow's table was refreshed fully: part of the name of its state, and of every record it writes. */
 export function generationOf(catalog: Catalog | undefined, flow: string): number {
   const known = catalog?.get('generation', flow)?.value['generation'];
   return typeof known === 'number' ? known : 0;
+}
+
+/** What refreshes wrote into the output topic of a flow. */
+export function swapsOf(catalog: Catalog | undefined, flow: string): readonly SwapRange[] {
+  const known = catalog?.get('generation', flow)?.value['swaps'];
+  return Array.isArray(known) ? (known as SwapRange[]) : [];
+}
+
+/** The first offset of a partition that counts: where a refresh has emptied it, what lies before is of no generation. */
+export function generationStart(swaps: readonly SwapRange[], partition: number): number {
+  return swaps.reduce(
+    (start, swap) =>
+      swap.partition === partition && swap.isStart ? Math.max(start, swap.to) : start,
+    0,
+  );
+}
+
+/** Whether a refresh wrote what stands at an offset; undefined: none ever wrote to the partition. */
+export function swapTest(
+  swaps: readonly SwapRange[],
+  partition: number,
+): ((offset: number) => boolean) | undefined {
+  const own = swaps.filter((swap) => swap.partition === partition);
+  if (own.length === 0) return undefined;
+  return (offset) => own.some(({ from, to }) => offset >= from && offset < to);
 }
 
 /** An instance that was away while a table was refreshed knows neither its generation nor its definition. */

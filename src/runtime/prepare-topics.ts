@@ -7,7 +7,7 @@ import { flowChanges, needsRefresh } from '../refresh/changes.ts';
 import { deployedFlow, readDeployedFlow } from '../refresh/deployed-flow.ts';
 import { Catalog } from './catalog.ts';
 import type { FlowFacts, SourceFacts, TopicFacts } from './flow-facts.ts';
-import { generationOf } from './generation.ts';
+import { generationOf, swapsOf } from './generation.ts';
 import type { RuntimeListener } from './runtime-events.ts';
 
 export type PrepareOptions = {
@@ -387,6 +387,7 @@ function flowFacts(
   const shared = {
     table,
     generation: generationOf(known.catalog, flow.name),
+    swaps: swapsOf(known.catalog, flow.name),
     group: `${pipeline}.${flow.name}`,
     sources: [...bySource.values()],
     output,

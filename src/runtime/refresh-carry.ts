@@ -4,7 +4,7 @@ import { groupOf, levelsTopicOf, repartitionTopicOf, tableOf } from '../plan/top
 import type { Log, LogProducer, RecordCursor, TopicDescription } from '../ports/log.ts';
 import { flowChanges, needsRefresh } from '../refresh/changes.ts';
 import { type DeployedFlow, deployedFlow, readDeployedFlow } from '../refresh/deployed-flow.ts';
-import { generationOf } from './generation.ts';
+import { generationOf, swapsOf } from './generation.ts';
 import { isHeldBy } from './locks.ts';
 import { partitionKey } from './partition-key.ts';
 import {
@@ -257,6 +257,7 @@ async function rename(
   const nowMs = clock.now();
   const ofBefore = (name: string): boolean => name.startsWith(`${before}/`);
   const generation = generationOf(catalog, before);
+  const swaps = swapsOf(catalog, before);
   await catalog.write(
     [
       ...rows.map(({ topic, partition, checkpointTopicId }) => ({
@@ -266,7 +267,7 @@ async function rename(
       })),
       ...(generation === 0
         ? []
-        : [{ kind: 'generation' as const, name: after, value: { generation } }]),
+        : [{ kind: 'generation' as const, name: after, value: { generation, swaps } }]),
       { kind: 'flow' as const, name: after, value: definition },
       ...(['checkpoint', 'takeover'] as const).flatMap((kind) =>
         catalog

@@ -9,6 +9,7 @@ import type {
 } from '../plan/pipeline-plan.ts';
 import { groupOf, levelsTopicOf, repartitionTopicOf, sourcesOf } from '../plan/topology.ts';
 import type { Log, LogReader, OffsetRange, TopicDescription } from '../ports/log.ts';
+import { readDeployedFlow } from '../refresh/deployed-flow.ts';
 import {
   isCompactedPolicy,
   retentionLimit,
@@ -46,6 +47,8 @@ export type RefreshFacts = {
   readonly group: string;
   /** How often the table was refreshed. */
   readonly generation: number;
+  /** Whether the records that are there are single rows with a number. */
+  readonly isNumbered: boolean;
   readonly sources: readonly SourcePartitionFacts[];
   /** undefined where the topic does not exist. */
   readonly output: OwnTopic | undefined;
@@ -66,6 +69,7 @@ export async function gatherFacts(options: FactsOptions): Promise<RefreshFacts> 
       },
     );
   }
+  const before = readDeployedFlow(catalog?.get('flow', flow.name)?.value);
   const group = groupOf(pipeline, flow.name);
   const sources = sourcesOf(plan, flow);
   const chained = sources.find((source) => source.table !== undefined);
@@ -93,6 +97,7 @@ export async function gatherFacts(options: FactsOptions): Promise<RefreshFacts> 
     flow,
     group,
     generation: generationOf(catalog, flow.name),
+    isNumbered: (before?.topic === table.topic ? before.output : table.output) === 'rows',
     sources: (
       await Promise.all(
         sources.map((source) => sourceFacts(log, group, source, described.get(source.topic))),

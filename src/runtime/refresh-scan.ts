@@ -2,7 +2,6 @@ import { FlowError } from '../base/errors.ts';
 import { readProvenance } from '../data/provenance.ts';
 import { readHeaders } from '../data/record-headers.ts';
 import { type EnvelopeParts, readEnvelope } from '../data/row-envelope.ts';
-import { sequenceCodec } from '../data/sequence.ts';
 import type { Log, RecordCursor, Slice } from '../ports/log.ts';
 import { type KeyLoss, type RowLoss, rowLoss } from '../refresh/loss.ts';
 import { LostKeys } from '../refresh/lost-keys.ts';
@@ -50,8 +49,7 @@ class PartitionScan {
   #share: KeyShare;
 
   constructor(options: LossScanOptions, share: KeyShare, later: KeyShare[]) {
-    const { parse } = sequenceCodec(options.facts.flow.sequenceType);
-    this.keys = new LostKeys((left, right) => parse(left).compare(parse(right)));
+    this.keys = new LostKeys();
     this.#options = options;
     this.#bounds = new SourceBounds(options.facts.sources, options.facts.flow.branches);
     this.#share = share;
@@ -83,7 +81,7 @@ class PartitionScan {
   }
 
   #output(slice: Slice): void {
-    const isNumbered = this.#options.facts.table.output === 'rows';
+    const { isNumbered } = this.#options.facts;
     const { records } = slice;
     while (records.next()) {
       if (records.keyEnd < 0) throw foreign(slice, records.offset, 'it has no key');

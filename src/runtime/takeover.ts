@@ -9,6 +9,7 @@ import { LevelRestore } from '../task/restore-levels.ts';
 import { TableTask } from '../task/table-task.ts';
 import type { Catalog } from './catalog.ts';
 import type { FlowFacts, ReplaceFlowFacts } from './flow-facts.ts';
+import { generationStart, swapTest } from './generation.ts';
 import { isSettledWithin } from './is-settled-within.ts';
 import type { RuntimeListener } from './runtime-events.ts';
 import { readAt, TableSlot } from './table-slot.ts';
@@ -186,7 +187,8 @@ async function restore(
   const isUsable = found !== undefined && found.topicId === facts.output.topicId;
   if (isUsable && found.offset > range.end)
     throw await aheadOfLog(options, partition, found.offset);
-  const start = isUsable ? found : await emptyState(session, facts.output.topicId, range.start);
+  const firstOffset = Math.max(range.start, generationStart(facts.swaps, partition));
+  const start = isUsable ? found : await emptyState(session, facts.output.topicId, firstOffset);
   if (start.offset >= range.end) return start;
   const startedMs = clock.monotonic();
   const reason = isUsable
@@ -264,6 +266,7 @@ async function catchUp({
     output: facts.table.output,
     distinct: facts.flow.distinct,
     parseSequence: sequenceCodec(facts.flow.sequenceType).parse,
+    isSwapped: swapTest(facts.swaps, partition),
   });
   const reader = log.openReader();
   let mark = start;

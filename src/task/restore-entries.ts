@@ -7,6 +7,7 @@ import {
   encodeRowSet,
   equalRows,
   isLevelEntry,
+  isVacant,
   levelEntry,
   type RowSet,
   type SetRow,
@@ -25,6 +26,8 @@ export type RestoreOptions = {
   readonly distinct?: boolean;
   /** Canonical text of a sequence → its order-preserving bytes. */
   readonly parseSequence: (text: string) => Buffer;
+  /** Whether a full refresh wrote what stands at an offset: only there may a key's sequence go down. */
+  readonly isSwapped?: ((offset: number) => boolean) | undefined;
 };
 
 /**
@@ -63,6 +66,7 @@ export class Restore {
     }
     const key = split?.key ?? recordKey;
     const position = split?.position ?? -1;
+    const isSwapped = this.#options.isSwapped?.(records.offset) === true;
     let sequenceText: string | undefined;
     let sourceText: string | undefined;
     for (const header of readHeaders(bytes, records.headersStart, records.headersEnd)) {
@@ -71,7 +75,7 @@ export class Restore {
     }
     if (records.valueEnd < 0) {
       const level = this.#level(sequenceText, sourceText);
-      return { key, position, sequence: level?.sequence, rows: undefined, level };
+      return { key, position, sequence: level?.sequence, rows: undefined, level, isSwapped };
     }
     if (sequenceText === undefined || sourceText === undefined) {
       throw foreignRecord(slice, records.offset, 'its headers tm-seq and tm-src are missing');
@@ -81,7 +85,7 @@ export class Restore {
     if (rows === undefined) {
       throw foreignRecord(slice, records.offset, 'its rows and its header tm-src do not agree');
     }
-    return { key, position, sequence, rows, level: undefined };
+    return { key, position, sequence, rows, level: undefined, isSwapped };
   }
 
   /** A marker's tombstone tells the level at which the key is empty; any other tombstone tells nothing. */
@@ -150,6 +154,7 @@ type RestoreChange = {
   readonly rows: readonly SetRow[] | undefined;
   /** Of an empty key. */
   readonly level: Level | undefined;
+  readonly isSwapped: boolean;
 };
 
 type Level = { readonly provenance: Buffer; readonly sequence: Buffer };
@@ -185,10 +190,14 @@ function applyNumbered(
     if (level !== undefined && isAbove(level.sequence, present)) {
       return levelEntry(level.provenance, level.sequence, numbers.length);
     }
-    if (entry === undefined || present === undefined || isLevelEntry(entry)) return entry;
-    return buried(present, numbers, position);
+    if (entry === undefined || present === undefined) return entry;
+    if (isLevelEntry(entry)) return change.isSwapped ? undefined : entry;
+    const left = buried(present, numbers, position);
+    // What a refresh takes away goes without leaving a sequence behind.
+    return change.isSwapped && numbers.flat().every(isVacant) ? undefined : left;
   }
-  const order = present === undefined ? 1 : compareTo(sequence, present);
+  const compared = present === undefined ? 1 : compareTo(sequence, present);
+  const order = change.isSwapped ? Math.abs(compared) : compared;
   if (order < 0) return entry;
   const kept = order > 0 ? vacantNumbers(numbers.length) : numbers;
   while (kept.length < position) kept.push([vacantRow(kept.length)]);

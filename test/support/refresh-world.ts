@@ -7,10 +7,12 @@ import type { PipelinePlan } from '../../src/plan/pipeline-plan.ts';
 import { planPipeline } from '../../src/plan/plan-pipeline.ts';
 import type { Log } from '../../src/ports/log.ts';
 import type { KeyLoss } from '../../src/refresh/loss.ts';
-import { openCatalog } from '../../src/runtime/catalog.ts';
+import { Catalog, openCatalog } from '../../src/runtime/catalog.ts';
 import { type CommittedSet, readTable } from '../../src/runtime/read-table.ts';
+import type { OutsideOptions } from '../../src/runtime/refresh-checkpoints.ts';
 import { gatherFacts, type RefreshFacts } from '../../src/runtime/refresh-facts.ts';
 import { type Preview, previewRefresh } from '../../src/runtime/refresh-preview.ts';
+import { type RefreshRunOptions, refreshable } from '../../src/runtime/refresh-run.ts';
 import { defaultWorkerSettings, startWorker } from '../../src/runtime/start-worker.ts';
 
 /** A row of a source of these tests; `gone` is the marker of an empty snapshot. */
@@ -81,13 +83,8 @@ export class RefreshWorld {
       const hint = (error as { hint?: string }).hint ?? '';
       const ids = [...hint.matchAll(/--accept-gap (\S+)/g)].map(([, id]) => id ?? '');
       if (options.acceptsGaps !== true || ids.length === 0) throw error;
-      await this.update2(ids);
+      await this.#update(ids);
     }
-  }
-
-  /** Partitions report their gaps as they are taken over, so that one acceptance may follow another. */
-  async update2(ids: readonly string[]): Promise<void> {
-    await this.#update(ids);
   }
 
   async #update(acceptGaps: readonly string[]): Promise<void> {
@@ -141,6 +138,33 @@ export class RefreshWorld {
       },
     });
     return { ...preview, losses };
+  }
+
+  /** What the commands that change something from outside work with, on any view of the log. */
+  async outside(log: Log = this.log): Promise<OutsideOptions> {
+    const catalog = new Catalog(log, `${this.pipeline}.catalog`);
+    await catalog.read();
+    return {
+      log,
+      catalog,
+      clock: systemClock,
+      pipeline: this.pipeline,
+      plan: this.plan,
+      listener: () => undefined,
+      command: 'test',
+      token: `test-${Math.random()}`,
+    };
+  }
+
+  async runOptions(
+    name: string,
+    flags: { readonly allowLoss?: boolean; readonly keepUnrecoverable?: boolean } = {},
+    log: Log = this.log,
+  ): Promise<RefreshRunOptions> {
+    const found = refreshable(this.plan, name);
+    if (found === undefined) throw new Error(`no table ${name}`);
+    const { allowLoss = false, keepUnrecoverable = false } = flags;
+    return { ...(await this.outside(log)), ...found, allowLoss, keepUnrecoverable };
   }
 
   async table(name: string): Promise<ReadonlyMap<string, CommittedSet>> {

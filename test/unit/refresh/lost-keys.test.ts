@@ -11,7 +11,7 @@ function lossAt(offset: number): RowLoss {
 }
 
 function newKeys(): LostKeys {
-  return new LostKeys((left, right) => Number(left) - Number(right));
+  return new LostKeys();
 }
 
 function found(keys: LostKeys): Record<string, readonly number[]> {

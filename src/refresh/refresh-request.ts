@@ -1,0 +1,149 @@
+import { type ErrorCode, FlowError } from '../base/errors.ts';
+import type { FlowChange } from './changes.ts';
+import type { LossCounts } from './loss.ts';
+
+export type RefreshMode = 'beside' | 'in_place';
+
+export type RefreshRequest = {
+  readonly table: string;
+  readonly mode: RefreshMode;
+  readonly allowLoss: boolean;
+  readonly keepUnrecoverable: boolean;
+};
+
+/** What decides whether a refresh may start, or go on to its swap. */
+export type RequestFacts = {
+  readonly lost: LossCounts;
+  /** Rows between the stages that can't be read again. */
+  readonly pendingLost: number;
+  /** Tables that read this one. */
+  readonly downstream: readonly string[];
+  /** Against the definition that the table was written with. */
+  readonly changes: readonly FlowChange[];
+  /** The records of the table's topic would be of another form than those that are there, or in other partitions. */
+  readonly isOtherForm: boolean;
+};
+
+export type RefreshDecision =
+  | { readonly decision: 'go' }
+  | {
+      readonly decision: 'refuse';
+      readonly code: ErrorCode;
+      readonly message: string;
+      readonly detail?: string;
+      readonly hint: string;
+    };
+
+/** Rows of another key, order or form can't be inputs of the merge. */
+const unmergeable = ['FR-11', 'FR-12', 'FR-13', 'FR-14', 'FR-15', 'FR-16', 'FR-28', 'FL-21'];
+/** What is written under other record keys, or elsewhere, is no difference. */
+const noDifference = ['FR-13', 'FR-19', 'FR-28', 'FL-21'];
+
+/**
+ * Whether a full refresh may do what it was asked for. Facts in, a decision out. Invariant: whatever would be lost for
+ * good is lost only where `allowLoss` says so.
+ */
+export function decideRefresh(request: RefreshRequest, facts: RequestFacts): RefreshDecision {
+  const { table, mode, allowLoss, keepUnrecoverable } = request;
+  if (allowLoss && keepUnrecoverable) {
+    return refuse('USAGE', '--allow-loss and --keep-unrecoverable exclude each other', {
+      hint: 'Either what can not be read again goes, or it stays.',
+    });
+  }
+  const [, ...further] = [table, ...facts.downstream];
+  if (further.length > 0) {
+    return refuse('NOT_SUPPORTED', `other tables read table "${table}"`, {
+      detail: `They would go on from rows that are no longer there: ${further.join(', ')}.`,
+      hint: 'A refresh of a table together with those that read it is not supported yet. Give them new topics and flow names, and let them start from the beginning.',
+    });
+  }
+  if (facts.isOtherForm) {
+    return refuse(
+      'DEFINITION_CHANGED',
+      `the topic of table "${table}" cannot take records of another form`,
+      {
+        detail:
+          'The output mode or the number of partitions changed: old and new records would stand side by side.',
+        hint: "Give the table a new topic: WITH (topic = '…').",
+      },
+    );
+  }
+  return (
+    refuseForm(request, facts) ??
+    (keepUnrecoverable || allowLoss ? undefined : refuseLoss(table, facts)) ??
+    (keepUnrecoverable && facts.pendingLost > 0 ? refusePending(facts.pendingLost) : undefined) ??
+    (mode === 'beside' ? refuseDifference(facts) : undefined) ?? { decision: 'go' }
+  );
+}
+
+function refuseForm(
+  { keepUnrecoverable }: RefreshRequest,
+  { changes }: RequestFacts,
+): RefreshDecision | undefined {
+  const reasons = changes.filter(
+    ({ id, effect }) => effect === 'refresh' && unmergeable.includes(id),
+  );
+  if (!keepUnrecoverable || reasons.length === 0) return undefined;
+  return refuse('DEFINITION_CHANGED', 'rows that can not be read again no longer fit the table', {
+    detail: reasons.map(({ id, text }) => `${text} (${id})`).join(' '),
+    hint: 'Keep them in a table of their own: give this one a new topic and its flow a new name; or let them go with --allow-loss.',
+  });
+}
+
+function refuseLoss(
+  table: string,
+  { lost, pendingLost }: RequestFacts,
+): RefreshDecision | undefined {
+  if (lost.keys === 0 && pendingLost === 0) return undefined;
+  const levels = lost.levels > 0 ? `, levels of empty keys: ${lost.levels}` : '';
+  const pending = pendingLost > 0 ? `, rows between the stages: ${pendingLost}` : '';
+  return refuse(
+    'DATA_LOSS_REFUSED',
+    `a refresh of table "${table}" would lose what can not be read again`,
+    {
+      detail: `Keys: ${lost.keys}, rows: ${lost.rows}${levels}${pending}. tidemark refresh ${table} --plan --lost-keys FILE names them.`,
+      hint: 'Accept the loss with --allow-loss, or keep those rows with --keep-unrecoverable.',
+    },
+  );
+}
+
+function refusePending(pendingLost: number): RefreshDecision {
+  return refuse(
+    'DATA_LOSS_REFUSED',
+    `${pendingLost} rows between the stages can not be read again`,
+    {
+      detail: 'They are in no table yet, so they could not be kept.',
+      hint: 'Let the pipeline merge them first: tidemark run --once.',
+    },
+  );
+}
+
+function refuseDifference({ changes }: RequestFacts): RefreshDecision | undefined {
+  const reasons = changes.filter(
+    ({ id, effect }) => effect === 'refresh' && noDifference.includes(id),
+  );
+  if (reasons.length === 0) return undefined;
+  return refuse(
+    'DEFINITION_CHANGED',
+    'the new rows can not take the place of the old ones one by one',
+    {
+      detail: reasons.map(({ id, text }) => `${text} (${id})`).join(' '),
+      hint: 'Empty the table first with --in-place, or give it a new topic and its flow a new name.',
+    },
+  );
+}
+
+function refuse(
+  code: ErrorCode,
+  message: string,
+  more: { readonly detail?: string; readonly hint: string },
+): RefreshDecision {
+  return { decision: 'refuse', code, message, ...more };
+}
+
+/** The error of a refusal; undefined: it may go on. */
+export function refusalOf(decision: RefreshDecision): FlowError | undefined {
+  if (decision.decision === 'go') return undefined;
+  const { code, message, detail, hint } = decision;
+  return new FlowError(code, message, { ...(detail === undefined ? {} : { detail }), hint });
+}

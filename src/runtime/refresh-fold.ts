@@ -1,0 +1,252 @@
+import { createHash } from 'node:crypto';
+import { FlowError } from '../base/errors.ts';
+import { splitJsonArray } from '../data/json-split.ts';
+import { readProvenance } from '../data/provenance.ts';
+import { readHeaders } from '../data/record-headers.ts';
+import type { SequenceCodec } from '../data/sequence.ts';
+import type { Log, RecordCursor, Slice } from '../ports/log.ts';
+import type { RowLoss } from '../refresh/loss.ts';
+import { rowLoss } from '../refresh/loss.ts';
+import type { LostKeys } from '../refresh/lost-keys.ts';
+import type { SourceBounds } from '../refresh/retention.ts';
+import type { JoinRow, JoinSet } from '../refresh/row-join.ts';
+import { splitNumberedKey } from '../task/numbered-key.ts';
+import { parseSources } from '../task/output-record.ts';
+
+/** The last record of one record key, without its bytes. */
+export type RawRecord = {
+  /** Latin1 text of the key columns, without a row number. */
+  readonly key: string;
+  /** undefined: the record is a whole row-set. */
+  readonly position: number | undefined;
+  /** Of value, sequence and sources: what two records have in common that say the same. */
+  readonly digest: string;
+  readonly offset: number;
+  readonly size: number;
+};
+
+const rawOverheadBytes = 220;
+
+/** Reads one partition between two offsets, slice by slice. */
+export async function eachSlice(
+  log: Log,
+  topic: string,
+  {
+    partition,
+    from,
+    to,
+  }: { readonly partition: number; readonly from: number; readonly to: number },
+  take: (slice: Slice) => Promise<void> | void,
+): Promise<void> {
+  if (from >= to) return;
+  const reader = log.openReader();
+  try {
+    reader.assign(topic, partition, from);
+    for (let position = from; position < to; ) {
+      for (const slice of await reader.poll(500)) {
+        await take(slice);
+        position = slice.nextOffset;
+      }
+    }
+  } finally {
+    await reader.close();
+  }
+}
+
+/** What is told of each record while a topic is folded. */
+export type FoldListener = {
+  readonly isWanted: (key: string) => boolean;
+  /** Where lost keys are collected; undefined: nobody asks. */
+  readonly lost?: { readonly keys: LostKeys; readonly bounds: SourceBounds } | undefined;
+};
+
+/** The last record of each record key of one partition. Invariant: its size grows with the keys, not with the rows. */
+export class RawFold {
+  readonly records = new Map<string, RawRecord>();
+  heldBytes = 0;
+  readonly #isNumbered: boolean;
+  readonly #role: 'output' | 'levels';
+
+  constructor(role: 'output' | 'levels', isNumbered: boolean) {
+    this.#role = role;
+    this.#isNumbered = isNumbered;
+  }
+
+  take(slice: Slice, { isWanted, lost }: FoldListener): void {
+    const { records } = slice;
+    while (records.next()) {
+      if (records.keyEnd < 0) throw foreign(slice, records.offset, 'it has no key');
+      const raw = records.bytes.toString('latin1', records.keyStart, records.keyEnd);
+      const split = this.#isNumbered ? splitNumberedKey(raw) : undefined;
+      const key = split?.key ?? raw;
+      if (!isWanted(key)) continue;
+      const isTombstone = records.valueEnd < 0;
+      if (isTombstone) this.#forget(raw);
+      else this.#keep(raw, { key, position: split?.position }, records);
+      if (lost !== undefined) this.#judge(slice, key, split?.position ?? 0, lost);
+    }
+  }
+
+  #keep(raw: string, place: Pick<RawRecord, 'key' | 'position'>, records: RecordCursor): void {
+    const { bytes, valueStart, valueEnd, offset } = records;
+    const { sequence, sources } = headersOf(records);
+    const digest = createHash('sha1')
+      .update(bytes.subarray(valueStart, valueEnd))
+      .update(`\0${sequence ?? ''}\0${sources ?? ''}`)
+      .digest('base64');
+    if (!this.records.has(raw)) this.heldBytes += raw.length * 2 + rawOverheadBytes;
+    const size = records.headersEnd - records.headersStart + valueEnd - valueStart + raw.length;
+    this.records.set(raw, { ...place, digest, offset, size });
+  }
+
+  #forget(raw: string): void {
+    if (this.records.delete(raw)) this.heldBytes -= raw.length * 2 + rawOverheadBytes;
+  }
+
+  #judge(
+    slice: Slice,
+    key: string,
+    position: number,
+    { keys, bounds }: NonNullable<FoldListener['lost']>,
+  ): void {
+    const { records } = slice;
+    const isTombstone = records.valueEnd < 0;
+    if (this.#role === 'levels') {
+      keys.level(key, isTombstone ? undefined : lossesOf(slice, records, bounds).losses[0]);
+    } else if (isTombstone) {
+      keys.tombstone(key, position);
+    } else {
+      keys.record({ key, position, ...lossesOf(slice, records, bounds) });
+    }
+  }
+}
+
+function lossesOf(
+  slice: Slice,
+  records: RecordCursor,
+  bounds: SourceBounds,
+): { readonly sequence: string; readonly losses: readonly RowLoss[] } {
+  const { sequence, sources } = headersOf(records);
+  const groups = sources === undefined ? undefined : parseSources(sources);
+  if (sequence === undefined || groups === undefined) {
+    throw foreign(slice, records.offset, 'its headers tm-seq and tm-src are missing');
+  }
+  const losses = groups.flatMap(
+    (group) =>
+      rowLoss(
+        bounds,
+        group.map((source) => readProvenance(source, 0)),
+      ) ?? [],
+  );
+  return { sequence, losses };
+}
+
+function headersOf({ bytes, headersStart, headersEnd }: RecordCursor) {
+  let sequence: string | undefined;
+  let sources: string | undefined;
+  for (const { key, value } of readHeaders(bytes, headersStart, headersEnd)) {
+    if (key === 'tm-seq') sequence = value?.toString('utf8');
+    if (key === 'tm-src') sources = value?.toString('latin1');
+  }
+  return { sequence, sources };
+}
+
+type HeldRecord = {
+  readonly value: Buffer;
+  readonly sequence: Buffer;
+  readonly sources: Buffer[][];
+};
+
+/** The row-sets of some keys, with their bytes. */
+export class SetFold {
+  readonly #held = new Map<string, Map<number, HeldRecord>>();
+  readonly #levels = new Map<string, HeldRecord>();
+  readonly #keys: ReadonlySet<string>;
+  readonly #isNumbered: boolean;
+  readonly #parse: SequenceCodec['parse'];
+
+  constructor(keys: ReadonlySet<string>, isNumbered: boolean, parse: SequenceCodec['parse']) {
+    this.#keys = keys;
+    this.#isNumbered = isNumbered;
+    this.#parse = parse;
+  }
+
+  takeOutput(slice: Slice): void {
+    const { records } = slice;
+    while (records.next()) {
+      const raw = records.bytes.toString('latin1', records.keyStart, records.keyEnd);
+      const split = this.#isNumbered ? splitNumberedKey(raw) : undefined;
+      const key = split?.key ?? raw;
+      if (!this.#keys.has(key)) continue;
+      const rows = this.#held.get(key) ?? new Map<number, HeldRecord>();
+      this.#held.set(key, rows);
+      if (records.valueEnd < 0) rows.delete(split?.position ?? 0);
+      else rows.set(split?.position ?? 0, this.#read(slice));
+    }
+  }
+
+  takeLevels(slice: Slice): void {
+    const { records } = slice;
+    while (records.next()) {
+      const key = records.bytes.toString('latin1', records.keyStart, records.keyEnd);
+      if (!this.#keys.has(key)) continue;
+      if (records.valueEnd < 0) this.#levels.delete(key);
+      else this.#levels.set(key, this.#read(slice));
+    }
+  }
+
+  #read(slice: Slice): HeldRecord {
+    const { records } = slice;
+    const { bytes, valueStart, valueEnd, offset } = records;
+    const { sequence, sources } = headersOf(records);
+    const groups = sources === undefined ? undefined : parseSources(sources);
+    if (sequence === undefined || groups === undefined) {
+      throw foreign(slice, offset, 'its headers tm-seq and tm-src are missing');
+    }
+    const value = Buffer.from(bytes.subarray(valueStart, valueEnd));
+    return { value, sequence: this.#parse(sequence), sources: groups };
+  }
+
+  /** Row numbers that have a record now. */
+  positions(key: string): readonly number[] {
+    return [...(this.#held.get(key)?.keys() ?? [])].sort((left, right) => left - right);
+  }
+
+  /** The rows of the highest sequence, or the level where it is higher; undefined: nothing is known of the key. */
+  set(key: string): JoinSet | undefined {
+    const records = this.positions(key).flatMap((at) => this.#held.get(key)?.get(at) ?? []);
+    const level = this.#levels.get(key);
+    let highest = level?.sequence;
+    for (const { sequence } of records) {
+      if (highest === undefined || sequence.compare(highest) > 0) highest = sequence;
+    }
+    if (highest === undefined) return undefined;
+    const sequence = highest;
+    const rows = records
+      .filter((record) => record.sequence.equals(sequence))
+      .flatMap((record) => this.#rows(record));
+    if (rows.length > 0 || level === undefined) return { sequence, rows };
+    return { sequence, rows: [], levelSource: level.sources[0]?.[0] };
+  }
+
+  #rows({ value, sources }: HeldRecord): JoinRow[] {
+    const spans = this.#isNumbered
+      ? [{ bytes: value, start: 0, end: value.length }]
+      : (splitJsonArray(value, 0, value.length) ?? []);
+    return spans.map(({ bytes, start, end }, index) => ({
+      json: bytes.subarray(start, end),
+      sources: sources[index] ?? [],
+    }));
+  }
+}
+
+export function foreign({ topic, partition }: Slice, offset: number, reason: string): FlowError {
+  return new FlowError(
+    'RECORD_CORRUPT',
+    `topic "${topic}" holds a record that is not one of ours`,
+    {
+      detail: `Partition ${partition}, offset ${offset}: ${reason}.`,
+      hint: 'Find out what else writes to this topic. A table may not be written by anything but its pipeline.',
+    },
+  );
+}

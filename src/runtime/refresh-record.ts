@@ -1,0 +1,66 @@
+import { StateMachine } from '../base/state-machine.ts';
+import type { RefreshMode } from '../refresh/refresh-request.ts';
+import { isOver, type RefreshState, refreshTransitions } from '../refresh/refresh-states.ts';
+import type { Catalog } from './catalog.ts';
+
+/** A full refresh as the catalog remembers it, under the name of its flow. */
+export type RefreshRecord = {
+  readonly flow: string;
+  readonly table: string;
+  readonly mode: RefreshMode;
+  readonly state: RefreshState;
+  /** The generation that the table is in afterwards. */
+  readonly generation: number;
+  readonly allowLoss: boolean;
+  readonly keepUnrecoverable: boolean;
+  readonly startedAtMs: number;
+  readonly changedAtMs: number;
+  /** Where the output topic ended before anything was written to it, one offset a partition. */
+  readonly from?: readonly number[] | undefined;
+  /** Records read so far, of those that stood there when it was looked last. */
+  readonly read?: number | undefined;
+  readonly toRead?: number | undefined;
+  readonly recordsPerSecond?: number | undefined;
+};
+
+/** The refresh of a flow that is under way, or was interrupted; undefined: there is none. */
+export function openRefresh(catalog: Catalog | undefined, flow: string): RefreshRecord | undefined {
+  const record = catalog?.get('refresh', flow)?.value as RefreshRecord | undefined;
+  return record === undefined || isOver(record.state) ? undefined : record;
+}
+
+export function refreshesOf(catalog: Catalog | undefined): readonly RefreshRecord[] {
+  return (catalog?.all('refresh') ?? []).map(({ value }) => value as unknown as RefreshRecord);
+}
+
+/** Follows one refresh from state to state. Invariant: what the catalog says was true when it was written. */
+export class RefreshProgress {
+  readonly #catalog: Catalog;
+  readonly #machine: StateMachine<RefreshState>;
+  #record: RefreshRecord;
+
+  constructor(catalog: Catalog, record: RefreshRecord) {
+    this.#catalog = catalog;
+    this.#record = record;
+    this.#machine = new StateMachine('refresh', refreshTransitions, record.state);
+  }
+
+  get record(): RefreshRecord {
+    return this.#record;
+  }
+
+  get state(): RefreshState {
+    return this.#machine.state;
+  }
+
+  async enter(
+    state: RefreshState,
+    nowMs: number,
+    more: Partial<Pick<RefreshRecord, 'from' | 'read' | 'toRead' | 'recordsPerSecond'>> = {},
+  ): Promise<void> {
+    this.#machine.transition(state);
+    this.#record = { ...this.#record, ...more, state, changedAtMs: nowMs };
+    const { flow } = this.#record;
+    await this.#catalog.write([{ kind: 'refresh', name: flow, value: this.#record }], nowMs);
+  }
+}

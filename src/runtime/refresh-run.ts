@@ -1,0 +1,359 @@
+import { FlowError } from '../base/errors.ts';
+import type { PipelinePlan, ReplaceUsingFlowPlan, TablePlan } from '../plan/pipeline-plan.ts';
+import { groupOf, levelsTopicOf } from '../plan/topology.ts';
+import type { LogProducer } from '../ports/log.ts';
+import { type FlowChange, flowChanges } from '../refresh/changes.ts';
+import { type DeployedFlow, deployedFlow, readDeployedFlow } from '../refresh/deployed-flow.ts';
+import type { LossCounts } from '../refresh/loss.ts';
+import { downstreamOf } from '../refresh/refresh-report.ts';
+import {
+  decideRefresh,
+  type RefreshMode,
+  type RefreshRequest,
+  refusalOf,
+} from '../refresh/refresh-request.ts';
+import { isUntouched, type RefreshState } from '../refresh/refresh-states.ts';
+import { SourceBounds } from '../refresh/retention.ts';
+import type { SwapRange } from './flow-facts.ts';
+import { generationOf, swapsOf } from './generation.ts';
+import { type LockFacts, lockFlows, unlockFlows } from './locks.ts';
+import { partitionKey } from './partition-key.ts';
+import type { ReadProgress } from './read-partition.ts';
+import {
+  eventEntry,
+  type OutsideOptions,
+  refuseMembers,
+  settleCheckpoints,
+} from './refresh-checkpoints.ts';
+import { gatherFacts, numbersTo, type RefreshFacts } from './refresh-facts.ts';
+import { previewRefresh } from './refresh-preview.ts';
+import { openRefresh, RefreshProgress, type RefreshRecord } from './refresh-record.ts';
+import { type SwapOptions, type SwapResult, swapTable } from './refresh-swap.ts';
+import { fenceOthers } from './takeover.ts';
+
+export type RefreshRunOptions = Omit<OutsideOptions, 'token'> & {
+  readonly table: TablePlan;
+  readonly flow: ReplaceUsingFlowPlan;
+  readonly allowLoss: boolean;
+  readonly keepUnrecoverable: boolean;
+  readonly heldBytesMax?: number;
+  /** Told of each step, in words for a person. */
+  readonly onStep?: (text: string) => void;
+  readonly onProgress?: (progress: ReadProgress) => void;
+};
+
+export type RefreshOutcome = {
+  readonly table: string;
+  readonly generation: number;
+  readonly mode: RefreshMode;
+  readonly published: number;
+  readonly buried: number;
+  readonly lost: LossCounts;
+};
+
+/** What one refresh of one table holds on to. */
+export type RefreshRun = {
+  readonly options: RefreshRunOptions;
+  readonly progress: RefreshProgress;
+  /** The definition that the table was written with; undefined: it never was. */
+  readonly before: DeployedFlow | undefined;
+  readonly after: DeployedFlow;
+};
+
+const messageBytesDefault = 1_048_588;
+const pollMs = 100;
+/** How long an open transaction may hold up the end of a topic before its producer is taken for dead. */
+const stuckAfterMs = 2_000;
+
+/** A refresh of the flow from its beginning, or from where the last attempt stood. */
+export function beginRun(options: RefreshRunOptions, mode: RefreshMode): RefreshRun {
+  const { catalog, clock, table, flow, allowLoss, keepUnrecoverable } = options;
+  const open = openRefresh(catalog, flow.name);
+  if (open !== undefined && open.mode !== mode && !isUntouched(open.state)) {
+    throw new FlowError('TABLE_LOCKED', `a refresh of table "${table.name}" was interrupted`, {
+      detail: `It was a refresh ${open.mode === 'in_place' ? 'in place' : 'beside the table'}, and it stands at "${open.state}".`,
+      hint: `Finish it first: tidemark refresh ${table.name}${open.mode === 'in_place' ? ' --in-place' : ''}`,
+    });
+  }
+  const nowMs = clock.now();
+  const first: RefreshState = mode === 'beside' ? 'building' : 'emptying';
+  const isResumed = open?.mode === mode;
+  const record: RefreshRecord = {
+    flow: flow.name,
+    table: table.name,
+    mode,
+    state: isResumed ? open.state : first,
+    generation: isResumed ? open.generation : generationOf(catalog, flow.name) + 1,
+    // What may be lost was decided when the table was still whole.
+    allowLoss: isResumed && !isUntouched(open.state) ? open.allowLoss : allowLoss,
+    keepUnrecoverable:
+      isResumed && !isUntouched(open.state) ? open.keepUnrecoverable : keepUnrecoverable,
+    startedAtMs: isResumed ? open.startedAtMs : nowMs,
+    from: isResumed ? open.from : undefined,
+    changedAtMs: nowMs,
+  };
+  return {
+    options,
+    progress: new RefreshProgress(catalog, record),
+    before: readDeployedFlow(catalog.get('flow', flow.name)?.value),
+    after: deployedFlow(flow, table),
+  };
+}
+
+export function changesOf({ before, after }: RefreshRun): readonly FlowChange[] {
+  return before === undefined ? [] : flowChanges(before, after);
+}
+
+/** The lock of a refresh: the same for every attempt, so that the next one goes on where one was interrupted. */
+export function lockOfRun({ options: { flow, command } }: RefreshRun): LockFacts {
+  return { flow: flow.name, command, token: `refresh ${flow.name}`, untilMs: undefined };
+}
+
+/** Throws the refusal, if what would be lost is not accepted. */
+export function refuseUnwanted(
+  run: RefreshRun,
+  facts: {
+    readonly lost: LossCounts;
+    readonly pendingLost: number;
+    readonly partitions: number | undefined;
+  },
+): void {
+  const { options, progress } = run;
+  const { table, plan } = options;
+  const { mode, allowLoss, keepUnrecoverable } = progress.record;
+  const request: RefreshRequest = { table: table.name, mode, allowLoss, keepUnrecoverable };
+  const refusal = refusalOf(
+    decideRefresh(request, {
+      lost: facts.lost,
+      pendingLost: facts.pendingLost,
+      downstream: downstreamOf(plan, table),
+      changes: changesOf(run),
+      isOtherForm: isOtherForm(run, facts.partitions),
+    }),
+  );
+  if (refusal !== undefined) throw refusal;
+}
+
+function isOtherForm({ options: { table }, before }: RefreshRun, partitions?: number): boolean {
+  const isMode = before?.topic === table.topic && before.output !== table.output;
+  const isCount =
+    table.partitions !== undefined && partitions !== undefined && partitions !== table.partitions;
+  return isMode || isCount;
+}
+
+/**
+ * Empties a table and forgets its checkpoints: the next run fills it again. Invariant: until everything that was asked
+ * for is known to be acceptable nothing is touched; from the first tombstone on the flow is locked until the end, so that
+ * nobody ever runs on half of it.
+ */
+export async function refreshInPlace(options: RefreshRunOptions): Promise<RefreshOutcome> {
+  const { log, catalog, clock, pipeline, flow } = options;
+  await catalog.read();
+  const isResumed = openRefresh(catalog, flow.name)?.mode === 'in_place';
+  const run = beginRun(options, 'in_place');
+  const lock = lockOfRun(run);
+  await refuseMembers(log, pipeline, flow.name);
+  await lockFlows(catalog, [lock], clock.now());
+  let isTouched = isResumed;
+  try {
+    await refuseMembers(log, pipeline, flow.name);
+    await settleTable(run);
+    const facts = await gatherFacts(options);
+    if (!isResumed) await refuseLossOf(run, facts);
+    isTouched = true;
+    if (run.progress.state === 'emptying') {
+      const from = run.progress.record.from ?? endsOf(facts);
+      await run.progress.enter('emptying', clock.now(), { from });
+    }
+    options.onStep?.('emptying the table');
+    const result = await swap(run, facts, undefined);
+    await run.progress.enter('switching', clock.now());
+    options.onStep?.('forgetting its checkpoints');
+    await forgetCheckpoints(run, facts);
+    await finish(run);
+    await unlockFlows(catalog, [lock], clock.now());
+    const { generation, allowLoss } = run.progress.record;
+    const lost = allowLoss ? result.lost : { keys: 0, rows: 0, levels: 0 };
+    const { published, buried } = result;
+    return { table: options.table.name, generation, mode: 'in_place', published, buried, lost };
+  } catch (error) {
+    if (!isTouched) await unlockFlows(catalog, [lock], clock.now());
+    throw error;
+  }
+}
+
+/** Where the output topic ends, one offset a partition: whatever a refresh writes comes behind it. */
+export function endsOf({ output }: RefreshFacts): readonly number[] {
+  return (output?.partitions ?? []).map(({ end }) => end);
+}
+
+async function refuseLossOf(run: RefreshRun, facts: RefreshFacts): Promise<void> {
+  const { log, plan, onProgress } = run.options;
+  const { report } = await previewRefresh({
+    log,
+    plan,
+    facts,
+    ...(onProgress === undefined ? {} : { onProgress }),
+  });
+  refuseUnwanted(run, {
+    lost: report.lost,
+    pendingLost: report.pending.lost,
+    partitions: facts.output?.partitions.length,
+  });
+}
+
+/** Ends whatever a dead instance left open over the table and its checkpoints. */
+export async function settleTable({ options }: RefreshRun): Promise<void> {
+  const { log, catalog, clock, pipeline, listener, table, flow } = options;
+  await settleCheckpoints(options, flow.name);
+  const names = [table.topic, levelsTopicOf(pipeline, flow.name)];
+  for (const { name, partitions } of (await log.describeTopics(names)).values()) {
+    const started = clock.monotonic();
+    const goals = await log.offsetRanges(name, numbersTo(partitions));
+    let isFenced = false;
+    for (;;) {
+      const now = await log.offsetRanges(name, numbersTo(partitions));
+      if ([...goals].every(([at, { end }]) => (now.get(at)?.stable ?? 0) >= end)) break;
+      if (!isFenced && clock.monotonic() - started >= stuckAfterMs) {
+        isFenced = true;
+        const reason = `it may hold topic "${name}"`;
+        await fenceOthers({ catalog, log, listener, ownTransactionalId: undefined }, reason);
+      }
+      await clock.sleep(pollMs);
+    }
+  }
+}
+
+export type FreshTopics = NonNullable<SwapOptions['fresh']>;
+
+/** Makes the table what the fresh topics are; without any, empty but for what is kept. */
+export async function swap(
+  run: RefreshRun,
+  facts: RefreshFacts,
+  fresh: FreshTopics | undefined,
+  measureOnly = false,
+): Promise<SwapResult> {
+  const { log, pipeline, flow } = run.options;
+  const producer = measureOnly
+    ? undefined
+    : await log.openProducer(`${pipeline}-refresh.${flow.name}.swap`);
+  try {
+    return await swapTable(await swapOptions(run, facts, fresh, producer));
+  } finally {
+    await producer?.close();
+  }
+}
+
+async function swapOptions(
+  { options, progress, before }: RefreshRun,
+  facts: RefreshFacts,
+  fresh: FreshTopics | undefined,
+  producer: LogProducer | undefined,
+): Promise<SwapOptions> {
+  const { log, clock, table, flow } = options;
+  // A table that moves to another topic leaves its old rows where they are.
+  const isElsewhere = before !== undefined && before.topic !== table.topic;
+  const output = isElsewhere ? undefined : facts.output;
+  const described = (await log.describeTopics([table.topic])).get(table.topic);
+  const limit = Number(described?.configs.get('max.message.bytes'));
+  return {
+    log,
+    clock,
+    table: table.name,
+    partitions: output?.partitions.length ?? 0,
+    distinct: flow.distinct,
+    sequenceType: before?.sequenceType ?? flow.sequenceType,
+    recordBytesMax: limit > 0 ? limit : messageBytesDefault,
+    live: {
+      output: output?.topic,
+      levels: facts.levels?.topic,
+      isNumbered: (before?.output ?? table.output) === 'rows',
+    },
+    fresh,
+    generation: progress.record.generation,
+    bounds: new SourceBounds(facts.sources, flow.branches),
+    keeps: progress.record.keepUnrecoverable,
+    producer,
+    heldBytesMax: options.heldBytesMax,
+    onProgress: options.onProgress,
+  };
+}
+
+/** Group and catalog lose the checkpoints; what is between the stages belongs to the former generation. */
+async function forgetCheckpoints(
+  { options }: RefreshRun,
+  { repartition }: RefreshFacts,
+): Promise<void> {
+  const { log, catalog, clock, pipeline, flow } = options;
+  await log.deleteCheckpoints(groupOf(pipeline, flow.name));
+  if (repartition !== undefined) {
+    const ends = repartition.partitions.map(({ partition, end }) => [partition, end] as const);
+    await log.deleteRecords(repartition.topic, new Map(ends));
+  }
+  const entries = (['checkpoint', 'takeover'] as const).flatMap((kind) =>
+    catalog
+      .all(kind)
+      .filter(({ name }) => name.startsWith(`${flow.name}/`))
+      .map(({ name }) => ({ kind, name, value: undefined })),
+  );
+  if (entries.length > 0) await catalog.write(entries, clock.now());
+}
+
+/** The table is in its new generation, of the present definition. */
+export async function finish(
+  { options, progress, after }: RefreshRun,
+  checkpoints: readonly {
+    readonly topic: string;
+    readonly partition: number;
+    readonly topicId: string;
+  }[] = [],
+): Promise<void> {
+  const { catalog, clock, flow, command } = options;
+  const { generation, mode, allowLoss, keepUnrecoverable } = progress.record;
+  const nowMs = clock.now();
+  const swaps = [...swapsOf(catalog, flow.name), ...(await swapRanges(options, progress.record))];
+  await catalog.write(
+    [
+      ...checkpoints.map(({ topic, partition, topicId }) => ({
+        kind: 'checkpoint' as const,
+        name: `${flow.name}/${partitionKey(topic, partition)}`,
+        value: { topicId },
+      })),
+      { kind: 'flow', name: flow.name, value: after },
+      { kind: 'generation', name: flow.name, value: { generation, swaps } },
+      eventEntry({
+        flow: flow.name,
+        what: 'refreshed',
+        nowMs,
+        command,
+        facts: { generation, mode, allowLoss, keepUnrecoverable },
+      }),
+    ],
+    nowMs,
+  );
+  if (mode === 'in_place') await progress.enter('done', clock.now());
+}
+
+async function swapRanges(
+  { log, table }: RefreshRunOptions,
+  { from, mode, keepUnrecoverable }: RefreshRecord,
+): Promise<readonly SwapRange[]> {
+  if (from === undefined || from.length === 0) return [];
+  const ranges = await log.offsetRanges(table.topic, numbersTo(from.length));
+  return from.map((start, partition) => ({
+    partition,
+    from: start,
+    to: ranges.get(partition)?.stable ?? start,
+    isStart: mode === 'in_place' && !keepUnrecoverable,
+  }));
+}
+
+/** Tables and flows of a plan that a refresh can speak of. */
+export function refreshable(
+  plan: PipelinePlan,
+  name: string,
+): { readonly table: TablePlan; readonly flow: ReplaceUsingFlowPlan } | undefined {
+  const table = plan.tables.find((one) => one.name.toLowerCase() === name.toLowerCase());
+  const flow = plan.flows.find(({ target }) => target === table?.name);
+  return table === undefined || flow?.kind !== 'replace_using' ? undefined : { table, flow };
+}

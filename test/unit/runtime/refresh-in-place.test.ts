@@ -1,0 +1,267 @@
+import { describe, expect, test } from 'vitest';
+import { openCatalog } from '../../../src/runtime/catalog.ts';
+import { refreshInPlace } from '../../../src/runtime/refresh-run.ts';
+import { FailingLog } from '../../support/failing-log.ts';
+import { RefreshWorld, type SourceRow, tableText } from '../../support/refresh-world.ts';
+
+const select = 'SELECT k, seq, v FROM STREAM(a)';
+
+function sqlOf(options = '', query = select, sequence = 'seq'): string {
+  return `CREATE STREAMING TABLE t ${options} FLOW REPLACE USING (k) SEQUENCE BY ${sequence} BY NAME ${query};`;
+}
+
+function row(k: string, seq: number, v: string, gone = false): SourceRow {
+  return { k, seq, v, gone };
+}
+
+function lines(...rows: readonly (readonly [string, number, string])[]): string[] {
+  return rows.map(([k, seq, v]) => JSON.stringify({ k, seq, v })).sort();
+}
+
+/** Six keys in one partition, of which the first three have expired. */
+async function expiredWorld(options = ''): Promise<RefreshWorld> {
+  const world = new RefreshWorld(sqlOf(options), ['a'], 1);
+  await world.produce('a', 0, ...['R1', 'R2', 'R3', 'R4', 'R5', 'R6'].map((k) => row(k, 1, 'x')));
+  await world.update();
+  await world.log.deleteRecords('a', new Map([[0, 3]]));
+  return world;
+}
+
+describe.each(['', "WITH (output = 'rows')"])('P055 refresh --in-place %s', (options) => {
+  test('FR-05 refused where anything would be lost, and nothing is touched', async () => {
+    const world = await expiredWorld(options);
+    const before = world.log.readCommitted('t').length;
+    await expect(refreshInPlace(await world.runOptions('t'))).rejects.toMatchObject({
+      code: 'DATA_LOSS_REFUSED',
+      detail: expect.stringContaining('Keys: 3, rows: 3'),
+      hint: expect.stringMatching(/--allow-loss.*--keep-unrecoverable/),
+    });
+    expect(world.log.readCommitted('t')).toHaveLength(before);
+    // The flow is not held any more.
+    await world.update();
+    expect(tableText(await world.table('t'))).toHaveLength(6);
+  });
+
+  test('FR-01 FR-02 with --allow-loss the table is a function of what the source still has', async () => {
+    const world = await expiredWorld(options);
+    const outcome = await refreshInPlace(await world.runOptions('t', { allowLoss: true }));
+    expect(outcome).toMatchObject({ generation: 1, buried: 6, lost: { keys: 3, rows: 3 } });
+    expect(await world.table('t')).toEqual(new Map());
+    await world.update();
+    expect(tableText(await world.table('t'))).toEqual(
+      lines(['R4', 1, 'x'], ['R5', 1, 'x'], ['R6', 1, 'x']),
+    );
+    const headers = world.log.readCommitted('t').at(-1)?.headers;
+    expect(headers?.find(({ key }) => key === 'tm-gen')?.value?.toString()).toBe('1');
+  });
+
+  test('with --keep-unrecoverable what can not be read again stays, and takes part in the merge', async () => {
+    const world = await expiredWorld(options);
+    const outcome = await refreshInPlace(await world.runOptions('t', { keepUnrecoverable: true }));
+    expect(outcome).toMatchObject({ buried: 3, published: 0, lost: { keys: 0 } });
+    expect(tableText(await world.table('t'))).toEqual(
+      lines(['R1', 1, 'x'], ['R2', 1, 'x'], ['R3', 1, 'x']),
+    );
+    await world.produce('a', 0, row('R1', 1, 'tie'), row('R2', 2, 'newer'), row('R3', 0, 'late'));
+    await world.update();
+    expect(tableText(await world.table('t'))).toEqual(
+      lines(
+        ['R1', 1, 'tie'],
+        ['R1', 1, 'x'],
+        ['R2', 2, 'newer'],
+        ['R3', 1, 'x'],
+        ['R4', 1, 'x'],
+        ['R5', 1, 'x'],
+        ['R6', 1, 'x'],
+      ),
+    );
+  });
+
+  test('a row-set of which only a part can be read again is whole afterwards', async () => {
+    const world = new RefreshWorld(sqlOf(options), ['a'], 1);
+    await world.produce(
+      'a',
+      0,
+      row('R1', 5, 'a'),
+      row('R1', 5, 'b'),
+      row('R1', 5, 'c'),
+      row('R1', 4, 'old'),
+    );
+    await world.update();
+    await world.log.deleteRecords('a', new Map([[0, 1]]));
+    const before = tableText(await world.table('t'));
+    await refreshInPlace(await world.runOptions('t', { keepUnrecoverable: true }));
+    expect(tableText(await world.table('t'))).toEqual(lines(['R1', 5, 'a']));
+    await world.update();
+    expect(tableText(await world.table('t'))).toEqual(before);
+  });
+
+  test('FR-46 levels are forgotten: a row older than the former one is accepted', async () => {
+    const world = new RefreshWorld(sqlOf(options), ['a'], 1);
+    await world.produce('a', 0, row('R1', 9, 'high'), row('R1', 3, 'low'));
+    await world.update();
+    await world.log.deleteRecords('a', new Map([[0, 1]]));
+    await refreshInPlace(await world.runOptions('t', { allowLoss: true }));
+    await world.update();
+    expect(tableText(await world.table('t'))).toEqual(lines(['R1', 3, 'low']));
+  });
+
+  test('FR-03 nothing of the checkpoints is left', async () => {
+    const world = await expiredWorld(options);
+    await refreshInPlace(await world.runOptions('t', { allowLoss: true }));
+    expect((await world.log.committedOffsets('p.t', 'a', [0])).size).toBe(0);
+    expect((await world.log.committedOffsets('p.t', 'p.t.repartition', [0])).size).toBe(0);
+    const range = (await world.log.offsetRanges('p.t.repartition', [0])).get(0);
+    expect(range?.start).toBe(range?.end);
+    const catalog = await openCatalog(world.log, 'p.catalog');
+    expect(catalog?.all('checkpoint')).toEqual([]);
+    expect(catalog?.all('lock')).toEqual([]);
+  });
+});
+
+describe('levels of empty keys', () => {
+  const sql = sqlOf('', 'SELECT k, seq, v, gone FROM STREAM(a)', 'seq APPLY AS EMPTY WHEN (gone)');
+
+  async function emptied(): Promise<RefreshWorld> {
+    const world = new RefreshWorld(sql, ['a'], 1);
+    await world.produce('a', 0, row('R1', 9, '', true), row('R1', 3, 'old'), row('R2', 1, 'x'));
+    await world.update();
+    // The marker expires before the row that it keeps dead.
+    await world.log.deleteRecords('a', new Map([[0, 1]]));
+    return world;
+  }
+
+  test('a level that can not be read again counts as lost: an older row would rise', async () => {
+    const world = await emptied();
+    await expect(refreshInPlace(await world.runOptions('t'))).rejects.toMatchObject({
+      code: 'DATA_LOSS_REFUSED',
+      detail: expect.stringContaining('levels of empty keys: 1'),
+    });
+    await refreshInPlace(await world.runOptions('t', { allowLoss: true }));
+    await world.update();
+    expect([...(await world.table('t')).keys()].sort()).toEqual(['{"k":"R1"}', '{"k":"R2"}']);
+  });
+
+  test('kept, it keeps the older row dead', async () => {
+    const world = await emptied();
+    await refreshInPlace(await world.runOptions('t', { keepUnrecoverable: true }));
+    await world.update();
+    expect([...(await world.table('t')).keys()]).toEqual(['{"k":"R2"}']);
+  });
+});
+
+describe('other definitions', () => {
+  test('P107 FR-13 another key: emptied under the former key, filled under the new one', async () => {
+    const world = new RefreshWorld(sqlOf(), ['a'], 1);
+    await world.produce('a', 0, row('R1', 1, 'x'), row('R2', 2, 'x'));
+    await world.update();
+    world.sql = sqlOf().replace('(k)', '(v)');
+    await expect(world.update()).rejects.toMatchObject({ code: 'DEFINITION_CHANGED' });
+    await refreshInPlace(await world.runOptions('t'));
+    await world.update();
+    expect(tableText(await world.table('t'))).toEqual(lines(['R2', 2, 'x']));
+  });
+
+  test('FR-19 records of another form need another topic', async () => {
+    const world = new RefreshWorld(sqlOf(), ['a'], 1);
+    await world.produce('a', 0, row('R1', 1, 'x'), row('R1', 1, 'y'));
+    await world.update();
+    world.sql = sqlOf("WITH (output = 'rows')");
+    await expect(refreshInPlace(await world.runOptions('t'))).rejects.toMatchObject({
+      code: 'DEFINITION_CHANGED',
+      hint: expect.stringContaining('new topic'),
+    });
+    world.sql = sqlOf("WITH (output = 'rows', topic = 'u')");
+    await expect(world.update()).rejects.toMatchObject({ code: 'DEFINITION_CHANGED' });
+    await refreshInPlace(await world.runOptions('t'));
+    await world.update();
+    expect(tableText(await world.table('t'))).toEqual(lines(['R1', 1, 'x'], ['R1', 1, 'y']));
+    expect(world.log.readCommitted('t')).toHaveLength(1);
+  });
+
+  test('rows of another form can not be kept', async () => {
+    const world = await expiredWorld();
+    world.sql = sqlOf('', 'SELECT k, seq, v AS w FROM STREAM(a)');
+    await expect(
+      refreshInPlace(await world.runOptions('t', { keepUnrecoverable: true })),
+    ).rejects.toMatchObject({
+      code: 'DEFINITION_CHANGED',
+      detail: expect.stringContaining('FR-12'),
+    });
+  });
+
+  test('DISTINCT: a row is lost only where none that equals it can be read', async () => {
+    const world = new RefreshWorld(sqlOf('', 'SELECT DISTINCT k, seq, v FROM STREAM(a)'), ['a'], 1);
+    await world.produce(
+      'a',
+      0,
+      row('R1', 1, 'x'),
+      row('R2', 1, 'y'),
+      row('R1', 1, 'x'),
+      row('R2', 1, 'z'),
+    );
+    await world.update();
+    const before = tableText(await world.table('t'));
+    await world.log.deleteRecords('a', new Map([[0, 2]]));
+    await expect(refreshInPlace(await world.runOptions('t'))).rejects.toMatchObject({
+      detail: expect.stringContaining('Keys: 1, rows: 1'),
+    });
+    await refreshInPlace(await world.runOptions('t', { keepUnrecoverable: true }));
+    await world.update();
+    expect(tableText(await world.table('t'))).toEqual(before);
+  });
+});
+
+describe('crashes', () => {
+  test.each([
+    ['allowLoss', true, 1],
+    ['allowLoss', false, 4],
+    ['keepUnrecoverable', true, 4],
+    ['keepUnrecoverable', false, 3],
+  ] as const)(
+    'FR-04 killed at every call, it goes on and ends the same: %s, effect %s',
+    async (flag, hasEffect, step) => {
+      const expected = lines(
+        ...(flag === 'allowLoss'
+          ? []
+          : ([
+              ['R1', 1, 'x'],
+              ['R2', 1, 'x'],
+              ['R3', 1, 'x'],
+            ] as const)),
+        ['R4', 1, 'x'],
+        ['R5', 1, 'x'],
+        ['R6', 1, 'x'],
+      );
+      for (let callsMax = 0; ; callsMax += step) {
+        const world = await expiredWorld();
+        const failing = new FailingLog(world.log.connect(), callsMax, hasEffect);
+        const attempt = async () =>
+          refreshInPlace(await world.runOptions('t', { [flag]: true }, failing.log));
+        const error = await attempt().then(
+          () => undefined,
+          (thrown: unknown) => thrown,
+        );
+        if (error !== undefined) {
+          expect(error).toMatchObject({ code: 'BROKER_UNAVAILABLE' });
+          // Nobody runs on half of it: an update is refused, or finds the table as it was.
+          const early = await world.update().then(
+            () => 'ran',
+            (thrown: unknown) => (thrown as { code: string }).code,
+          );
+          expect(['ran', 'TABLE_LOCKED']).toContain(early);
+          if (early === 'ran') {
+            const rows = tableText(await world.table('t')).length;
+            expect([6, expected.length]).toContain(rows);
+          }
+          await refreshInPlace(await world.runOptions('t', { [flag]: true }));
+        }
+        await world.update();
+        expect(tableText(await world.table('t')), `killed at call ${callsMax}`).toEqual(expected);
+        if (!failing.hasFailed) return;
+        expect(callsMax).toBeLessThan(500);
+      }
+    },
+    120_000,
+  );
+});
