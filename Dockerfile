@@ -24,23 +24,21 @@ LABEL org.opencontainers.image.title="Tidemark" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
-# Beyond the container's own loopback, so that ports can be published; what tells of data needs a token then.
-ENV NODE_ENV=production \
-    TIDEMARK_HTTP_ENABLED=true \
-    TIDEMARK_HTTP_HOST=0.0.0.0 \
-    TIDEMARK_HTTP_PORT=8080 \
-    TIDEMARK_STATE_DIRECTORY=/var/lib/tidemark
+ENV NODE_ENV=production
 COPY --from=packages /build/node_modules /opt/tidemark/node_modules
 COPY --from=build /build/dist /opt/tidemark/dist
 COPY package.json LICENSE /opt/tidemark/
 # The only folder that is written to, and only with the embedded state: mount a volume there.
 COPY --from=packages --chown=10001:10001 /out/state /var/lib/tidemark
-# tidemark.yaml is looked for here.
+# tidemark.yaml is looked for in this folder. Defaults are there and not in the environment, which would win over a file
+# that somebody mounts.
 WORKDIR /etc/tidemark
+COPY deploy/image/tidemark.yaml /etc/tidemark/tidemark.yaml
 USER 10001:10001
 EXPOSE 8080
 STOPSIGNAL SIGTERM
+# For docker; Kubernetes has probes of its own. It knows another port from TIDEMARK_HTTP_PORT only.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=6 \
-  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.TIDEMARK_HTTP_PORT}/healthz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.TIDEMARK_HTTP_PORT ?? 8080}/healthz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 ENTRYPOINT ["node", "/opt/tidemark/dist/main.js"]
 CMD ["run"]

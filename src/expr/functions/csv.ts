@@ -202,7 +202,7 @@ function csvText(type: DataType, options: Options, timeZone: string): (value: Va
 function fieldWriter(options: Options): (text: string | null) => string {
   const separator = separatorOf(options);
   const quote = options.get('quote') ?? '"';
-  const escape = options.get('escape') ?? '\\';
+  const escaping = options.get('escape') ?? '\\';
   const comment = options.get('comment');
   const quotesAll = flag(options, 'quoteall');
   const trimsStart = options.get('ignoreleadingwhitespace')?.toLowerCase() !== 'false';
@@ -220,7 +220,7 @@ function fieldWriter(options: Options): (text: string | null) => string {
       /[\r\n]/.test(text) ||
       (escapesQuotes ? text.includes(quote) : text.startsWith(quote)) ||
       (comment !== undefined && comment !== '' && text.startsWith(comment));
-    return needsQuotes ? `${quote}${text.replaceAll(quote, `${escape}${quote}`)}${quote}` : text;
+    return needsQuotes ? `${quote}${text.replaceAll(quote, `${escaping}${quote}`)}${quote}` : text;
   };
 }
 

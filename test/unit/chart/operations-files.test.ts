@@ -306,11 +306,13 @@ test('the image: a user of its own, no builder that a registry has to bring, eve
   expect(text).toMatch(/^ARG BASE_IMAGE=/m);
   expect(text).toContain('npm ci --omit=dev');
   expect(text).toMatch(/^ENTRYPOINT \["node"/m);
+  // It would win over whatever file somebody mounts.
+  expect(text).not.toMatch(/^(ENV .*|\s+)TIDEMARK_\w+=/m);
   const ignored = read('.dockerignore');
   for (const [, sources = ''] of text.matchAll(/^COPY (?!--from)(.+) \S+$/gm)) {
     for (const source of sources.split(' ')) {
       expect(existsSync(join(root, source))).toBe(true);
-      expect(ignored).toMatch(new RegExp(`^!${source.replace('.', '\\.')}$`, 'm'));
+      expect(ignored).toMatch(new RegExp(`^!${source.replaceAll('.', '\\.')}$`, 'm'));
     }
   }
 });
