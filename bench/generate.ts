@@ -5,6 +5,8 @@ export type Workload = 'w1-a' | 'w1-b' | 'w2';
 export type GenerateOptions = {
   readonly work: Workload;
   readonly records: number;
+  /** Distinct keys to draw from; undefined: what the work says. */
+  readonly keys?: number | undefined;
   readonly seed: number;
 };
 
@@ -46,7 +48,7 @@ const currencies = ['EUR', 'USD', 'GBP', 'CHF'];
  * never from the product's own code.
  *
  * `w1-a` has 200,000 keys (a tenth of its records) and no record keys, `w1-b` the same with record keys,
- * `w2` has half as many keys as records, drawn by Zipf's law with exponent 1.1. One record in twenty ties with the
+ * `w2` has half as many keys as records, drawn by Zipf's law with exponent 1.1; `keys` sets another number. One record in twenty ties with the
  * highest sequence of its key so far, one in ten comes late.
  */
 export class PaymentGenerator {
@@ -61,9 +63,9 @@ export class PaymentGenerator {
   #made = 0;
 
   constructor(options: GenerateOptions) {
-    const { work, records, seed } = options;
+    const { work, records, keys, seed } = options;
     this.#options = options;
-    this.keys = Math.max(1, Math.floor(work === 'w2' ? records / 2 : records / 10));
+    this.keys = keys ?? Math.max(1, Math.floor(work === 'w2' ? records / 2 : records / 10));
     this.#random = new Random(seed);
     this.#drawKey =
       work === 'w2' ? zipf(this.keys, 1.1, this.#random) : () => this.#random.below(this.keys);

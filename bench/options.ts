@@ -4,6 +4,8 @@ import type { Workload } from './generate.ts';
 export type BenchOptions = {
   readonly work: Workload;
   readonly records: number;
+  /** Distinct keys to draw from; undefined: what the work says. */
+  readonly keys: number | undefined;
   readonly seed: number;
   readonly output: 'row_set' | 'rows';
   readonly state: 'redis' | 'embedded';
@@ -18,6 +20,7 @@ export type BenchOptions = {
 export const usage = `npm run bench -- [options]
   --work w1-a|w1-b|w2       w1-a: 10 records a key, without record keys (default); w1-b: with them; w2: Zipf
   --records N               default 2000000
+  --keys N                  keys to draw from; default: a tenth of the records, with w2 half of them
   --seed N                  of the generator, default 1
   --output row_set|rows     of the table, default row_set
   --state redis|embedded    default redis
@@ -35,6 +38,7 @@ export function benchOptions(args: readonly string[]): BenchOptions {
     options: {
       work: { type: 'string', default: 'w1-a' },
       records: { type: 'string', default: '2000000' },
+      keys: { type: 'string' },
       seed: { type: 'string', default: '1' },
       output: { type: 'string', default: 'row_set' },
       state: { type: 'string', default: 'redis' },
@@ -48,6 +52,7 @@ export function benchOptions(args: readonly string[]): BenchOptions {
   return {
     work: oneOf('work', values.work, ['w1-a', 'w1-b', 'w2']),
     records: whole('records', values.records),
+    keys: values.keys === undefined ? undefined : whole('keys', values.keys),
     seed: whole('seed', values.seed),
     output: oneOf('output', values.output, ['row_set', 'rows']),
     state: oneOf('state', values.state, ['redis', 'embedded']),

@@ -31,7 +31,7 @@ async function bench(options: BenchOptions): Promise<number> {
     await log.createTopics([
       { name: source, partitions, replicationFactor: -1, configs: { 'retention.ms': '-1' } },
     ]);
-    const generator = new PaymentGenerator({ work, records, seed });
+    const generator = new PaymentGenerator({ work, records, keys: options.keys, seed });
     tell(`writing ${records} records to ${source}`);
     await writeSource(log, source, partitions, generator);
     const file = join(folder, 'payments.sql');
