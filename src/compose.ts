@@ -33,7 +33,14 @@ export async function composeLog(
     ...saslOf(config),
   };
   const what = `Kafka at ${config['kafka.brokers'].join(', ')}`;
-  return waitFor({ config, onTrouble, isStopped, what, open: () => openKafkaLog(options) });
+  return waitFor({
+    config,
+    onTrouble,
+    isStopped,
+    what,
+    options: 'kafka.brokers',
+    open: () => openKafkaLog(options),
+  });
 }
 
 function tlsOf(config: Config): Pick<KafkaLogOptions, 'ssl'> {
@@ -77,7 +84,14 @@ export async function composeState(
     // The lock of a container that was killed stands for a while after it came back under another host name.
     const directory = config['state.directory'];
     const open = (): Promise<StateStore> => openEmbeddedStateStore({ directory });
-    return waitFor({ config, onTrouble, isStopped, what: 'The state directory', open });
+    return waitFor({
+      config,
+      onTrouble,
+      isStopped,
+      what: 'The state directory',
+      options: 'state.directory',
+      open,
+    });
   }
   requireOptions(config, ['redis.url']);
   const url = config['redis.url'] ?? '';
@@ -94,7 +108,7 @@ export async function composeState(
       throw error;
     }
   };
-  return waitFor({ config, onTrouble, isStopped, what: 'Redis', open });
+  return waitFor({ config, onTrouble, isStopped, what: 'Redis', options: 'redis.url', open });
 }
 
 type Wait<Result> = {
@@ -103,6 +117,8 @@ type Wait<Result> = {
   /** Whether somebody asked for the end meanwhile: the failure at hand is then the last one. */
   readonly isStopped: () => boolean;
   readonly what: string;
+  /** The configuration that says where it is. */
+  readonly options: string;
   readonly open: () => Promise<Result>;
 };
 
@@ -116,13 +132,28 @@ async function waitFor<Result>(wait: Wait<Result>): Promise<Result> {
       return await open();
     } catch (error) {
       if (!(error instanceof FlowError) || error.remedy !== 'retry' || isStopped()) throw error;
-      if (systemClock.monotonic() + delayMs > deadline) throw error;
+      if (systemClock.monotonic() + delayMs > deadline) throw gaveUp(wait, error);
       onTrouble(`${what} does not answer yet (${error.message}); next try in ${delayMs} ms`);
       await systemClock.sleep(delayMs);
       if (isStopped()) throw error;
       delayMs = Math.min(delayMs * 2, config['retry.delayMaxMs']);
     }
   }
+}
+
+/** The last failure, with what to look at; its code is kept. */
+function gaveUp({ config, what, options }: Wait<unknown>, error: FlowError): FlowError {
+  const seconds = config['retry.startTimeoutMs'] / 1000;
+  const reason = [`${error.message}.`, error.detail].filter((part) => part !== undefined).join(' ');
+  return new FlowError(error.code, `${lowerFirst(what)} did not answer within ${seconds} s`, {
+    detail: reason,
+    hint: `Check ${options} and that it can be reached from here; retry.startTimeoutMs sets how long a start waits.`,
+    cause: error,
+  });
+}
+
+function lowerFirst(text: string): string {
+  return text.startsWith('The ') ? `the ${text.slice(4)}` : text;
 }
 
 export type ComposedService = {

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { FlowError } from '../base/errors.ts';
+import { nearestNames } from '../base/nearest-name.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { valueText } from '../config/option-text.ts';
 import { type Config, environmentName, flagName, optionDeclarations } from '../config/options.ts';
@@ -149,9 +150,11 @@ export function parseInvocation(
     return new Invocation(positionals, values, terminal);
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
+    const unknown = /^Unknown option '--([^']+)'/.exec(text)?.[1];
+    const [near] = unknown === undefined ? [] : nearestNames(unknown, Object.keys(options));
     throw usageError(
       (text.split('. ')[0] ?? text).replace(/^Unknown option/, 'unknown option'),
-      `tidemark ${command.name} --help lists what it takes.`,
+      `${near === undefined ? '' : `Did you mean --${near}? `}tidemark ${command.name} --help lists what it takes.`,
     );
   }
 }

@@ -1,4 +1,4 @@
-import { nearestNames } from '../expr/nearest-name.ts';
+import { nearestNames } from '../base/nearest-name.ts';
 import { explainPipeline } from '../plan/explain.ts';
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import { type Command, usageError } from './command.ts';

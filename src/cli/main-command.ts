@@ -1,4 +1,5 @@
 import { FlowError } from '../base/errors.ts';
+import { nearestNames } from '../base/nearest-name.ts';
 import {
   type Command,
   type ExitCode,
@@ -47,7 +48,12 @@ function unknownVerb(verb: string): FlowError {
       'tidemark --help lists the verbs that this version has.',
     );
   }
-  return usageError(`there is no verb "${verb}"`, 'tidemark --help lists all verbs.');
+  const [near] = nearestNames(
+    verb,
+    commands.map(({ name }) => name),
+  );
+  const hint = near === undefined ? '' : `Did you mean "${near}"? `;
+  return usageError(`there is no verb "${verb}"`, `${hint}tidemark --help lists all verbs.`);
 }
 
 export function errorText({ code, message, detail, hint }: FlowError): string {

@@ -1,6 +1,6 @@
+import { nearestNames } from '../base/nearest-name.ts';
 import { composeLog } from '../compose.ts';
 import type { Config } from '../config/options.ts';
-import { nearestNames } from '../expr/nearest-name.ts';
 import type { FlowPlan, PipelinePlan, TablePlan } from '../plan/pipeline-plan.ts';
 import type { Log } from '../ports/log.ts';
 import { type FlagSpec, type Invocation, usageError } from './command.ts';

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { parseDocument } from 'yaml';
 import { FlowError } from '../base/errors.ts';
+import { nearestNames } from '../base/nearest-name.ts';
 import {
   type Config,
   environmentName,
@@ -199,27 +200,9 @@ export function shownConfig(config: Config): Record<string, unknown> {
 }
 
 function nearest(name: string): string {
-  let best: string | undefined;
-  let bestDistance = 4;
-  for (const option of optionDeclarations) {
-    const distance = editDistance(name.toLowerCase(), option.name.toLowerCase());
-    if (distance < bestDistance) {
-      best = option.name;
-      bestDistance = distance;
-    }
-  }
+  const [best] = nearestNames(
+    name,
+    optionDeclarations.map((option) => option.name),
+  );
   return best === undefined ? '' : `; did you mean ${best}?`;
-}
-
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i += 1) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j += 1) {
-      const change = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(change, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] ?? 0;
 }

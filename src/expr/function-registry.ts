@@ -1,3 +1,4 @@
+import { nearestNames } from '../base/nearest-name.ts';
 import type { FaultError, Place } from '../base/place.ts';
 import { fault } from './faults.ts';
 import type { FunctionDefinition } from './function.ts';
@@ -27,7 +28,6 @@ import { structFunctions } from './functions/struct.ts';
 import { textToolFunctions } from './functions/text-tools.ts';
 import { timestampFunctions } from './functions/timestamp.ts';
 import { variantFunctions } from './functions/variant.ts';
-import { nearestNames } from './nearest-name.ts';
 import { isSparkFunction } from './spark-functions.ts';
 
 /** All functions by their names in lower case. Invariant: no name stands for two functions. */

@@ -1,8 +1,8 @@
+import { nearestNames } from '../base/nearest-name.ts';
 import { literal } from '../expr/call.ts';
 import type { Expression } from '../expr/expression.ts';
 import { fault } from '../expr/faults.ts';
 import type { FunctionCall, FunctionDefinition } from '../expr/function.ts';
-import { nearestNames } from '../expr/nearest-name.ts';
 import type * as ast from '../sql/ast.ts';
 
 /** Checks the number of arguments, and lets the definition build its expression. */

@@ -1,5 +1,5 @@
+import { nearestNames } from '../base/nearest-name.ts';
 import type { Place } from '../base/place.ts';
-import { nearestNames } from '../expr/nearest-name.ts';
 import type { Identifier, Name, Relation, TableAlias, Watermark } from '../sql/ast.ts';
 import { type BindContext, bindNamedQuery, type CommonTable } from './bind-context.ts';
 import {

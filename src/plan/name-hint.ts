@@ -1,4 +1,4 @@
-import { nearestNames } from '../expr/nearest-name.ts';
+import { nearestNames } from '../base/nearest-name.ts';
 
 /** A hint for a name that does not exist: the nearest ones, or else which ones there are. */
 export function nameHint(

@@ -263,7 +263,8 @@ describe('services that are away at the start', () => {
     });
     expect([code, out]).toEqual([1, '']);
     expect(err.match(/Kafka at 127\.0\.0\.1:\d+ does not answer yet/g)?.length).toBeGreaterThan(1);
-    expect(err).toContain('error BROKER_UNAVAILABLE');
+    expect(err).toContain('error BROKER_UNAVAILABLE: Kafka at');
+    expect(err).toContain('hint: Check kafka.brokers');
     expect(err).toContain(`127.0.0.1:${port}`);
     expect(seconds).toBeGreaterThan(1);
   });
@@ -279,7 +280,8 @@ describe('services that are away at the start', () => {
     });
     expect(code).toBe(1);
     expect(err.match(/Redis does not answer yet/g)?.length).toBeGreaterThan(1);
-    expect(err).toContain('error STATE_UNAVAILABLE');
+    expect(err).toContain('error STATE_UNAVAILABLE: Redis did not answer within');
+    expect(err).toContain('hint: Check redis.url');
     expect(err).not.toContain('hunter2');
     expect(seconds).toBeGreaterThan(1);
     expect((await log.describeTopics([orders.target])).size).toBe(0);

@@ -1,3 +1,4 @@
+import { nearestNames } from '../../base/nearest-name.ts';
 import type { Place } from '../../base/place.ts';
 import { comparator, isOrderable } from '../../data/compare.ts';
 import { formatType } from '../../data/type-text.ts';
@@ -8,7 +9,6 @@ import { castTo, tightestType } from '../coerce.ts';
 import type { Expression, Operation } from '../expression.ts';
 import { ExpressionError } from '../expression-error.ts';
 import { fault, mismatch } from '../faults.ts';
-import { nearestNames } from '../nearest-name.ts';
 import { arrayOf, isIntegral, type StructType, types } from '../types.ts';
 
 /**

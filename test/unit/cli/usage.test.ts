@@ -43,6 +43,13 @@ describe('usage errors: exit code 2, a message and a hint on standard error, not
     expect(code).toBe(2);
     expect(err).toContain('there is no verb "frobnicate"');
     expect(err).toContain('hint: tidemark --help');
+    expect((await runCli(['valdate'])).err).toContain('hint: Did you mean "validate"? tidemark');
+  });
+
+  test('an option that is nearly right is told', async () => {
+    const { code, err } = await runCli(['run', 'p.sql', '--onse']);
+    expect(code).toBe(2);
+    expect(err).toContain('hint: Did you mean --once? tidemark run --help');
   });
 
   test.each(plannedVerbs)('the verb %s says that it is not built yet', async (verb) => {
