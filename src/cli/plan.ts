@@ -1,3 +1,5 @@
+import { flowMaturity, type Maturity } from '../plan/maturity.ts';
+import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import { gapText } from '../refresh/continuity.ts';
 import {
   type DeploymentPlan,
@@ -63,7 +65,7 @@ async function effectsOf(
 }
 
 function reportJson(
-  { pipeline }: Deployment,
+  { pipeline, plan: pipelinePlan }: Deployment,
   { flows, topics }: DeploymentPlan,
   effects: readonly RefreshReport[],
 ): unknown {
@@ -71,6 +73,7 @@ function reportJson(
     pipeline,
     flows: flows.map(({ renamedFrom, ...verdict }) => ({
       ...verdict,
+      maturity: maturityOf(pipelinePlan, verdict.flow) ?? null,
       renamedFrom: renamedFrom?.flow ?? null,
       carry: renamedFrom?.carry === true ? carryCommand(renamedFrom.flow, verdict.flow) : null,
     })),
@@ -93,12 +96,14 @@ const statusTexts: Readonly<Record<FlowVerdict['status'], string>> = {
 
 function show(
   { terminal }: Invocation,
-  { pipeline }: Deployment,
+  { pipeline, plan: pipelinePlan }: Deployment,
   { flows, topics }: DeploymentPlan,
   effects: readonly RefreshReport[],
 ): void {
   const lines = [`pipeline ${pipeline}`];
-  for (const verdict of flows) lines.push(...flowLines(verdict));
+  for (const verdict of flows) {
+    lines.push(...flowLines(verdict, maturityOf(pipelinePlan, verdict.flow)));
+  }
   for (const { topic, role, action, partitions, existing } of topics) {
     if (action === 'create') {
       lines.push(`topic ${topic} (${role}): to be created with ${partitions} partitions`);
@@ -119,9 +124,16 @@ function show(
   terminal.out(`${lines.join('\n')}\n`);
 }
 
-function flowLines(verdict: FlowVerdict): string[] {
+/** RQ-10; undefined for a flow that is gone. */
+function maturityOf({ flows }: PipelinePlan, flow: string): Maturity | undefined {
+  const found = flows.find(({ name }) => name === flow);
+  return found === undefined ? undefined : flowMaturity[found.kind];
+}
+
+function flowLines(verdict: FlowVerdict, maturity: Maturity | undefined): string[] {
   const { flow, table, status, changes, gaps, renamedFrom } = verdict;
-  const lines = [`flow ${flow}, table ${table}: ${statusTexts[status]}`];
+  const label = maturity === undefined ? '' : ` (${maturity})`;
+  const lines = [`flow ${flow}${label}, table ${table}: ${statusTexts[status]}`];
   for (const { id, effect, text } of changes) lines.push(`  ${id} ${effect}: ${text}`);
   for (const gap of gaps) lines.push(`  ${gap.reason} stops it: ${gapText(gap)}`);
   if (renamedFrom !== undefined) {

@@ -130,7 +130,11 @@ test('FL-20 checkpoint carry: a renamed flow reads nothing again', async () => {
   expect([code, (JSON.parse(out) as { records: number }).records]).toEqual([0, 0]);
   expect(await dump()).toEqual(['{"k":"x","seq":1,"v":"a"}']);
   const { out: planned } = await world.cli('plan', '--json');
-  expect(JSON.parse(planned)).toMatchObject({ flows: [{ flow: 'renamed', status: 'unchanged' }] });
+  expect(JSON.parse(planned)).toMatchObject({
+    flows: [{ flow: 'renamed', status: 'unchanged', maturity: 'beta' }],
+  });
+  // RQ-10 how far the feature is stands beside each flow.
+  expect((await world.cli('plan')).out).toContain('flow renamed (beta), table');
 });
 
 test.each([
