@@ -30,6 +30,8 @@ export const errorMeanings: Readonly<Record<ErrorCode, string>> = {
   RECORD_CORRUPT: 'A record is damaged, or is not one of the pipeline where only those may be.',
   RECORD_TOO_LARGE: 'The row-set of one key does not fit one record, or has too many rows.',
   BAD_ROW: 'A record cannot be read or computed, and the table has no dead-letter topic.',
+  TOO_MANY_DEAD_LETTERS:
+    'More of the last records are bad than max_dead_letter_share of the table allows.',
   EXPECTATION_FAILED: 'A row violates an expectation with ON VIOLATION FAIL UPDATE.',
   CHECKPOINT_MISSING: 'A consumer group has lost a checkpoint that it had.',
   CHECKPOINT_DAMAGED: 'A checkpoint or a catalog record holds what Tidemark did not write.',

@@ -28,6 +28,7 @@ const remedies = {
   RECORD_CORRUPT: 'stop',
   RECORD_TOO_LARGE: 'stop',
   BAD_ROW: 'stop',
+  TOO_MANY_DEAD_LETTERS: 'stop',
   EXPECTATION_FAILED: 'stop',
   CHECKPOINT_MISSING: 'stop',
   CHECKPOINT_DAMAGED: 'stop',

@@ -1,7 +1,5 @@
-import { hostname } from 'node:os';
-import { systemClock } from '../adapters/system/system-clock.ts';
 import { FlowError } from '../base/errors.ts';
-import type { FlowPlan, PipelinePlan } from '../plan/pipeline-plan.ts';
+import type { FlowPlan } from '../plan/pipeline-plan.ts';
 import { groupOf } from '../plan/topology.ts';
 import {
   type CheckpointMove,
@@ -19,10 +17,11 @@ import {
   refuseMembers,
   whileNobodyReads,
 } from '../runtime/refresh-checkpoints.ts';
-import { type RecordPlace, skipRecord } from '../runtime/refresh-skip.ts';
+import { skipRecord } from '../runtime/refresh-skip.ts';
 import { type SkippedRecord, skipsOf } from '../runtime/skips.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
 import { type Deployment, withDeployment } from './deployment.ts';
+import { namedFlow, outside, placeOf } from './outside.ts';
 import { pipelineFlag } from './pipeline-files.ts';
 import { tableText } from './table-text.ts';
 
@@ -81,38 +80,6 @@ export const checkpoint: Command = {
   },
 };
 
-function namedFlow(plan: PipelinePlan, name: string): FlowPlan {
-  const flow = plan.flows.find((one) => one.name.toLowerCase() === name.toLowerCase());
-  if (flow !== undefined) return flow;
-  throw usageError(
-    `the pipeline has no flow "${name}"`,
-    `Its flows are: ${plan.flows.map((one) => one.name).join(', ')}.`,
-  );
-}
-
-function outside(
-  { terminal, positionals }: Invocation,
-  { log, catalog, pipeline, plan }: Deployment,
-): OutsideOptions {
-  if (catalog === undefined) {
-    throw usageError(`pipeline "${pipeline}" never ran`, 'It has no checkpoints yet.');
-  }
-  return {
-    log,
-    catalog,
-    clock: systemClock,
-    pipeline,
-    plan,
-    listener: (event) => {
-      if (event.event === 'fencing') {
-        terminal.err(`ending what instance ${event.transactionalId} left open: ${event.reason}\n`);
-      }
-    },
-    command: `tidemark checkpoint ${positionals.join(' ')}`,
-    token: `${hostname()}-${process.pid}-${systemClock.now()}`,
-  };
-}
-
 // ---------------------------------------------------------------- show
 
 async function show(
@@ -121,7 +88,7 @@ async function show(
   name: string,
 ): Promise<ExitCode> {
   const flow = namedFlow(deployment.plan, name);
-  const options = outside(invocation, deployment);
+  const options = outside('checkpoint', invocation, deployment);
   const rows = await readCheckpoints(options, flow);
   const skipped = skipsOf(options.catalog, flow.name);
   const group = groupOf(options.pipeline, flow.name);
@@ -198,7 +165,7 @@ async function move(
   const flow = namedFlow(deployment.plan, name);
   const to = invocation.text('to') ?? (isRewind ? undefined : 'earliest');
   if (to === undefined) throw usageError('rewind needs --to', 'Name earliest, offsets or a time.');
-  const options = outside(invocation, deployment);
+  const options = outside('checkpoint', invocation, deployment);
   const decide = async () => {
     const rows = await readCheckpoints(options, flow);
     const moves = decideMoves(rows, await targetOf(to, options, rows));
@@ -280,14 +247,6 @@ function isSource({ stage }: KnownCheckpoint): boolean {
   return stage === 'source';
 }
 
-function placeOf(text: string): RecordPlace {
-  const match = /^(.+)\/(\d+)@(\d+)$/.exec(text);
-  if (match === null) {
-    throw usageError(`"${text}" is no place`, 'Write it as TOPIC/PARTITION@OFFSET.');
-  }
-  return { topic: match[1] ?? '', partition: Number(match[2]), offset: Number(match[3]) };
-}
-
 function tell(
   invocation: Invocation,
   flow: FlowPlan,
@@ -345,7 +304,7 @@ async function carry(
   after: string,
 ): Promise<ExitCode> {
   const flow = namedFlow(deployment.plan, after);
-  const moved = await carryCheckpoint(outside(invocation, deployment), before, flow);
+  const moved = await carryCheckpoint(outside('checkpoint', invocation, deployment), before, flow);
   if (invocation.json) {
     invocation.printJson({ from: before, to: flow.name, partitions: moved.map(rowJson) });
   } else {
@@ -363,7 +322,11 @@ async function skip(
   place: string,
 ): Promise<ExitCode> {
   const flow = namedFlow(deployment.plan, name);
-  const skipped = await skipRecord(outside(invocation, deployment), flow, placeOf(place));
+  const skipped = await skipRecord(
+    outside('checkpoint', invocation, deployment),
+    flow,
+    placeOf(place),
+  );
   if (invocation.json) {
     invocation.printJson({ flow: flow.name, ...(skipJson(skipped) as object) });
   } else {

@@ -1,6 +1,7 @@
 import { checkpoint } from './checkpoint.ts';
 import type { Command } from './command.ts';
 import { config } from './config.ts';
+import { dlq } from './dlq.ts';
 import { dump } from './dump.ts';
 import { evalCommand } from './eval.ts';
 import { explain } from './explain.ts';
@@ -29,6 +30,7 @@ export const commands: readonly Command[] = [
   refresh,
   plan,
   checkpoint,
+  dlq,
 ];
 
 /** Verbs of the interface that are not built yet: they say so and exit non-zero. */
@@ -38,7 +40,6 @@ export const plannedVerbs: readonly string[] = [
   'why',
   'verify',
   'state',
-  'dlq',
   'infer',
   'pause',
   'resume',

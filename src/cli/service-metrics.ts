@@ -5,7 +5,12 @@ import type { FlowFacts } from '../runtime/flow-facts.ts';
 import type { RuntimeEvent } from '../runtime/runtime-events.ts';
 import type { FlowProgress, WorkerProgress } from '../runtime/worker.ts';
 import type { WorkerState } from '../runtime/worker-states.ts';
-import type { FlowCounters, TableCounters } from '../task/row-account.ts';
+import {
+  type FlowCounters,
+  tableOutcomes as outcomes,
+  type TableCounters,
+  unexplained,
+} from '../task/row-account.ts';
 import { CommittedGrowth, type Growth } from './committed-growth.ts';
 import type { ServiceHealth } from './service-health.ts';
 import type { Waiting } from './source-watch.ts';
@@ -34,7 +39,6 @@ const workerStates: readonly WorkerState[] = [
   'stopped',
   'failed',
 ];
-const outcomes = ['new', 'replacing', 'tied', 'superseded', 'duplicate', 'distinct'] as const;
 const remedies = ['retry', 'rejoin', 'rebuild-state', 'stop'] as const;
 const statusClasses = ['2xx', '4xx', '5xx'];
 
@@ -261,19 +265,6 @@ export class ServiceMetrics {
       registry.set('tidemark_retention_headroom_records', { flow, source }, headroomRecords);
     }
   }
-}
-
-/** What the equations of the account leave over. */
-function unexplained(counters: FlowCounters | TableCounters): number {
-  if ('records' in counters) {
-    const { records, decoded, tombstones, deadLettered } = counters;
-    const { rows, filtered, dropped, handedOn } = counters;
-    return (
-      Math.abs(records - decoded - tombstones - deadLettered) +
-      Math.abs(rows - filtered - dropped - handedOn)
-    );
-  }
-  return Math.abs(counters.rows - outcomes.reduce((sum, outcome) => sum + counters[outcome], 0));
 }
 
 /** The topics that a flow reads, each once. */

@@ -47,6 +47,39 @@ export function readHeaders(bytes: Buffer, start: number, end: number): RecordHe
   return headers;
 }
 
+/** A section of `count` headers that `write` adds, followed by those of another section as they are. */
+export function appendHeaders(
+  writer: HeaderWriter,
+  count: number,
+  section: { readonly bytes: Buffer; readonly start: number; readonly end: number },
+  write: () => void,
+): void {
+  const { bytes, start, end } = section;
+  const reader = { bytes, position: start };
+  const others = start >= end ? 0 : readVarint(reader);
+  writer.begin(count + others);
+  write();
+  if (others > 0) writer.writer.bytes(bytes, reader.position, end);
+}
+
+/** The section without its first `count` headers, as a section of its own. */
+export function headersAfter(bytes: Buffer, start: number, end: number, count: number): Buffer {
+  if (start >= end) return Buffer.alloc(0);
+  const reader = { bytes, position: start };
+  const rest = Math.max(0, readVarint(reader) - count);
+  if (rest === 0) return Buffer.alloc(0);
+  for (let index = 0; index < count; index += 1) {
+    for (let part = 0; part < 2; part += 1) {
+      const length = readVarint(reader);
+      reader.position += Math.max(length, 0);
+    }
+  }
+  const out = new ByteWriter(end - reader.position + 5);
+  writeVarint(out, rest);
+  out.bytes(bytes, reader.position, end);
+  return out.copy();
+}
+
 function writeVarint(writer: ByteWriter, value: number): void {
   // Zigzag: the sign goes to the lowest bit, so that small negative numbers stay short.
   let rest = value < 0 ? -value * 2 - 1 : value * 2;

@@ -15,7 +15,8 @@ type OptionKind =
       readonly later?: readonly string[];
     }
   | { readonly kind: 'duration'; readonly words: readonly string[] }
-  | { readonly kind: 'number' };
+  | { readonly kind: 'number' }
+  | { readonly kind: 'share' };
 
 type OptionKinds = Readonly<Record<string, OptionKind>>;
 
@@ -36,6 +37,7 @@ const tableOptions = {
   partitions: { kind: 'integer', min: 1, max: 100_000 },
   output: { kind: 'choice', values: ['row_set', 'rows'] },
   dead_letter_topic: { kind: 'topic' },
+  max_dead_letter_share: { kind: 'share' },
   max_row_set_rows: { kind: 'integer', min: 1, max: 2_147_483_647 },
   max_sequence: { kind: 'number' },
   max_sequence_ahead: { kind: 'duration', words: [] },
@@ -141,6 +143,8 @@ function readValue(
       return readChoice(option, kind, faults);
     case 'number':
       return readNumber(option.value, refuse);
+    case 'share':
+      return readShare(option.value, refuse);
     case 'duration':
       return readDuration(option.value, kind.words, refuse);
   }
@@ -196,6 +200,12 @@ function readNumber(value: OptionValue, refuse: Refuse): string | undefined {
   const text = String(value).trim();
   if (/^-?(\d+(\.\d*)?|\.\d+)$/u.test(text)) return text;
   return refuse('It is a number.');
+}
+
+function readShare(value: OptionValue, refuse: Refuse): string | undefined {
+  const text = String(value).trim();
+  if (/^(0(\.\d*)?|\.\d+|1(\.0*)?)$/u.test(text)) return text;
+  return refuse('It is a share from 0 to 1, such as 0.1.');
 }
 
 function readDuration(

@@ -64,6 +64,8 @@ export type TablePlan = {
   /** undefined: as many as its source topic with the most has. */
   readonly partitions: number | undefined;
   readonly deadLetterTopic: string | undefined;
+  /** The share of a thousand records of a source partition that may be dead letters; 1: no bound. */
+  readonly deadLetterShareMax: number;
   readonly rowSetRowsMax: number;
   /** max_sequence_ahead in microseconds; max_sequence as text in the sequence's type. */
   readonly sequenceAheadMaxMicros: bigint | undefined;

@@ -8,6 +8,9 @@ import type { ExpectationPlan, TablePlan } from './pipeline-plan.ts';
 /** A row-set beyond this many rows stops the flow, unless the table says otherwise. */
 const rowSetRowsMaxDefault = 100_000;
 
+/** More bad records than good ones: the source has changed, and setting all of it aside helps nobody. */
+const deadLetterShareDefault = 0.5;
+
 /** What the flow of a table says about it. */
 export type TableFacts = {
   readonly columns: readonly Column[];
@@ -38,6 +41,9 @@ export function planTable(
     output: isAppended ? 'append' : options.text('output')?.value === 'rows' ? 'rows' : 'row_set',
     partitions: options.integer('partitions')?.value,
     deadLetterTopic: options.text('dead_letter_topic')?.value,
+    deadLetterShareMax: Number(
+      options.text('max_dead_letter_share')?.value ?? deadLetterShareDefault,
+    ),
     rowSetRowsMax: options.integer('max_row_set_rows')?.value ?? rowSetRowsMaxDefault,
     sequenceAheadMaxMicros: options.durationMicros('max_sequence_ahead')?.value,
     sequenceMax: options.text('max_sequence')?.value,

@@ -28,10 +28,11 @@ import {
   tableMetadata,
 } from '../task/row-account.ts';
 import type { RowOutput } from '../task/row-output.ts';
-import { RowProgram } from '../task/row-program.ts';
+import type { RowProgram } from '../task/row-program.ts';
 import type { TableEffects } from '../task/table-task.ts';
 import type { Catalog } from './catalog.ts';
-import type { FlowFacts, SourceFacts } from './flow-facts.ts';
+import { compileSource } from './compile-source.ts';
+import type { FlowFacts } from './flow-facts.ts';
 import { isAccepted, recordGaps } from './gaps.ts';
 import { refuseOtherGeneration } from './generation.ts';
 import { refuseLocked } from './locks.ts';
@@ -401,8 +402,8 @@ export class FlowRunner {
       partition,
       output: rowOutput(facts, partition),
       skipped: skippedOffsets(catalog, { flow, topic, topicId, partition }),
-      deadLetterTopic: facts.deadLetter?.topic,
-      deadLetterPartitions: facts.deadLetter?.partitions ?? 1,
+      deadLetters: facts.deadLetter,
+      deadLetterShareMax: facts.table.deadLetterShareMax,
     });
   }
 
@@ -581,22 +582,6 @@ function rowOutput(facts: FlowFacts, sourcePartition: number): RowOutput {
     sourcePartition,
     generation: facts.generation,
   });
-}
-
-function compileSource(facts: FlowFacts, source: SourceFacts): RowProgram[] {
-  const isChained = facts.sources.some(({ isTable }) => isTable);
-  return source.branches.map(
-    ({ branch, source: plan }) =>
-      new RowProgram({
-        flow: facts.flow,
-        branch,
-        isChained,
-        source: plan,
-        table: facts.table,
-        timeZone: facts.timeZone,
-        isSpliced: true,
-      }),
-  );
 }
 
 /** A copy: those of the task go on. */

@@ -31,6 +31,8 @@ type WantedTopic = TopicSpec & { readonly role: Role; readonly flow: string };
 /** Far above what a record may hold by default: the broker's own default of max.message.bytes. */
 const messageBytesDefault = 1_048_588;
 
+const deadLetterRoomBytes = 64 * 1024;
+
 /**
  * Brings the topics of a pipeline into the state that it needs, or refuses with what to change.
  * Invariant: a topic that holds records and is not the pipeline's own is never written to, and no setting
@@ -216,10 +218,23 @@ function wantedTopics(
       ...base,
       name: table.deadLetterTopic,
       role: 'dead_letter',
-      configs: { 'cleanup.policy': 'delete', 'retention.ms': '-1' },
+      configs: {
+        'cleanup.policy': 'delete',
+        'retention.ms': '-1',
+        'max.message.bytes': String(deadLetterBytesMax(flow, plan, known)),
+      },
     });
   }
   return topics;
+}
+
+/** A dead letter is its record and some headers: the largest record of a source has to fit with them. */
+function deadLetterBytesMax(flow: FlowPlan, plan: PipelinePlan, known: Known): number {
+  const limits = sourcesOf(plan, flow).map(({ topic }) => {
+    const found = known.sources.get(topic) ?? known.outputs.get(topic);
+    return Number(found?.configs.get('max.message.bytes') ?? messageBytesDefault);
+  });
+  return Math.min(Math.max(messageBytesDefault, ...limits) + deadLetterRoomBytes, 2_147_483_647);
 }
 
 /** Where the table declares no partition count, an output topic that is there already decides. */
@@ -363,9 +378,32 @@ async function remember(
   if (entries.length > 0) await catalog.write(entries, nowMs);
 }
 
+/** What a command knows of a flow that is deployed. Nothing is created: its topics are there, or TOPIC_MISSING. */
+export async function deployedFacts(
+  {
+    log,
+    catalog,
+    plan,
+    pipeline,
+  }: Pick<PrepareOptions, 'log' | 'plan' | 'pipeline'> & {
+    readonly catalog: Catalog;
+  },
+  flow: FlowPlan,
+): Promise<FlowFacts> {
+  const table = tableOf(plan, flow);
+  const sources = sourcesOf(plan, flow).map(({ topic }) => topic);
+  const own = [table.topic, table.deadLetterTopic, `${pipeline}.${flow.name}.repartition`];
+  const names = [...own, levelsTopicOf(pipeline, flow.name), ...sources];
+  const described = await log.describeTopics([
+    ...new Set(names.filter((name) => name !== undefined)),
+  ]);
+  const known = { sources: described, outputs: described, catalog };
+  return flowFacts(flow, { plan, pipeline }, known, described);
+}
+
 function flowFacts(
   flow: FlowPlan,
-  { plan, pipeline }: PrepareOptions,
+  { plan, pipeline }: Pick<PrepareOptions, 'plan' | 'pipeline'>,
   known: Known,
   topics: ReadonlyMap<string, TopicDescription>,
 ): FlowFacts {

@@ -25,7 +25,7 @@ const roundsMax = 6;
  */
 export async function readPartition(
   { log, topic, partition, partitions, onProgress }: PartitionToRead,
-  take: (slice: Slice) => void,
+  take: (slice: Slice) => Promise<void> | void,
 ): Promise<void> {
   const rangeNow = async (): Promise<{ start: number; stable: number }> => {
     const range = (await log.offsetRanges(topic, [partition])).get(partition);
@@ -40,7 +40,7 @@ export async function readPartition(
     for (let round = 0; round < roundsMax && position < range.stable; round += 1) {
       while (position < range.stable) {
         for (const slice of await reader.poll(500)) {
-          take(slice);
+          await take(slice);
           position = slice.nextOffset;
           onProgress?.({ partition, partitions, position, end: range.stable });
         }

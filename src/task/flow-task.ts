@@ -2,12 +2,11 @@ import { assert } from '../base/assert.ts';
 import { FlowError } from '../base/errors.ts';
 import { ByteWriter } from '../data/byte-writer.ts';
 import { provenanceTemplate, writeProvenance } from '../data/provenance.ts';
-import { HeaderWriter } from '../data/record-headers.ts';
 import type { Row } from '../data/value.ts';
 import { ExpressionError } from '../expr/expression-error.ts';
 import type { RecordCursor, RecordSink, Slice } from '../ports/log.ts';
 import type { BadRow, PlacedBadRow } from './bad-row.ts';
-import { emptyOutgoingRecord } from './outgoing-record.ts';
+import { type DeadLetterTarget, DeadLetterWriter } from './dead-letter.ts';
 import {
   addFlowCounters,
   clearFlowCounters,
@@ -29,9 +28,13 @@ export type FlowTaskOptions = {
   readonly output: RowOutput;
   /** Records that somebody had the flow step over; they count as dead letters. */
   readonly skipped?: ReadonlySet<number> | undefined;
-  readonly deadLetterTopic: string | undefined;
-  readonly deadLetterPartitions: number;
+  readonly deadLetters: DeadLetterTarget | undefined;
+  /** The share of a thousand records that may be dead letters before the flow stops; 1: all of them. */
+  readonly deadLetterShareMax: number;
 };
+
+/** Records of a source partition over which the share of dead letters is taken. */
+const shareRecords = 1_000;
 
 /**
  * One source partition of one flow: a slice of records in, rows for the next stage or the output topic out.
@@ -42,8 +45,7 @@ export class FlowTask {
   readonly #options: FlowTaskOptions;
   readonly #templates: readonly Buffer[];
   readonly #provenance = new ByteWriter(64);
-  readonly #deadLetterHeaders = new HeaderWriter();
-  readonly #record = emptyOutgoingRecord();
+  readonly #deadLetters = new DeadLetterWriter();
   #counters: FlowCounters;
   #lastBadRow: PlacedBadRow | undefined;
   /** What the current record adds to the account. */
@@ -146,35 +148,36 @@ export class FlowTask {
   }
 
   #reject(records: RecordCursor, bad: BadRow, sink: RecordSink, nowMs: number): void {
-    const { deadLetterTopic, deadLetterPartitions, flow, topic, partition } = this.#options;
-    if (deadLetterTopic === undefined) {
+    const { deadLetters: target, flow, topic, partition } = this.#options;
+    if (target === undefined) {
       throw new FlowError('BAD_ROW', `flow "${flow}" stopped at a bad row`, {
         detail: `${bad.errorClass}: ${bad.message}. It is the record at ${this.#at(records)}; the checkpoint stays before it.`,
         hint: `Correct the record at its producer, filter it in the query, or give the table a dead_letter_topic; then start again. Or step over this one record: tidemark checkpoint skip ${flow} ${topic}/${partition}@${records.offset}`,
       });
     }
     this.#counters.deadLettered += 1;
+    this.#checkShare(records, bad);
     this.#lastBadRow = { ...bad, topic, partition, offset: records.offset, atMs: nowMs };
-    const headers = this.#deadLetterHeaders;
-    headers.begin(6);
-    headers.addText('tm-source-topic', topic);
-    headers.addText('tm-source-partition', String(partition));
-    headers.addText('tm-source-offset', String(records.offset));
-    headers.addText('tm-flow', flow);
-    headers.addText('tm-error-class', bad.errorClass);
-    headers.addText('tm-error-message', bad.message);
-    const record = this.#record;
-    record.key = records.bytes;
-    record.keyStart = records.keyStart;
-    record.keyEnd = records.keyEnd;
-    record.value = records.bytes;
-    record.valueStart = records.valueStart;
-    record.valueEnd = records.valueEnd;
-    record.headers = headers.writer.buffer;
-    record.headersStart = 0;
-    record.headersEnd = headers.writer.length;
-    record.timestampMs = nowMs;
-    sink.append(deadLetterTopic, partition % deadLetterPartitions, record);
+    this.#deadLetters.write(records, bad, this.#options, { target, sink, nowMs });
+  }
+
+  /**
+   * The breaker: a change upstream that makes most records bad must not empty a source into the dead-letter topic.
+   * Counted over each thousand records of the account, so that a restart neither forgets nor repeats any.
+   */
+  #checkShare(records: RecordCursor, bad: BadRow): void {
+    const { flow, deadLetterShareMax } = this.#options;
+    const counters = this.#counters;
+    const thousand = Math.floor((counters.records - 1) / shareRecords);
+    if (thousand !== counters.lately.thousand) counters.lately = { thousand, deadLettered: 0 };
+    const { lately } = counters;
+    lately.deadLettered += 1;
+    if (lately.deadLettered <= deadLetterShareMax * shareRecords) return;
+    const read = counters.records - thousand * shareRecords;
+    throw new FlowError('TOO_MANY_DEAD_LETTERS', `too many records of flow "${flow}" are bad`, {
+      detail: `Of the last ${read} records of its source ${lately.deadLettered} are dead letters, and max_dead_letter_share = ${deadLetterShareMax} allows ${Math.floor(deadLetterShareMax * shareRecords)} of ${shareRecords}. The last is at ${this.#at(records)}: ${bad.errorClass}: ${bad.message}.`,
+      hint: `See what they have in common: tidemark dlq list ${flow}. Correct the producer or the query, then start again and replay them; or raise max_dead_letter_share of the table, where 1 is no bound.`,
+    });
   }
 
   #at(records: RecordCursor): string {

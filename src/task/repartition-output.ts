@@ -1,5 +1,6 @@
 import { ByteWriter } from '../data/byte-writer.ts';
 import { partitionOf } from '../data/murmur2.ts';
+import { HeaderWriter } from '../data/record-headers.ts';
 import { emptyFlag, writeEnvelopeHead } from '../data/row-envelope.ts';
 import type { Row } from '../data/value.ts';
 import type { RecordCursor, RecordSink } from '../ports/log.ts';
@@ -7,7 +8,12 @@ import { emptyOutgoingRecord } from './outgoing-record.ts';
 import type { RowOutput } from './row-output.ts';
 import type { RowProgram } from './row-program.ts';
 
-export type RepartitionTarget = { readonly topic: string; readonly partitions: number };
+export type RepartitionTarget = {
+  readonly topic: string;
+  readonly partitions: number;
+  /** Its rows are of dead letters, which no source partition has handed on: the account tells them apart. */
+  readonly isReplay?: boolean;
+};
 
 /**
  * Sends rows to the table stage: each in its envelope, to the partition of its key. Invariant: rows of one key
@@ -23,6 +29,13 @@ export class RepartitionOutput implements RowOutput {
 
   constructor(target: RepartitionTarget) {
     this.#target = target;
+    if (target.isReplay === true) {
+      const headers = new HeaderWriter();
+      headers.begin(1);
+      headers.addText('tm-replay', '1');
+      this.#record.headers = headers.writer.copy();
+      this.#record.headersEnd = this.#record.headers.length;
+    }
   }
 
   begin(): void {

@@ -5,6 +5,8 @@
  *     records = decoded + tombstones + deadLettered
  *     rows    = filtered + dropped + handed on                               (flow stage)
  *     rows    = new + replacing + tied + superseded + duplicate + distinct   (table stage)
+ *
+ * And once nothing is on its way between the stages, over all partitions: rows = handed on + replayed.
  */
 export type FlowCounters = {
   records: number;
@@ -18,6 +20,8 @@ export type FlowCounters = {
   handedOn: number;
   /** In the order of the table's expectations. */
   expectations: ExpectationCounter[];
+  /** No part of the account: how many of the records of that thousand were dead letters. */
+  lately: { thousand: number; deadLettered: number };
 };
 
 export type ExpectationCounter = { readonly name: string; passed: number; failed: number };
@@ -30,6 +34,8 @@ export type TableCounters = {
   superseded: number;
   duplicate: number;
   distinct: number;
+  /** Of `rows`: those of dead letters that were replayed. */
+  replayed: number;
 };
 
 export function emptyFlowCounters(expectations: readonly string[]): FlowCounters {
@@ -43,15 +49,29 @@ export function emptyFlowCounters(expectations: readonly string[]): FlowCounters
     dropped: 0,
     handedOn: 0,
     expectations: expectations.map((name) => ({ name, passed: 0, failed: 0 })),
+    lately: { thousand: 0, deadLettered: 0 },
   };
 }
 
 export function emptyTableCounters(): TableCounters {
-  return { rows: 0, new: 0, replacing: 0, tied: 0, superseded: 0, duplicate: 0, distinct: 0 };
+  return {
+    rows: 0,
+    new: 0,
+    replacing: 0,
+    tied: 0,
+    superseded: 0,
+    duplicate: 0,
+    distinct: 0,
+    replayed: 0,
+  };
 }
 
 export function copyFlowCounters(counters: FlowCounters): FlowCounters {
-  return { ...counters, expectations: counters.expectations.map((one) => ({ ...one })) };
+  return {
+    ...counters,
+    expectations: counters.expectations.map((one) => ({ ...one })),
+    lately: { ...counters.lately },
+  };
 }
 
 const flowFields = [
@@ -73,6 +93,7 @@ const tableFields = [
   'superseded',
   'duplicate',
   'distinct',
+  'replayed',
 ] as const;
 
 /** Field by field: these two run once a record. */
@@ -110,12 +131,13 @@ export function addFlowCounters(sum: FlowCounters, delta: FlowCounters): void {
   }
 }
 
-/** Checkpoint metadata: a tag with the version, then numbers. Changes: 2026-11-30 version 1. */
+/** Checkpoint metadata: a tag with the version, then numbers. Changes: 2026-11-30 version 1; `lately` at its end. */
 export function flowMetadata(counters: FlowCounters): string {
   return JSON.stringify([
     'f1',
     flowFields.map((field) => counters[field]),
     counters.expectations.map(({ name, passed, failed }) => [name, passed, failed]),
+    [counters.lately.thousand, counters.lately.deadLettered],
   ]);
 }
 
@@ -135,8 +157,12 @@ export function parseFlowMetadata(
   if (text === '') return counters;
   const parts = parseParts(text, 'f1');
   if (parts === undefined) return undefined;
-  const [numbers, stored] = parts;
+  const [numbers, stored, lately] = parts;
   if (!isNumbers(numbers) || !Array.isArray(stored)) return undefined;
+  if (isNumbers(lately)) {
+    const [thousand = 0, deadLettered = 0] = lately;
+    counters.lately = { thousand, deadLettered };
+  }
   for (const [index, field] of flowFields.entries()) counters[field] = numbers[index] ?? 0;
   for (const [name, passed, failed] of stored as [unknown, unknown, unknown][]) {
     const counter = counters.expectations.find((one) => one.name === name);
@@ -154,6 +180,31 @@ export function parseTableMetadata(text: string): TableCounters | undefined {
   if (parts === undefined || !isNumbers(parts[0])) return undefined;
   for (const [index, field] of tableFields.entries()) counters[field] = parts[0][index] ?? 0;
   return counters;
+}
+
+/** The outcomes of a row at the table. */
+export const tableOutcomes = [
+  'new',
+  'replacing',
+  'tied',
+  'superseded',
+  'duplicate',
+  'distinct',
+] as const satisfies readonly (keyof TableCounters)[];
+
+/** What the equations of one partition leave unexplained; 0: its books are closed. */
+export function unexplained(counters: FlowCounters | TableCounters): number {
+  if ('records' in counters) {
+    const { records, decoded, tombstones, deadLettered } = counters;
+    const { rows, filtered, dropped, handedOn } = counters;
+    return (
+      Math.abs(records - decoded - tombstones - deadLettered) +
+      Math.abs(rows - filtered - dropped - handedOn)
+    );
+  }
+  return Math.abs(
+    counters.rows - tableOutcomes.reduce((sum, outcome) => sum + counters[outcome], 0),
+  );
 }
 
 function parseParts(text: string, tag: string): unknown[] | undefined {

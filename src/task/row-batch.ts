@@ -19,6 +19,8 @@ export class LoadedRow implements EnvelopeParts {
   sequenceStart = 0;
   sequenceEnd = 0;
   rowStart = 0;
+  /** It came from a dead letter that somebody replayed. */
+  isReplayed = false;
 
   get key(): StateKey {
     return this.bytes.toString('latin1', this.keyStart, this.keyEnd);
@@ -49,6 +51,8 @@ export class RowBatch {
       row.keyEnd = records.keyEnd;
       row.valueStart = records.valueStart;
       row.valueEnd = records.valueEnd;
+      // What the flow stage hands on has no headers: at most their count, which is 0.
+      row.isReplayed = records.headersEnd - records.headersStart > 1;
       if (
         records.keyEnd < 0 ||
         records.valueEnd < 0 ||

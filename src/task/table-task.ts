@@ -120,7 +120,9 @@ export class TableTask {
     for (let index = 0; index < batch.count; index += 1) {
       const state = this.#states[index] as KeyState;
       counters.rows += 1;
-      counters[state.merge(batch.at(index), this.#setOptions)] += 1;
+      const row = batch.at(index);
+      if (row.isReplayed) counters.replayed += 1;
+      counters[state.merge(row, this.#setOptions)] += 1;
       if (state.rowSet !== undefined) this.#checkSize(state.key, state.rowSet);
     }
     batch.clear();

@@ -37,6 +37,7 @@ export function samplePlan(output: OutputMode = 'row_set'): PipelinePlan {
         output,
         partitions: undefined,
         deadLetterTopic: 't.dlq',
+        deadLetterShareMax: 0.5,
         rowSetRowsMax: 100_000,
         sequenceAheadMaxMicros: undefined,
         sequenceMax: undefined,

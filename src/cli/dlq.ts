@@ -1,0 +1,267 @@
+import { readHeaders } from '../data/record-headers.ts';
+import type { FlowPlan } from '../plan/pipeline-plan.ts';
+import { tableOf } from '../plan/topology.ts';
+import { type PlacedDeadLetter, readDeadLetters } from '../runtime/dead-letters.ts';
+import type { RecordPlace } from '../runtime/refresh-skip.ts';
+import { type ReplayReport, replayDeadLetters } from '../runtime/replay-dead-letters.ts';
+import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
+import { type Deployment, withDeployment } from './deployment.ts';
+import { namedFlow, outside, placeOf } from './outside.ts';
+import { pipelineFlag } from './pipeline-files.ts';
+import { tableText } from './table-text.ts';
+
+const usage = 'Usage: tidemark dlq list|show|replay FLOW [TOPIC/PARTITION@OFFSET…]';
+
+export const dlq: Command = {
+  name: 'dlq',
+  summary: 'list, show and replay the dead letters of a flow',
+  arguments: 'list|show|replay FLOW [TOPIC/PARTITION@OFFSET…]',
+  example:
+    'tidemark dlq list bookings_current --pipeline bookings.sql --pipeline.name bookings --kafka.brokers localhost:9092',
+  flags: {
+    ...pipelineFlag,
+    class: {
+      type: 'string',
+      multiple: true,
+      value: 'CLASS',
+      doc: 'Only letters of this error class. May be given several times.',
+    },
+    limit: {
+      type: 'string',
+      value: 'N',
+      doc: 'show: at most so many, the last ones (default 20).',
+    },
+    'dry-run': { type: 'boolean', doc: 'replay: only tell what would become of each.' },
+  },
+  usesConfig: true,
+  run: async (invocation) => {
+    const [action = '', name, ...places] = invocation.positionals;
+    if (name === undefined) throw usageError('an action and a flow are needed', usage);
+    const isWanted = filterOf(invocation, places.map(placeOf));
+    return withDeployment(invocation, async (deployment) => {
+      const flow = namedFlow(deployment.plan, name);
+      switch (action) {
+        case 'list':
+          return list({ invocation, deployment, flow, isWanted });
+        case 'show':
+          return show({ invocation, deployment, flow, isWanted });
+        case 'replay':
+          return replay({ invocation, deployment, flow, isWanted });
+        default:
+          throw usageError(`there is no action "${action}"`, usage);
+      }
+    });
+  },
+};
+
+type Work = {
+  readonly invocation: Invocation;
+  readonly deployment: Deployment;
+  readonly flow: FlowPlan;
+  readonly isWanted: (letter: PlacedDeadLetter) => boolean;
+};
+
+function filterOf(
+  invocation: Invocation,
+  places: readonly RecordPlace[],
+): (letter: PlacedDeadLetter) => boolean {
+  const classes = new Set(invocation.texts('class').map((one) => one.toUpperCase()));
+  const named = new Set(places.map(placeText));
+  return (letter) =>
+    (classes.size === 0 || classes.has(letter.errorClass.toUpperCase())) &&
+    (named.size === 0 || named.has(placeText(letter)));
+}
+
+function placeText({ topic, partition, offset }: RecordPlace): string {
+  return `${topic}/${partition}@${offset}`;
+}
+
+// ---------------------------------------------------------------- list
+
+type Group = {
+  readonly topic: string;
+  readonly errorClass: string;
+  letters: number;
+  firstAtMs: number;
+  lastAtMs: number;
+  last: string;
+  message: string;
+};
+
+async function list({ invocation, deployment, flow, isWanted }: Work): Promise<ExitCode> {
+  const { log, plan } = deployment;
+  const table = tableOf(plan, flow);
+  const groups = new Map<string, Group>();
+  await readDeadLetters({ log, table, flow: flow.name }, (letter) => {
+    if (!isWanted(letter)) return;
+    const { topic, errorClass, message } = letter;
+    const { atMs } = letter.letter;
+    const key = `${topic} ${errorClass}`;
+    const group = groups.get(key) ?? {
+      topic,
+      errorClass,
+      letters: 0,
+      firstAtMs: atMs,
+      lastAtMs: 0,
+      last: '',
+      message: '',
+    };
+    groups.set(key, group);
+    group.letters += 1;
+    group.firstAtMs = Math.min(group.firstAtMs, atMs);
+    if (atMs < group.lastAtMs) return;
+    group.lastAtMs = atMs;
+    group.last = placeText(letter);
+    group.message = message;
+  });
+  const found = [...groups.values()].sort((a, b) => b.letters - a.letters);
+  const letters = found.reduce((sum, group) => sum + group.letters, 0);
+  if (invocation.json) {
+    invocation.printJson({
+      flow: flow.name,
+      topic: table.deadLetterTopic,
+      deadLetters: letters,
+      groups: found.map(({ firstAtMs, lastAtMs, ...group }) => ({
+        ...group,
+        firstAt: time(firstAtMs),
+        lastAt: time(lastAtMs),
+      })),
+    });
+    return 0;
+  }
+  const { terminal } = invocation;
+  if (letters > 0) {
+    terminal.out(
+      tableText(
+        ['error class', 'source', 'letters', 'first', 'last', 'at', 'message'],
+        found.map((group) => [
+          group.errorClass,
+          group.topic,
+          String(group.letters),
+          time(group.firstAtMs),
+          time(group.lastAtMs),
+          group.last,
+          group.message,
+        ]),
+      ),
+    );
+  }
+  terminal.out(`flow ${flow.name}, topic ${table.deadLetterTopic}: ${letters} dead letters\n`);
+  return 0;
+}
+
+function time(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+// ---------------------------------------------------------------- show
+
+const showDefault = 20;
+
+async function show({ invocation, deployment, flow, isWanted }: Work): Promise<ExitCode> {
+  const { log, plan } = deployment;
+  const limit = invocation.whole('limit', { min: 1, max: 1_000_000 }) ?? showDefault;
+  const last: PlacedDeadLetter[] = [];
+  await readDeadLetters({ log, table: tableOf(plan, flow), flow: flow.name }, (letter) => {
+    if (!isWanted(letter)) return;
+    last.push(letter);
+    last.sort((a, b) => a.letter.atMs - b.letter.atMs);
+    if (last.length > limit) last.shift();
+  });
+  const { terminal } = invocation;
+  for (const letter of last) {
+    if (invocation.json) terminal.out(`${JSON.stringify(letterJson(letter))}\n`);
+    else terminal.out(letterLines(letter));
+  }
+  if (last.length === 0) terminal.err(`flow "${flow.name}" has no such dead letters\n`);
+  return 0;
+}
+
+function letterJson(letter: PlacedDeadLetter): unknown {
+  const { topic, topicId, partition, offset, timestampMs, errorClass, message, key, value } =
+    letter;
+  return {
+    topic,
+    topicId,
+    partition,
+    offset,
+    timestamp: time(timestampMs),
+    errorClass,
+    message,
+    key: key?.toString('base64') ?? null,
+    value: value?.toString('base64') ?? null,
+    keyText: textOf(key),
+    valueText: textOf(value),
+    headers: headersOf(letter),
+    letter: { ...letter.letter, atMs: undefined, at: time(letter.letter.atMs) },
+  };
+}
+
+/** null: it is no text, or there is none. */
+function textOf(bytes: Buffer | null): string | null {
+  if (bytes === null) return null;
+  const text = bytes.toString('utf8');
+  return Buffer.from(text, 'utf8').equals(bytes) ? text : null;
+}
+
+function headersOf({ headers }: PlacedDeadLetter): readonly unknown[] {
+  return readHeaders(headers, 0, headers.length).map(({ key, value }) => ({
+    key,
+    value: value?.toString('base64') ?? null,
+  }));
+}
+
+function letterLines(letter: PlacedDeadLetter): string {
+  const { errorClass, message, key, value } = letter;
+  const shown = (bytes: Buffer | null): string =>
+    bytes === null ? 'null' : (textOf(bytes) ?? `base64 ${bytes.toString('base64')}`);
+  return [
+    `${placeText(letter)}, set aside ${time(letter.letter.atMs)}`,
+    `  ${errorClass}: ${message}`,
+    `  key ${shown(key)}`,
+    `  value ${shown(value)}`,
+    '',
+  ].join('\n');
+}
+
+// ---------------------------------------------------------------- replay
+
+async function replay({ invocation, deployment, flow, isWanted }: Work): Promise<ExitCode> {
+  const { terminal } = invocation;
+  const isDryRun = invocation.isSet('dry-run');
+  const bad: { readonly place: string; readonly error: string }[] = [];
+  const report = await replayDeadLetters({
+    ...outside('dlq', invocation, deployment),
+    flow,
+    isWanted,
+    isDryRun,
+    onBad: (letter, error) => {
+      if (bad.length < showDefault) {
+        bad.push({ place: placeText(letter), error: error.detail ?? error.message });
+      }
+    },
+  });
+  if (invocation.json) {
+    invocation.printJson({ flow: flow.name, done: !isDryRun, ...report, bad });
+  } else {
+    for (const { place, error } of bad) terminal.err(`still bad: ${place}\n  ${error}\n`);
+    terminal.out(reportText(flow, report, isDryRun));
+  }
+  return 0;
+}
+
+function reportText(flow: FlowPlan, report: ReplayReport, isDryRun: boolean): string {
+  const { letters, replayed, rows, present, stillBad, unread, foreign } = report;
+  const parts = [
+    `${replayed} ${isDryRun ? 'could be' : 'were'} replayed as ${rows} rows`,
+    ...(present > 0 ? [`${present} rows are in the output already`] : []),
+    `${stillBad} are still bad`,
+    ...(unread > 0 ? [`${unread} are yet to be read by the flow itself`] : []),
+    ...(foreign > 0 ? [`${foreign} are of a source that the flow does not read`] : []),
+  ];
+  const effect =
+    flow.kind === 'replace_using'
+      ? 'rows that the table has already, and those of a lower sequence, change nothing\n'
+      : '';
+  return `${letters} dead letters: ${parts.join(', ')}\n${effect}`;
+}

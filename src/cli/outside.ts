@@ -1,0 +1,51 @@
+import { hostname } from 'node:os';
+import { systemClock } from '../adapters/system/system-clock.ts';
+import type { FlowPlan, PipelinePlan } from '../plan/pipeline-plan.ts';
+import type { OutsideOptions } from '../runtime/refresh-checkpoints.ts';
+import type { RecordPlace } from '../runtime/refresh-skip.ts';
+import { type Invocation, usageError } from './command.ts';
+import type { Deployment } from './deployment.ts';
+
+/** The flow that a verb is about; names go without case, as in SQL. */
+export function namedFlow(plan: PipelinePlan, name: string): FlowPlan {
+  const flow = plan.flows.find((one) => one.name.toLowerCase() === name.toLowerCase());
+  if (flow !== undefined) return flow;
+  throw usageError(
+    `the pipeline has no flow "${name}"`,
+    `Its flows are: ${plan.flows.map((one) => one.name).join(', ')}.`,
+  );
+}
+
+/** What a verb that changes a pipeline from outside works with. */
+export function outside(
+  verb: string,
+  { terminal, positionals }: Invocation,
+  { log, catalog, pipeline, plan }: Deployment,
+): OutsideOptions {
+  if (catalog === undefined) {
+    throw usageError(`pipeline "${pipeline}" never ran`, 'It has no checkpoints yet.');
+  }
+  return {
+    log,
+    catalog,
+    clock: systemClock,
+    pipeline,
+    plan,
+    listener: (event) => {
+      if (event.event === 'fencing') {
+        terminal.err(`ending what instance ${event.transactionalId} left open: ${event.reason}\n`);
+      }
+    },
+    command: `tidemark ${verb} ${positionals.join(' ')}`,
+    token: `${hostname()}-${process.pid}-${systemClock.now()}`,
+  };
+}
+
+/** A place of a record as people write it. */
+export function placeOf(text: string): RecordPlace {
+  const match = /^(.+)\/(\d+)@(\d+)$/.exec(text);
+  if (match === null) {
+    throw usageError(`"${text}" is no place`, 'Write it as TOPIC/PARTITION@OFFSET.');
+  }
+  return { topic: match[1] ?? '', partition: Number(match[2]), offset: Number(match[3]) };
+}
