@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { type PipelineCase, readPipelineCase } from '../testing/pipeline-case.ts';
 import { usageError } from './command.ts';
-import { readText } from './load-pipeline.ts';
+import { readText } from './read-text.ts';
 
 /**
  * Cases as files of their own: `name.sql`, `name.TOPIC.input.jsonl` for each topic, and `name.expected.json` with

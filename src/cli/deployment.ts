@@ -23,7 +23,7 @@ export async function withDeployment(
   use: (deployment: Deployment) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const config = invocation.config();
-  const plan = namedPipeline(invocation, config);
+  const plan = await namedPipeline(invocation, config);
   if (plan === undefined) return 3;
   return openDeployment(invocation, config, plan, use);
 }

@@ -29,7 +29,7 @@ export const dump: Command = {
     if (name === undefined || extra !== undefined) throw usageError('one table is needed');
     const format = formatOf(invocation);
     const config = invocation.config();
-    const plan = namedPipeline(invocation, config);
+    const plan = await namedPipeline(invocation, config);
     if (plan === undefined) return 3;
     const { table, flow } = namedTable(plan, name);
     requireOptions(config, ['kafka.brokers']);

@@ -2,7 +2,7 @@ import { parseColumnsText } from '../data/type-text.ts';
 import { rowDecoder } from '../testing/decode-rows.ts';
 import { usageError } from './command.ts';
 import type { SourceTable } from './eval-query.ts';
-import { readText } from './load-pipeline.ts';
+import { readText } from './read-text.ts';
 
 /** Reads `[NAME=]FILE`: a JSON document with the columns of a table and the texts of its records. */
 export function readSourceTable(argument: string): SourceTable {

@@ -15,7 +15,7 @@ export const explain: Command = {
     const config = invocation.config();
     const paths =
       invocation.positionals.length > 0 ? invocation.positionals : config['pipeline.files'];
-    const { plan, faults, faultText } = loadPipeline(paths);
+    const { plan, faults, faultText } = await loadPipeline(paths);
     if (faultText !== '') invocation.terminal.err(`${faultText}\n`);
     if (plan === undefined) {
       if (invocation.json) invocation.printJson({ valid: false, faults: faults.map(faultJson) });

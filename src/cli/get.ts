@@ -22,7 +22,7 @@ export const get: Command = {
       throw usageError('a table and at least one key are needed', `Usage: tidemark get TABLE KEY…`);
     }
     const config = invocation.config();
-    const plan = namedPipeline(invocation, config);
+    const plan = await namedPipeline(invocation, config);
     if (plan === undefined) return 3;
     const { table, flow } = namedTable(plan, name);
     if (flow.kind === 'append') throw keyless(table);

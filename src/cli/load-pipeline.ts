@@ -1,10 +1,12 @@
-import { readFileSync } from 'node:fs';
 import { formatFault } from '../base/fault-text.ts';
 import type { Fault } from '../base/place.ts';
 import type { Column } from '../data/types.ts';
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
-import { planPipeline } from '../plan/plan-pipeline.ts';
+import { type ParsedPipeline, planStatements } from '../plan/plan-pipeline.ts';
+import { parsePipeline } from '../sql/parse.ts';
 import { usageError } from './command.ts';
+import { isModule, loadModule, type ModulePipeline } from './load-module.ts';
+import { readText } from './read-text.ts';
 
 export type LoadedPipeline = {
   readonly plan: PipelinePlan | undefined;
@@ -13,38 +15,49 @@ export type LoadedPipeline = {
   readonly faultText: string;
 };
 
-/** Reads and plans the files of a pipeline. Invariant: with an error among the faults there is no plan. */
-export function loadPipeline(
+/** Reads and plans the files of a pipeline, SQL and modules alike. Invariant: with an error among the faults there is no plan. */
+export async function loadPipeline(
   paths: readonly string[],
   schemas?: ReadonlyMap<string, readonly Column[]>,
-): LoadedPipeline {
+): Promise<LoadedPipeline> {
   if (paths.length === 0) {
     throw usageError(
       'no pipeline file is given',
-      'Name the SQL files after the verb, or set pipeline.files in tidemark.yaml.',
+      'Name the files after the verb, or set pipeline.files in tidemark.yaml.',
     );
   }
-  const files = paths.map((file) => ({ file, text: readText(file) }));
-  const { plan, faults } = planPipeline(files, schemas === undefined ? {} : { schemas });
-  const texts = new Map(files.map(({ file, text }) => [file, text]));
-  const ordered = [...faults].sort((a, b) => Number(isWarning(a)) - Number(isWarning(b)));
+  const parts: (ParsedPipeline | ModulePipeline)[] = [];
+  for (const path of paths) parts.push(isModule(path) ? await loadModule(path) : parseFile(path));
+  const { plan, faults } = planStatements(
+    {
+      files: parts.flatMap(({ files }) => files),
+      statements: parts.flatMap(({ statements }) => statements),
+      faults: parts.flatMap((part) => part.faults),
+    },
+    schemas === undefined ? {} : { schemas },
+  );
+  const texts = new Map(parts.flatMap(({ files }) => files).map(({ file, text }) => [file, text]));
+  const placed = faults.map((fault) =>
+    parts.reduce((moved, part) => ('place' in part ? part.place(moved) : moved), fault),
+  );
+  const ordered = [...placed].sort((a, b) => Number(isWarning(a)) - Number(isWarning(b)));
   const faultText = ordered
     .map((fault) => formatFault(fault, texts.get(fault.place.file) ?? ''))
     .join('\n');
-  return { plan: faults.some((fault) => !isWarning(fault)) ? undefined : plan, faults, faultText };
+  return {
+    plan: faults.some((fault) => !isWarning(fault)) ? undefined : plan,
+    faults: placed,
+    faultText,
+  };
+}
+
+function parseFile(file: string): ParsedPipeline {
+  const text = readText(file);
+  return { files: [{ file, text }], ...parsePipeline(text, file) };
 }
 
 function isWarning(fault: Fault): boolean {
   return fault.severity === 'warning';
-}
-
-export function readText(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? 'error';
-    throw usageError(`file "${path}" cannot be read (${code})`);
-  }
 }
 
 /** A fault as machines read it. */

@@ -17,16 +17,19 @@ export const pipelineFlag: Readonly<Record<string, FlagSpec>> = {
 };
 
 /** The plan of the pipeline that is meant; undefined: it is invalid, and its faults have been told. */
-export function namedPipeline(invocation: Invocation, config: Config): PipelinePlan | undefined {
+export async function namedPipeline(
+  invocation: Invocation,
+  config: Config,
+): Promise<PipelinePlan | undefined> {
   const given = invocation.texts('pipeline');
   const paths = given.length > 0 ? given : config['pipeline.files'];
   if (paths.length === 0) {
     throw usageError(
       'no pipeline file is given',
-      'Name the SQL files with --pipeline FILE, or set pipeline.files in tidemark.yaml.',
+      'Name the files with --pipeline FILE, or set pipeline.files in tidemark.yaml.',
     );
   }
-  const { plan, faults, faultText } = loadPipeline(paths);
+  const { plan, faults, faultText } = await loadPipeline(paths);
   if (plan !== undefined) return plan;
   invocation.terminal.err(`${faultText}\n`);
   if (invocation.json) invocation.printJson({ valid: false, faults: faults.map(faultJson) });

@@ -32,7 +32,7 @@ export const plan: Command = {
     const config = invocation.config();
     const paths =
       invocation.positionals.length > 0 ? invocation.positionals : config['pipeline.files'];
-    const loaded = loadPipeline(paths);
+    const loaded = await loadPipeline(paths);
     if (loaded.faultText !== '') invocation.terminal.err(`${loaded.faultText}\n`);
     if (loaded.plan === undefined) {
       if (invocation.json) {

@@ -24,7 +24,7 @@ export const status: Command = {
       throw usageError('status takes no arguments', 'Name the pipeline with --pipeline FILE.');
     }
     const config = invocation.config();
-    const plan = namedPipeline(invocation, config);
+    const plan = await namedPipeline(invocation, config);
     if (plan === undefined) return 3;
     requireOptions(config, ['pipeline.name', 'kafka.brokers']);
     const pipeline = config['pipeline.name'] ?? '';

@@ -6,7 +6,7 @@ import { type CaseReport, runCase } from '../testing/run-case.ts';
 import { pipelineStarter } from '../testing/start-pipeline.ts';
 import { readCaseFolder } from './case-folder.ts';
 import { type Command, type Invocation, usageError } from './command.ts';
-import { readText } from './load-pipeline.ts';
+import { readText } from './read-text.ts';
 
 export const test: Command = {
   name: 'test',

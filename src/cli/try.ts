@@ -2,7 +2,8 @@ import { canonicalValue } from '../data/canonical.ts';
 import { type TriedTable, type TryResult, tryPipeline } from '../testing/pipeline-driver.ts';
 import { pipelineStarter } from '../testing/start-pipeline.ts';
 import { type Command, type Invocation, usageError } from './command.ts';
-import { faultJson, loadPipeline, readText } from './load-pipeline.ts';
+import { faultJson, loadPipeline } from './load-pipeline.ts';
+import { readText } from './read-text.ts';
 import { tableText } from './table-text.ts';
 import { accountSummary } from './update-summary.ts';
 
@@ -34,7 +35,7 @@ export const tryCommand: Command = {
       const file = text.slice(at + 1);
       return { topic: text.slice(0, at), file, text: readText(file) };
     });
-    const { plan, faults, faultText } = loadPipeline(invocation.positionals);
+    const { plan, faults, faultText } = await loadPipeline(invocation.positionals);
     if (faultText !== '') invocation.terminal.err(`${faultText}\n`);
     if (plan === undefined) {
       if (invocation.json) invocation.printJson({ valid: false, faults: faults.map(faultJson) });

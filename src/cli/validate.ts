@@ -8,12 +8,12 @@ export const validate: Command = {
   example: 'tidemark validate pipelines/*.sql',
   flags: {},
   usesConfig: true,
-  run: (invocation) => {
+  run: async (invocation) => {
     const paths =
       invocation.positionals.length > 0
         ? invocation.positionals
         : invocation.config()['pipeline.files'];
-    const { plan, faults, faultText } = loadPipeline(paths);
+    const { plan, faults, faultText } = await loadPipeline(paths);
     const { out, err } = invocation.terminal;
     if (invocation.json) {
       invocation.printJson({ valid: plan !== undefined, faults: faults.map(faultJson) });

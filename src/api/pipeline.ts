@@ -1,0 +1,322 @@
+import type { Fault, Place } from '../base/place.ts';
+import type { FlowBody, Statement } from '../sql/ast.ts';
+import { callPlace } from './call-place.ts';
+import type { Columns, Shape, ShapeOf } from './column-type.ts';
+import {
+  type Condition,
+  type Dataset,
+  MaterializedView,
+  Sink,
+  Source,
+  Table,
+  View,
+} from './dataset.ts';
+import { type OptionText, type SourceSettings, type TableSettings, tableBody } from './options.ts';
+import type { Query } from './query.ts';
+import type { SqlText } from './sql-text.ts';
+import {
+  autoCdcTree,
+  type BuiltQuery,
+  type GivenInsert,
+  type GivenQuery,
+  insertBody,
+  queryTree,
+  type Selection,
+} from './statements.ts';
+import { type SqlPiece, TreeBuilder } from './tree-builder.ts';
+
+/** What a program says of a pipeline: the same statements as SQL would give. */
+export type PipelineDefinition = {
+  /** The texts of SQL in it, by the names by which places speak of them. */
+  readonly files: readonly SqlPiece[];
+  readonly statements: readonly Statement[];
+  readonly faults: readonly Fault[];
+};
+
+/** A query: text of SQL, or a built one whose columns are among those that are declared. */
+type QueryWithin<Declared> = string | SqlText | BuiltQuery<NameIn<Declared>>;
+
+type NameIn<Given> = keyof Given & string;
+
+/** REPLACE USING with its sequence, or neither. */
+type Replacing<Given> =
+  | {
+      /** The columns whose rows replace each other. */
+      readonly replaceUsing: readonly NameIn<Given>[];
+      /** A column of the query, or an expression over its columns. */
+      readonly sequenceBy: NameIn<Given> | Exclude<Condition<Given>, string>;
+      /** Rows that say that their key has none. */
+      readonly emptyWhen?: Condition<Given>;
+    }
+  | { readonly replaceUsing?: never; readonly sequenceBy?: never; readonly emptyWhen?: never };
+
+type Described = { readonly name: string; readonly comment?: string };
+
+type TableDeclaration<Declared extends Columns> = Described &
+  TableSettings & { readonly columns?: Declared };
+
+export type FlowOptions = {
+  /** Also the name of its checkpoint; default: the name of the target. */
+  readonly name?: string;
+  readonly comment?: string;
+};
+
+export type AutoCdcOptions<Changes extends Shape> = FlowOptions & {
+  readonly target: { readonly kind: 'table'; readonly name: string };
+  /** What it reads, as a stream. */
+  readonly source: Dataset<Changes, Shape>;
+  readonly keys: readonly NameIn<Changes>[];
+  readonly sequenceBy: NameIn<Changes> | Exclude<Condition<Changes>, string>;
+  readonly once?: boolean;
+  readonly ignoreNullUpdates?: boolean | Selection;
+  readonly applyAsDeletes?: Condition<Changes>;
+  readonly applyAsTruncates?: Condition<Changes>;
+  readonly columns?: Selection;
+  readonly storedAsScdType?: 1 | 2;
+  readonly trackHistory?: Selection;
+};
+
+type Draft = {
+  readonly what: string;
+  readonly place: Place;
+  readonly make: (builder: TreeBuilder) => Statement;
+};
+
+/** The statements of a pipeline in TypeScript. */
+export class Pipeline {
+  readonly #drafts: Draft[] = [];
+
+  /** A setting of the pipeline, as SET has it. */
+  set(key: string, value: OptionText): this {
+    this.#draft(`setting "${key}"`, ({ place }) => ({ node: 'set', key, value, place }));
+    return this;
+  }
+
+  /** A topic that producers write, with its columns. */
+  source<const Declared extends Columns>(
+    name: string,
+    options: SourceSettings & { readonly columns: Declared; readonly comment?: string },
+  ): Source<ShapeOf<Declared>> {
+    this.#draft(`source "${name}"`, (builder) => ({
+      node: 'create_source',
+      name: builder.name(name),
+      orReplace: false,
+      ifNotExists: false,
+      body: tableBody(options, [], builder),
+      place: builder.place,
+    }));
+    return new Source(name, options.topic ?? name);
+  }
+
+  /** A table and its default flow, which has the table's name: REPLACE USING, or append without it. */
+  table(
+    options: Described & TableSettings & { readonly query: string | SqlText } & Replacing<Shape>,
+  ): Table<Shape>;
+  table<const Declared extends Columns>(
+    options: TableDeclaration<Declared> & { readonly columns: Declared } & {
+      readonly query: QueryWithin<Declared>;
+    } & Replacing<ShapeOf<Declared>>,
+  ): Table<ShapeOf<Declared>>;
+  table<Given extends Shape, Hidden extends Shape>(
+    options: Described &
+      TableSettings & { readonly query: Query<Given, Hidden> } & Replacing<Given>,
+  ): Table<Given>;
+  table(
+    options: TableDeclaration<Columns> & {
+      readonly query: QueryWithin<Shape>;
+    } & Replacing<Shape>,
+  ): Table<Shape> {
+    const table = new Table<Shape>(options.name);
+    this.#draft(`table "${options.name}"`, (builder) => ({
+      ...created(options.name, builder),
+      node: 'create_streaming_table',
+      body: tableBody(options, table.constraints(builder), builder),
+      flow: insertBody(insertOf(options), builder),
+    }));
+    return table;
+  }
+
+  /** A table without a flow of its own: flows name it as their target. */
+  createStreamingTable<const Declared extends Columns>(
+    options: TableDeclaration<Declared> & { readonly columns: Declared },
+  ): Table<ShapeOf<Declared>>;
+  createStreamingTable(options: Described & TableSettings): Table<Shape>;
+  createStreamingTable(options: TableDeclaration<Columns>): Table<Shape> {
+    const table = new Table<Shape>(options.name);
+    this.#draft(`table "${options.name}"`, (builder) => ({
+      ...created(options.name, builder),
+      node: 'create_streaming_table',
+      body: tableBody(options, table.constraints(builder), builder),
+      flow: undefined,
+    }));
+    return table;
+  }
+
+  /** The same under its short name. */
+  streamingTable: Pipeline['createStreamingTable'] = this.createStreamingTable.bind(
+    this,
+  ) as Pipeline['createStreamingTable'];
+
+  /** A REPLACE USING flow into a table; `once`: a batch query that runs one time. */
+  replaceFlow<Given extends Shape>(
+    options: FlowOptions & {
+      readonly target: Table<Given>;
+      readonly query: QueryWithin<Given>;
+      readonly once?: boolean;
+    } & Extract<Replacing<Given>, { readonly replaceUsing: readonly string[] }>,
+  ): void {
+    this.#flow(options, options.target.name, (builder) => insertBody(insertOf(options), builder));
+  }
+
+  /** A flow that appends the rows of a query to a table or sink; `once`: a batch query that runs one time. */
+  appendFlow<Given extends Shape>(
+    options: FlowOptions & {
+      readonly target: Table<Given> | Sink;
+      readonly query: QueryWithin<Given>;
+      readonly once?: boolean;
+    },
+  ): void {
+    this.#flow(options, options.target.name, (builder) =>
+      insertBody({ query: options.query, once: options.once === true }, builder),
+    );
+  }
+
+  /** A batch flow: the rows of the target for which a condition holds are replaced by those of the query. */
+  replaceWhereFlow<Given extends Shape>(
+    options: FlowOptions & {
+      readonly target: Table<Given>;
+      readonly replaceWhere: Condition<Given>;
+      readonly query: QueryWithin<Given>;
+    },
+  ): void {
+    const { query, replaceWhere } = options;
+    this.#flow(options, options.target.name, (builder) =>
+      insertBody({ query, replaceWhere: replaceWhere as Condition<never> }, builder),
+    );
+  }
+
+  /** A flow that applies a feed of changes to a table. */
+  autoCdcFlow<Changes extends Shape>(options: AutoCdcOptions<Changes>): void {
+    this.#flow(options, options.target.name, (builder) => ({
+      node: 'auto_cdc',
+      cdc: autoCdcTree(options, builder),
+      place: builder.place,
+    }));
+  }
+
+  /** The result of a batch query, kept up to date by each update. */
+  materializedView(
+    options: Described & TableSettings & { readonly query: string | SqlText },
+  ): MaterializedView<Shape>;
+  materializedView<Given extends Shape, Hidden extends Shape>(
+    options: Described & TableSettings & { readonly query: Query<Given, Hidden> },
+  ): MaterializedView<Given>;
+  materializedView(
+    options: Described & TableSettings & { readonly query: GivenQuery },
+  ): MaterializedView<Shape> {
+    const view = new MaterializedView<Shape>(options.name);
+    this.#draft(`materialized view "${options.name}"`, (builder) => ({
+      ...created(options.name, builder),
+      node: 'create_materialized_view',
+      body: tableBody(options, view.constraints(builder), builder),
+      query: queryTree(options.query, builder),
+      place: builder.place,
+    }));
+    return view;
+  }
+
+  /** A query under a name; nothing is stored. */
+  view(options: Described & { readonly query: string | SqlText }): View<Shape>;
+  view<Given extends Shape, Hidden extends Shape>(
+    options: Described & { readonly query: Query<Given, Hidden> },
+  ): View<Given>;
+  view(options: Described & { readonly query: GivenQuery }): View<Shape> {
+    const view = new View<Shape>(options.name);
+    this.#draft(`view "${options.name}"`, (builder) => ({
+      node: 'create_view',
+      name: builder.name(options.name),
+      orReplace: false,
+      ifNotExists: false,
+      temporary: true,
+      body: tableBody(options, view.constraints(builder), builder),
+      query: queryTree(options.query, builder),
+      place: builder.place,
+    }));
+    return view;
+  }
+
+  /** A topic outside of the pipeline, which append flows write. */
+  sink(name: string, options: Omit<TableSettings, 'output' | 'maxRowSetRows'> = {}): Sink {
+    this.#draft(`sink "${name}"`, (builder) => ({
+      node: 'create_sink',
+      name: builder.name(name),
+      ifNotExists: false,
+      body: tableBody(options, [], builder),
+      place: builder.place,
+    }));
+    return new Sink(name);
+  }
+
+  /** All statements, in their order, as the planner takes them. */
+  definition(): PipelineDefinition {
+    const files: SqlPiece[] = [];
+    const faults: Fault[] = [];
+    const statements = this.#drafts.map(({ what, place, make }) => {
+      const builder = new TreeBuilder(place, what);
+      const statement = make(builder);
+      files.push(...builder.pieces);
+      faults.push(...builder.faults);
+      return statement;
+    });
+    return { files, statements, faults };
+  }
+
+  #flow(options: FlowOptions, target: string, body: (builder: TreeBuilder) => FlowBody): void {
+    const name = options.name ?? target;
+    this.#draft(`flow "${name}"`, (builder) => ({
+      node: 'create_flow',
+      name: builder.name(name),
+      comment: options.comment,
+      target: builder.name(target),
+      body: body(builder),
+      place: builder.place,
+    }));
+  }
+
+  #draft(what: string, make: (builder: TreeBuilder) => Statement): void {
+    this.#drafts.push({ what, place: callPlace(), make });
+  }
+}
+
+/** A pipeline to be filled; `timezone` is that of its expressions, UTC without it. */
+export function pipeline(options: { readonly timezone?: string } = {}): Pipeline {
+  const made = new Pipeline();
+  return options.timezone === undefined ? made : made.set('timezone', options.timezone);
+}
+
+function created(name: string, builder: TreeBuilder) {
+  return {
+    name: builder.name(name),
+    orRefresh: false,
+    ifNotExists: false,
+    private: false,
+    place: builder.place,
+  };
+}
+
+function insertOf(options: {
+  readonly query: GivenQuery;
+  readonly once?: boolean;
+  readonly replaceUsing?: readonly string[];
+  readonly sequenceBy?: unknown;
+  readonly emptyWhen?: unknown;
+}): GivenInsert {
+  const { query, once, replaceUsing, sequenceBy, emptyWhen } = options;
+  return {
+    query,
+    once: once === true,
+    replaceUsing,
+    sequenceBy: sequenceBy as Condition<never> | undefined,
+    emptyWhen: emptyWhen as Condition<never> | undefined,
+  };
+}

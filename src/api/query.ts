@@ -1,0 +1,385 @@
+import type {
+  Expression,
+  LateralView,
+  Query as QueryTree,
+  Relation,
+  SelectItem,
+} from '../sql/ast.ts';
+import type { Shape } from './column-type.ts';
+import { type AnyExpression, call, SqlExpression } from './expression.ts';
+import type { TreeBuilder } from './tree-builder.ts';
+
+/** The columns of a row, each an expression. */
+export type RowOf<Columns> = { readonly [Name in keyof Columns]-?: SqlExpression<Columns[Name]> };
+
+/** Something that queries read by its name. */
+export type Readable<Columns extends Shape, Hidden extends Shape = Record<never, never>> = {
+  readonly name: string;
+  /** Never there: they carry the types. */
+  readonly shape: Columns | undefined;
+  readonly hidden: Hidden | undefined;
+};
+
+type NameIn<Columns> = keyof Columns & string;
+
+type Selected = Readonly<Record<string, AnyExpression>>;
+
+type ShapeOfSelected<Given extends Selected> = {
+  readonly [Name in keyof Given]: Given[Name] extends AnyExpression<infer Value> ? Value : unknown;
+};
+
+type Element<Value> = NonNullable<Value> extends readonly (infer Item)[] ? Item : unknown;
+
+/** What a query does before it chooses columns; undefined parts are not there. */
+type Draft = {
+  readonly from: (builder: TreeBuilder) => Relation;
+  readonly views: readonly ((builder: TreeBuilder) => LateralView)[];
+  readonly where: AnyExpression | undefined;
+};
+
+/**
+ * A query as it grows, with the columns that it gives. Invariant: each step gives a new query and leaves the old one as
+ * it was; what it means is what the same SQL means, in the order of the steps.
+ */
+export class Query<Columns extends Shape, Hidden extends Shape = Record<never, never>> {
+  /** Never there: they carry the types. */
+  declare readonly shape: Columns | undefined;
+  declare readonly columnName: NameIn<Columns> | undefined;
+  readonly #draft: Draft | undefined;
+  readonly #build: (builder: TreeBuilder) => QueryTree;
+
+  constructor(build: (builder: TreeBuilder) => QueryTree, draft?: Draft) {
+    this.#build = build;
+    this.#draft = draft;
+  }
+
+  build(builder: TreeBuilder): QueryTree {
+    return this.#build(builder);
+  }
+
+  where(
+    condition: string | AnyExpression | ((row: RowOf<Columns & Hidden>) => AnyExpression),
+  ): Query<Columns, Hidden> {
+    const draft = this.#open();
+    const added = conditionOf(condition);
+    return started({ ...draft, where: both(draft.where, added) });
+  }
+
+  /** Columns by their names, or new ones by expressions. */
+  select<const Name extends NameIn<Columns & Hidden>>(
+    ...names: readonly Name[]
+  ): Query<Pick<Columns & Hidden, Name>>;
+  select<Given extends Selected>(
+    columns: (row: RowOf<Columns & Hidden>) => Given,
+  ): Query<ShapeOfSelected<Given>>;
+  select(...given: readonly (string | ((row: RowOf<Columns & Hidden>) => Selected))[]): unknown {
+    return this.#select(false, given);
+  }
+
+  /** All columns, and further ones by expressions. */
+  withColumns<Given extends Selected>(
+    columns: (row: RowOf<Columns & Hidden>) => Given,
+  ): Query<Columns & ShapeOfSelected<Given>> {
+    return this.#select(true, [columns]);
+  }
+
+  #select<Result extends Shape>(
+    withAll: boolean,
+    given: readonly (string | ((row: RowOf<Columns & Hidden>) => Selected))[],
+  ): Query<Result> {
+    const draft = this.#open();
+    return new Query((builder) =>
+      treeOf(draft, builder, [
+        ...(withAll ? [starItem(builder)] : []),
+        ...given.flatMap((one) => itemsOf(one, builder)),
+      ]),
+    );
+  }
+
+  /** SELECT DISTINCT over the columns so far. */
+  distinct(): Query<Columns> {
+    return new Query((builder) => {
+      const tree = this.#build(builder);
+      const { body } = tree;
+      const isPlain = body.node === 'select' && !body.distinct && tree.limit === undefined;
+      if (isPlain) return { ...tree, body: { ...body, distinct: true } };
+      return builder.select({ distinct: true, from: [subquery(tree, builder)] });
+    });
+  }
+
+  limit(rows: number): Query<Columns> {
+    return new Query((builder) => {
+      const tree = this.#build(builder);
+      const limit: Expression = {
+        node: 'number',
+        text: String(rows),
+        suffix: '',
+        place: builder.place,
+      };
+      if (tree.limit === undefined) return { ...tree, limit };
+      return { ...builder.select({ from: [subquery(tree, builder)] }), limit };
+    });
+  }
+
+  /** A row for each element of an array: its columns, and the element under a name. */
+  explode<const Name extends NameIn<Columns & Hidden>, const As extends string>(
+    column: Name,
+    options: { readonly as: As; readonly outer?: boolean },
+  ): Query<Columns & { readonly [Key in As]: Element<(Columns & Hidden)[Name]> }, Hidden> {
+    const draft = this.#open();
+    const view = (builder: TreeBuilder): LateralView => {
+      const node = call('explode', rowOf<Shape>()[column] ?? null).build(builder);
+      if (node.node !== 'call') throw new TypeError('explode is a call');
+      return {
+        outer: options.outer === true,
+        call: node,
+        table: builder.identifier(`exploded_${options.as}`),
+        columns: [builder.identifier(options.as)],
+        place: builder.place,
+      };
+    };
+    // LATERAL VIEW stands before WHERE: what was filtered before is filtered inside.
+    if (draft.where === undefined) return started({ ...draft, views: [...draft.views, view] });
+    return started({ ...openOf(this.#build), views: [view] });
+  }
+
+  /** The rows of both; columns are matched by position, as in SQL. */
+  unionAll<OtherHidden extends Shape>(other: Query<Columns, OtherHidden>): Query<Columns> {
+    return new Query((builder) =>
+      builder.queryOf({
+        node: 'set',
+        operator: 'union',
+        all: true,
+        byName: false,
+        left: bodyOf(this.#build(builder), builder),
+        right: bodyOf(other.build(builder), builder),
+        place: builder.place,
+      }),
+    );
+  }
+
+  groupBy<const Name extends NameIn<Columns & Hidden>>(
+    ...names: readonly Name[]
+  ): Grouped<Columns & Hidden, Name> {
+    const draft = this.#open();
+    return new Grouped((builder, items) => {
+      const keys = names.flatMap((name) => itemsOf(name, builder));
+      const tree = treeOf(draft, builder, [...keys, ...items]);
+      if (tree.body.node !== 'select') return tree;
+      const groupBy = { all: false, items: keys.map(({ value }) => value), place: builder.place };
+      return { ...tree, body: { ...tree.body, groupBy } };
+    });
+  }
+
+  /** Inner join; the columns are chosen with both rows at hand. */
+  join<Others extends Shape, OtherHidden extends Shape>(
+    other: Query<Others, OtherHidden>,
+    on: (left: RowOf<Columns & Hidden>, right: RowOf<Others & OtherHidden>) => AnyExpression,
+  ): Joined<Columns & Hidden, Others & OtherHidden> {
+    return this.#join('inner', other, on);
+  }
+
+  /** Left join: rows without a partner have NULLs on the right. */
+  leftJoin<Others extends Shape, OtherHidden extends Shape>(
+    other: Query<Others, OtherHidden>,
+    on: (
+      left: RowOf<Columns & Hidden>,
+      right: RowOf<Partial<Others & OtherHidden>>,
+    ) => AnyExpression,
+  ): Joined<Columns & Hidden, Partial<Others & OtherHidden>> {
+    return this.#join<Columns & Hidden, Partial<Others & OtherHidden>>('left', other, on);
+  }
+
+  #join<Left extends Shape, Right extends Shape>(
+    kind: 'inner' | 'left',
+    other: { relation(builder: TreeBuilder, alias: string): Relation },
+    on: (left: RowOf<Left>, right: RowOf<Right>) => AnyExpression,
+  ): Joined<Left, Right> {
+    return new Joined((builder) => ({
+      node: 'join',
+      kind,
+      natural: false,
+      lateral: false,
+      left: this.relation(builder, 'left'),
+      right: other.relation(builder, 'right'),
+      on: on(rowOf('left'), rowOf('right')).build(builder),
+      using: [],
+      place: builder.place,
+    }));
+  }
+
+  /** The query under an alias; a dataset alone needs no subquery around it. */
+  relation(builder: TreeBuilder, alias: string): Relation {
+    const named = { name: builder.identifier(alias), columns: [] };
+    const draft = this.#draft;
+    if (draft !== undefined && draft.where === undefined && draft.views.length === 0) {
+      const relation = draft.from(builder);
+      if (relation.node === 'named') return { ...relation, alias: named };
+    }
+    return { ...subquery(this.#build(builder), builder), alias: named };
+  }
+
+  #open(): Draft {
+    return this.#draft ?? openOf(this.#build);
+  }
+}
+
+/** A query with its groups, before its aggregates. */
+export class Grouped<Columns extends Shape, Keys extends NameIn<Columns>> {
+  readonly #build: (builder: TreeBuilder, items: readonly SelectItem[]) => QueryTree;
+
+  constructor(build: (builder: TreeBuilder, items: readonly SelectItem[]) => QueryTree) {
+    this.#build = build;
+  }
+
+  aggregate<Given extends Selected>(
+    columns: (row: RowOf<Columns>) => Given,
+  ): Query<Pick<Columns, Keys> & ShapeOfSelected<Given>> {
+    return new Query((builder) => this.#build(builder, itemsOf(columns, builder)));
+  }
+}
+
+/** Two queries side by side, before their columns are chosen. */
+export class Joined<Left extends Shape, Right extends Shape> {
+  readonly #from: (builder: TreeBuilder) => Relation;
+  readonly #where: AnyExpression | undefined;
+
+  constructor(from: (builder: TreeBuilder) => Relation, where?: AnyExpression) {
+    this.#from = from;
+    this.#where = where;
+  }
+
+  where(condition: (left: RowOf<Left>, right: RowOf<Right>) => AnyExpression): Joined<Left, Right> {
+    const added = condition(rowOf('left'), rowOf('right'));
+    return new Joined(this.#from, both(this.#where, added));
+  }
+
+  select<Given extends Selected>(
+    columns: (left: RowOf<Left>, right: RowOf<Right>) => Given,
+  ): Query<ShapeOfSelected<Given>> {
+    const draft: Draft = { from: this.#from, views: [], where: this.#where };
+    return new Query((builder) =>
+      treeOf(draft, builder, selectedItems(columns(rowOf('left'), rowOf('right')), builder)),
+    );
+  }
+}
+
+/** Reads a source or table as a stream: each record once, as it arrives. */
+export function stream<Columns extends Shape, Hidden extends Shape>(
+  readable: Readable<Columns, Hidden>,
+  options: { readonly skipChangeCommits?: boolean } = {},
+): Query<Columns, Hidden> {
+  return named(readable.name, true, options);
+}
+
+/** Reads a source, table or view as it stands, as materialized views do. */
+export function from<Columns extends Shape, Hidden extends Shape>(
+  readable: Readable<Columns, Hidden>,
+): Query<Columns, Hidden> {
+  return named(readable.name, false, {});
+}
+
+function named<Columns extends Shape, Hidden extends Shape>(
+  name: string,
+  isStream: boolean,
+  options: { readonly skipChangeCommits?: boolean },
+): Query<Columns, Hidden> {
+  return started({
+    from: (builder) => ({
+      node: 'named',
+      name: builder.name(name),
+      stream: isStream,
+      options:
+        options.skipChangeCommits === undefined
+          ? []
+          : [{ key: 'skipChangeCommits', value: options.skipChangeCommits, place: builder.place }],
+      watermark: undefined,
+      alias: undefined,
+      place: builder.place,
+    }),
+    views: [],
+    where: undefined,
+  });
+}
+
+function started<Columns extends Shape, Hidden extends Shape>(
+  draft: Draft,
+): Query<Columns, Hidden> {
+  return new Query((builder) => treeOf(draft, builder, [starItem(builder)]), draft);
+}
+
+function openOf(build: (builder: TreeBuilder) => QueryTree): Draft {
+  return { from: (builder) => subquery(build(builder), builder), views: [], where: undefined };
+}
+
+function treeOf(draft: Draft, builder: TreeBuilder, items: readonly SelectItem[]): QueryTree {
+  return builder.select({
+    items,
+    from: [draft.from(builder)],
+    lateralViews: draft.views.map((view) => view(builder)),
+    where: draft.where?.build(builder),
+  });
+}
+
+function subquery(query: QueryTree, builder: TreeBuilder): Extract<Relation, { node: 'subquery' }> {
+  const { place } = builder;
+  return { node: 'subquery', query, stream: false, watermark: undefined, alias: undefined, place };
+}
+
+function bodyOf(query: QueryTree, builder: TreeBuilder): QueryTree['body'] {
+  if (query.limit === undefined) return query.body;
+  return { node: 'parenthesized', query, place: builder.place };
+}
+
+function starItem({ place }: TreeBuilder): SelectItem {
+  const value: Expression = { node: 'star', qualifier: undefined, except: [], place };
+  return { value, aliases: [], place };
+}
+
+function itemsOf<Columns>(
+  given: string | ((row: RowOf<Columns>) => Selected),
+  builder: TreeBuilder,
+): readonly SelectItem[] {
+  if (typeof given === 'function') return selectedItems(given(rowOf()), builder);
+  return [{ value: builder.column(given), aliases: [], place: builder.place }];
+}
+
+function selectedItems(columns: Selected, builder: TreeBuilder): readonly SelectItem[] {
+  return Object.entries(columns).map(([name, value]) => ({
+    value: value.build(builder),
+    aliases: [builder.identifier(name)],
+    place: builder.place,
+  }));
+}
+
+function both(before: AnyExpression | undefined, added: AnyExpression): AnyExpression {
+  if (before === undefined) return added;
+  return new SqlExpression<boolean>(before.build).and(added);
+}
+
+export function conditionOf<Columns>(
+  condition: string | AnyExpression | ((row: RowOf<Columns>) => AnyExpression),
+): AnyExpression {
+  if (typeof condition === 'function') return condition(rowOf());
+  if (typeof condition !== 'string') return condition;
+  return new SqlExpression<boolean>((builder) => builder.expression(condition, 'condition'));
+}
+
+/** The compiler knows which columns there are; here each name that is asked for is one. */
+function rowOf<Columns>(qualifier?: string): RowOf<Columns> {
+  const prefix = qualifier === undefined ? [] : [qualifier];
+  return new Proxy(
+    {},
+    {
+      get: (_, name) =>
+        typeof name === 'string'
+          ? new SqlExpression((builder) => builder.column(...prefix, name))
+          : undefined,
+      ownKeys: () => {
+        throw new TypeError(
+          'a row cannot be spread: its columns are known to the compiler only; use withColumns',
+        );
+      },
+    },
+  ) as RowOf<Columns>;
+}

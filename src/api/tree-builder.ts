@@ -1,0 +1,139 @@
+import { type Fault, FaultError, type Place } from '../base/place.ts';
+import type {
+  ColumnDefinition,
+  Expression,
+  Identifier,
+  Name,
+  Query,
+  TypeNode,
+} from '../sql/ast.ts';
+import { parseExpression, parseQuery, parseType } from '../sql/parse.ts';
+
+/** A text of SQL that stood in a program, under the name by which places speak of it. */
+export type SqlPiece = { readonly file: string; readonly text: string; readonly within: Place };
+
+/**
+ * What the nodes of one statement are made with. Invariant: a text that cannot be read becomes a fault with its place,
+ * and a node that stands in for it; nothing is thrown, so that all faults of a pipeline are told at once.
+ */
+export class TreeBuilder {
+  readonly place: Place;
+  readonly pieces: SqlPiece[] = [];
+  readonly faults: Fault[] = [];
+  readonly #what: string;
+
+  constructor(place: Place, what: string) {
+    this.place = place;
+    this.#what = what;
+  }
+
+  identifier(text: string): Identifier {
+    return { text, quoted: true, place: this.place };
+  }
+
+  identifiers(texts: readonly string[]): readonly Identifier[] {
+    return texts.map((text) => this.identifier(text));
+  }
+
+  /** `a.b.c` has three parts, as in SQL. */
+  name(text: string): Name {
+    const parts = text.split('.').map((part) => this.identifier(part));
+    return { parts: parts.length > 3 ? [this.identifier(text)] : parts, place: this.place };
+  }
+
+  column(...texts: readonly string[]): Expression {
+    const parts = texts.map((text) => this.identifier(text));
+    return { node: 'column', name: { parts, place: this.place }, place: this.place };
+  }
+
+  expression(text: string, part: string): Expression {
+    const read = (file: string) => parseExpression(text, file);
+    return this.#read(text, part, read) ?? { node: 'null', place: this.place };
+  }
+
+  query(text: string, part: string): Query {
+    return this.#read(text, part, (file) => parseQuery(text, file)) ?? this.nothing();
+  }
+
+  type(text: string): TypeNode {
+    const node = this.#read(text, 'type', () => parseType(text));
+    return node ?? { node: 'simple', name: 'string', parameters: [], place: this.place };
+  }
+
+  columns(
+    declared: Readonly<
+      Record<string, string | { type: string; notNull?: boolean; comment?: string }>
+    >,
+  ): readonly ColumnDefinition[] {
+    return Object.entries(declared).map(([name, given]) => {
+      const { type, notNull, comment } = typeof given === 'string' ? { type: given } : given;
+      return {
+        name: this.identifier(name),
+        type: this.type(type),
+        notNull: notNull === true,
+        comment,
+        defaultValue: undefined,
+        place: this.place,
+      };
+    });
+  }
+
+  /** `SELECT * FROM` the one relation, and nothing else. */
+  select(parts: Partial<Extract<Query['body'], { node: 'select' }>>): Query {
+    const { place } = this;
+    const star: Expression = { node: 'star', qualifier: undefined, except: [], place };
+    return this.queryOf({
+      node: 'select',
+      distinct: false,
+      items: [{ value: star, aliases: [], place }],
+      from: [],
+      lateralViews: [],
+      where: undefined,
+      groupBy: undefined,
+      having: undefined,
+      qualify: undefined,
+      windows: [],
+      place,
+      ...parts,
+    });
+  }
+
+  queryOf(body: Query['body']): Query {
+    return {
+      ctes: [],
+      body,
+      orderBy: [],
+      otherOrder: undefined,
+      orderPlace: undefined,
+      limit: undefined,
+      offset: undefined,
+      place: this.place,
+    };
+  }
+
+  nothing(): Query {
+    return this.select({
+      items: [{ value: { node: 'null', place: this.place }, aliases: [], place: this.place }],
+    });
+  }
+
+  refuse(code: string, message: string, hint: string): void {
+    this.faults.push({ severity: 'error', code, message, hint, place: this.place });
+  }
+
+  #read<Node>(text: string, part: string, read: (file: string) => Node): Node | undefined {
+    const base = `${this.place.file}:${this.place.line} ${part} of ${this.#what}`;
+    const count = this.pieces.filter(({ file }) => file.startsWith(base)).length;
+    const file = count === 0 ? base : `${base} (${count + 1})`;
+    this.pieces.push({ file, text, within: this.place });
+    try {
+      return read(file);
+    } catch (error) {
+      if (!(error instanceof FaultError)) throw error;
+      const { fault } = error;
+      // A type is read without the name of a file.
+      this.faults.push({ ...fault, place: { ...fault.place, file } });
+      return undefined;
+    }
+  }
+}

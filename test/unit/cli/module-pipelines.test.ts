@@ -1,0 +1,104 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { CliFolder, runCli } from '../../support/run-cli.ts';
+
+let folder: CliFolder;
+
+beforeEach(() => {
+  folder = new CliFolder();
+});
+
+afterEach(() => folder.remove());
+
+const program = `
+import { pipeline, stream } from 'tidemark';
+import { columns } from './columns.ts';
+
+const p = pipeline();
+const events = p.source('region_events', { columns });
+type Region = { readonly region: number };
+p.table({
+  name: 'regions',
+  replaceUsing: ['region'],
+  sequenceBy: 'version',
+  query: stream(events),
+}).expectOrDrop('known', 'region IS NOT NULL');
+export default p;
+export const example: Region = { region: 1 };
+`;
+
+const columns = `export const columns = { region: 'INT', clicks: 'INT', version: 'BIGINT' } as const;`;
+
+const records = '{"region":1,"clicks":2,"version":2}\n{"region":1,"clicks":1,"version":1}\n';
+
+function write(text = program): string {
+  folder.write('columns.ts', columns);
+  return folder.write('regions.ts', text);
+}
+
+describe('pipelines in TypeScript are run like SQL', () => {
+  test('SX-06 try runs a pipeline of TypeScript with a module beside it', async () => {
+    const input = `region_events=${folder.write('events.jsonl', records)}`;
+    const { code, out, err } = await runCli(['try', write(), '--input', input, '--json']);
+    expect(err).toBe('');
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({
+      tables: { regions: [{ region: 1, clicks: 2, version: 2 }] },
+    });
+  });
+
+  test('SQL and TypeScript may make one pipeline', async () => {
+    const sql = folder.write(
+      'more.sql',
+      `CREATE STREAMING TABLE clicks AS SELECT region, clicks FROM STREAM(region_events);`,
+    );
+    const { code, out } = await runCli(['validate', write(), sql]);
+    expect(code).toBe(0);
+    expect(out).toContain('1 source, 2 tables, 2 flows');
+  });
+
+  test('plain JavaScript needs no compiler', async () => {
+    const text = `import { pipeline } from 'tidemark';
+const p = pipeline();
+p.source('s', { columns: { id: 'INT' } });
+p.table({ name: 't', query: 'SELECT id FROM STREAM(s)' });
+export default p;
+`;
+    const { code, out } = await runCli(['validate', folder.write('plain.mjs', text)]);
+    expect(code).toBe(0);
+    expect(out).toContain('1 source, 1 table, 1 flow');
+  });
+
+  test('faults stand where the text stands in the program', async () => {
+    const text = program
+      .replace("'region IS NOT NULL'", "'regio IS NOT NULL'")
+      .replace(
+        'query: stream(events)',
+        'query: `\n    SELECT clics, region, version\n    FROM STREAM(region_events)`',
+      );
+    const path = write(text);
+    const { code, err } = await runCli(['validate', path]);
+    expect(code).toBe(3);
+    expect(err).toContain(`${path}:13:12: error UNRESOLVED_COLUMN.WITH_SUGGESTION`);
+    expect(err).toContain('    SELECT clics, region, version\n             ^~~~~');
+    expect(err).toContain(`${path}:15:27: error UNRESOLVED_COLUMN.WITH_SUGGESTION`);
+  });
+
+  test('faults of what was built stand at its call', async () => {
+    const path = write(program.replace("sequenceBy: 'version',", ''));
+    const { code, err } = await runCli(['validate', path]);
+    expect(code).toBe(3);
+    expect(err).toContain('SEQUENCE_BY_MISSING');
+    expect(err).toContain(`${path}:8:3`);
+  });
+
+  test('a module without a pipeline, and one that fails, are told', async () => {
+    const none = await runCli(['validate', folder.write('none.mjs', 'export default 1;')]);
+    expect(none.code).toBe(2);
+    expect(none.err).toContain('none.mjs" exports no pipeline');
+    const text = 'const none: { name?: { first: string } } = {};\nnone.name!.first;\n';
+    const broken = await runCli(['validate', folder.write('broken.ts', text)]);
+    expect(broken.code).toBe(3);
+    expect(broken.err).toContain('broken.ts:2:');
+    expect(broken.err).toContain('TypeError');
+  });
+});
