@@ -51,7 +51,7 @@ export type ValueOf<Text> = Text extends { readonly type: infer Inner }
     ? Uppercase<Text> extends SimpleType
       ? Simple[Uppercase<Text>]
       : Uppercase<Text> extends `DECIMAL${string}`
-        ? string
+        ? `${number}`
         : Text extends `${Cases<'ARRAY'>}<${infer Element}>`
           ? readonly (ValueOf<Element> | null)[]
           : unknown

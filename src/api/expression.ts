@@ -2,11 +2,11 @@ import type { BinaryOperator, CallExpression, Expression } from '../sql/ast.ts';
 import type { ColumnType, ValueOf } from './column-type.ts';
 import type { TreeBuilder } from './tree-builder.ts';
 
-/** What stands for a value of a type in a program: a whole number may be either kind of number. */
+/** What stands for a value of a type in a program: a number may be of either kind, or text that keeps its digits. */
 export type LiteralOf<Value> = unknown extends Value
   ? string | number | bigint | boolean | null
-  : Value extends bigint | number
-    ? bigint | number
+  : Value extends bigint | number | `${number}`
+    ? bigint | number | `${number}`
     : Value extends string | boolean | null
       ? Value
       : never;
@@ -188,10 +188,18 @@ export function column(name: string): SqlExpression<unknown> {
   return new SqlExpression((builder) => builder.column(...name.split('.')));
 }
 
+type Widened<Value> = Value extends string
+  ? string
+  : Value extends boolean
+    ? boolean
+    : Value extends number
+      ? number
+      : Value;
+
 /** A constant. */
-export function literal<const Value extends string | number | bigint | boolean | null>(
+export function literal<Value extends string | number | bigint | boolean | null>(
   value: Value,
-): SqlExpression<Value> {
+): SqlExpression<Widened<Value>> {
   return new SqlExpression((builder) => literalNode(value, builder));
 }
 

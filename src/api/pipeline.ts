@@ -12,11 +12,10 @@ import {
   View,
 } from './dataset.ts';
 import { type OptionText, type SourceSettings, type TableSettings, tableBody } from './options.ts';
-import type { Query } from './query.ts';
+import type { BuiltQuery, Query } from './query.ts';
 import type { SqlText } from './sql-text.ts';
 import {
   autoCdcTree,
-  type BuiltQuery,
   type GivenInsert,
   type GivenQuery,
   insertBody,

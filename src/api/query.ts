@@ -9,6 +9,13 @@ import type { Shape } from './column-type.ts';
 import { type AnyExpression, call, SqlExpression } from './expression.ts';
 import type { TreeBuilder } from './tree-builder.ts';
 
+/** A query that was built, as far as the names of its columns and its tree go. */
+export type BuiltQuery<Name extends string> = {
+  /** Never there: it carries the names of its columns. */
+  readonly columnName: Name | undefined;
+  build(builder: TreeBuilder): QueryTree;
+};
+
 /** The columns of a row, each an expression. */
 export type RowOf<Columns> = { readonly [Name in keyof Columns]-?: SqlExpression<Columns[Name]> };
 
@@ -144,7 +151,7 @@ export class Query<Columns extends Shape, Hidden extends Shape = Record<never, n
   }
 
   /** The rows of both; columns are matched by position, as in SQL. */
-  unionAll<OtherHidden extends Shape>(other: Query<Columns, OtherHidden>): Query<Columns> {
+  unionAll(other: BuiltQuery<NameIn<Columns>>): Query<Columns> {
     return new Query((builder) =>
       builder.queryOf({
         node: 'set',

@@ -7,16 +7,9 @@ import type {
   ReplaceUsing,
 } from '../sql/ast.ts';
 import type { Condition } from './dataset.ts';
-import { conditionOf } from './query.ts';
+import { type BuiltQuery, conditionOf } from './query.ts';
 import { SqlText } from './sql-text.ts';
 import type { TreeBuilder } from './tree-builder.ts';
-
-/** A query that was built, as far as its columns and its tree go. */
-export type BuiltQuery<Name extends string> = {
-  /** Never there: it carries the names of its columns. */
-  readonly columnName: Name | undefined;
-  build(builder: TreeBuilder): QueryTree;
-};
 
 export type GivenQuery = string | SqlText | BuiltQuery<string>;
 
