@@ -4,7 +4,6 @@ import type { Column } from '../data/types.ts';
 import { findAggregate } from '../expr/aggregate-registry.ts';
 import { literal } from '../expr/call.ts';
 import { castTo, commonType, commonTypeOf, commonTypeWithoutStrings } from '../expr/coerce.ts';
-import { columnsOf } from '../expr/columns.ts';
 import { constantValue, isConstant } from '../expr/compile.ts';
 import type { Expression } from '../expr/expression.ts';
 import { ExpressionError } from '../expr/expression-error.ts';
@@ -28,7 +27,14 @@ import {
 import type { BatchJoin, BatchPlan, Subplan } from './batch-plan.ts';
 import { functionName, orderedArguments } from './bind-call.ts';
 import { bindExpression, type ExpressionScope } from './bind-expression.ts';
-import { columnNode, moveColumns } from './move-columns.ts';
+import {
+  asJoinCondition,
+  sharedNames,
+  shifted,
+  splitCondition,
+  usingColumn,
+} from './join-parts.ts';
+import { columnNode } from './move-columns.ts';
 import { nameKey } from './names.ts';
 import type { BoundColumn } from './relation.ts';
 
@@ -433,12 +439,13 @@ function bindJoin(relation: JoinRelation, context: BatchContext): BatchRelation 
   const right = bindRelation(relation.right, context);
   const kind = relation.kind === 'cross' ? 'inner' : relation.kind;
   if (relation.natural || relation.using.length > 0) {
-    const names = relation.natural ? sharedNames(left, right) : relation.using;
+    const names = relation.natural ? sharedNames(left.columns, right.columns) : relation.using;
     return joinedUsing(kind, left, right, { names, place: relation.place });
   }
   const columns = [...left.columns, ...shifted(right.columns, widthOf(left))];
   const scope = joinScope(columns, context);
-  const on = relation.on === undefined ? undefined : joinCondition(relation.on, scope);
+  const on =
+    relation.on === undefined ? undefined : asJoinCondition(bindExpression(relation.on, scope));
   return joined(kind, left, right, on);
 }
 
@@ -461,17 +468,6 @@ function joinScope(columns: readonly BoundColumn[], context: BatchContext): Expr
   );
 }
 
-function joinCondition(node: ast.Expression, scope: ExpressionScope): Expression {
-  const bound = bindExpression(node, scope);
-  if (bound.type.kind === 'void') return castTo(bound, types.boolean);
-  if (bound.type.kind === 'boolean') return bound;
-  throw fault('JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE', 'ON needs a boolean', bound.place);
-}
-
-function shifted(columns: readonly BoundColumn[], by: number): readonly BoundColumn[] {
-  return columns.map((column) => ({ ...column, index: column.index + by }));
-}
-
 function joined(
   kind: BatchJoin['kind'],
   left: BatchRelation,
@@ -492,14 +488,7 @@ function joinPlan(
   on: Expression | undefined,
 ): BatchJoin {
   const leftWidth = widthOf(left);
-  const equal: BatchJoin['equal'][number][] = [];
-  const rest: Expression[] = [];
-  for (const part of on === undefined ? [] : conjuncts(on)) {
-    const pair = equalPair(part, leftWidth);
-    if (pair === undefined) rest.push(part);
-    else equal.push(pair);
-  }
-  const condition = rest.length === 0 ? undefined : rest.reduce((a, b) => and(a, b, a.place));
+  const { equal, condition } = splitCondition(on, leftWidth);
   const [leftPlan, rightPlan] = [left.plan, right.plan];
   const rightWidth = widthOf(right);
   return {
@@ -512,39 +501,6 @@ function joinPlan(
     equal,
     condition,
   };
-}
-
-function conjuncts(condition: Expression): readonly Expression[] {
-  if (condition.node !== 'call' || condition.operation.name !== 'and') return [condition];
-  return condition.arguments.flatMap(conjuncts);
-}
-
-/** `a = b` with one side for each relation; undefined for what is none. */
-function equalPair(part: Expression, leftWidth: number): BatchJoin['equal'][number] | undefined {
-  if (part.node !== 'call') return undefined;
-  const nullSafe = part.operation.name.startsWith('<=>(');
-  if (!nullSafe && !part.operation.name.startsWith('=(')) return undefined;
-  const [a, b] = part.arguments;
-  if (a === undefined || b === undefined) return undefined;
-  const [sideA, sideB] = [sideOf(a, leftWidth), sideOf(b, leftWidth)];
-  const move = (value: Expression): Expression => moveColumns(value, (index) => index - leftWidth);
-  if (sideA === 'left' && sideB === 'right') return { left: a, right: move(b), nullSafe };
-  if (sideA === 'right' && sideB === 'left') return { left: b, right: move(a), nullSafe };
-  return undefined;
-}
-
-function sideOf(value: Expression, leftWidth: number): 'left' | 'right' | undefined {
-  const columns = [...columnsOf(value)];
-  if (columns.length === 0) return undefined;
-  if (columns.every((index) => index < leftWidth)) return 'left';
-  return columns.every((index) => index >= leftWidth) ? 'right' : undefined;
-}
-
-function sharedNames(left: BatchRelation, right: BatchRelation): readonly ast.Identifier[] {
-  const names = new Set(right.columns.filter((c) => !c.hidden).map((c) => nameKey(c.name ?? '')));
-  return left.columns
-    .filter((column) => !column.hidden && names.has(nameKey(column.name ?? '')))
-    .map((column) => ({ text: column.name ?? '', quoted: true, place: column.place }));
 }
 
 /** The joined columns come first and once; those of the other side can still be named with their table. */
@@ -607,28 +563,6 @@ function joinedUsing(
   };
 }
 
-function usingColumn(
-  name: ast.Identifier,
-  columns: readonly BoundColumn[],
-  side: string,
-): BoundColumn {
-  const found = columns.filter(
-    (column) => !column.hidden && nameKey(column.name ?? '') === nameKey(name.text),
-  );
-  const [first] = found;
-  if (first === undefined) {
-    throw fault(
-      'UNRESOLVED_USING_COLUMN_FOR_JOIN',
-      `the ${side} side of the join has no column ${name.text}`,
-      name.place,
-    );
-  }
-  if (found.length > 1) {
-    throw fault('AMBIGUOUS_REFERENCE', `${name.text} names ${found.length} columns`, name.place);
-  }
-  return first;
-}
-
 function bindLateral(
   relation: JoinRelation,
   left: BatchRelation,
@@ -666,7 +600,9 @@ function bindLateral(
   const leftWidth = widthOf(left);
   const columns = [...left.columns, ...shifted(bound.columns, leftWidth)];
   const on =
-    relation.on === undefined ? undefined : joinCondition(relation.on, joinScope(columns, context));
+    relation.on === undefined
+      ? undefined
+      : asJoinCondition(bindExpression(relation.on, joinScope(columns, context)));
   return {
     plan: {
       node: 'lateral',

@@ -11,8 +11,12 @@ export type CommonTable = {
   readonly ctes: ReadonlyMap<string, CommonTable>;
 };
 
-/** By whether the query is read as it is or as a stream, since that changes what it means. */
-export type QueryMemo = { readonly plain: QueryFacts; readonly streamed: QueryFacts };
+/** By whether the query is read as it is, as a stream, or as it stands now, since that changes what it means. */
+export type QueryMemo = {
+  readonly plain: QueryFacts;
+  readonly streamed: QueryFacts;
+  readonly static: QueryFacts;
+};
 
 type QueryFacts = {
   readonly bound: Map<Query, BoundRelation | undefined>;
@@ -21,10 +25,11 @@ type QueryFacts = {
 
 export function emptyMemo(): QueryMemo {
   const facts = (): QueryFacts => ({ bound: new Map(), streaming: new Map() });
-  return { plain: facts(), streamed: facts() };
+  return { plain: facts(), streamed: facts(), static: facts() };
 }
 
 export function factsIn(context: BindContext): QueryFacts {
+  if (context.isStatic) return context.memo.static;
   return context.isStreamed ? context.memo.streamed : context.memo.plain;
 }
 
@@ -44,6 +49,8 @@ export type BindContext = {
   readonly ctes: ReadonlyMap<string, CommonTable>;
   /** Inside STREAM(view): what the view reads is streamed, with or without STREAM. */
   readonly isStreamed: boolean;
+  /** On the static side of a join: sources and tables are read as they stand. */
+  readonly isStatic: boolean;
   /** The views that are being inlined, outermost first. */
   readonly views: readonly string[];
   /** What the flow does to its target. */

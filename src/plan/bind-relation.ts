@@ -26,6 +26,7 @@ import {
   withColumnNames,
 } from './relation.ts';
 import { functionName, generatorOf } from './row-rules.ts';
+import { bindStaticJoin } from './static-join.ts';
 import { commonTable, isStreaming } from './stream-kind.ts';
 
 /**
@@ -43,7 +44,7 @@ export function bindRelation(relation: Relation, context: BindContext): BoundRel
     case 'join':
       return bindJoin(relation, context);
     case 'inline':
-      return notStreaming('VALUES', relation.place, context.faults);
+      return bindInline(relation.place, context);
     case 'foreign':
       return bindForeign(relation, context);
   }
@@ -103,7 +104,7 @@ function bindSource(
   qualifier: readonly string[],
   context: BindContext,
 ): BoundRelation | undefined {
-  if (!relation.stream && !context.isStreamed) {
+  if (!relation.stream && !context.isStreamed && !context.isStatic) {
     return streamMissing(`source "${source.name}"`, relation.name, context.faults);
   }
   if (source.broken) return undefined;
@@ -132,6 +133,8 @@ function bindTable(
   qualifier: readonly string[],
   context: BindContext,
 ): BoundRelation | undefined {
+  if (context.isStatic && !relation.stream)
+    return bindStaticTable(table, relation, qualifier, context);
   if (!relation.stream && !context.isStreamed) {
     return streamMissing(`streaming table "${table.name}"`, relation.name, context.faults);
   }
@@ -151,6 +154,30 @@ function bindTable(
   const columns = context.columnsOf(table);
   if (columns === undefined) return undefined;
   return tableRelation(tableSourcePlan(table, columns), qualifier, relation.place);
+}
+
+/** On the static side of a join a table is what it holds now, whatever its flows do. */
+function bindStaticTable(
+  table: TableDataset,
+  relation: NamedRelation,
+  qualifier: readonly string[],
+  context: BindContext,
+): BoundRelation | undefined {
+  const { catalog, faults } = context;
+  if (catalog.flows.every(({ target }) => catalog.find(target) !== table)) {
+    faults.add(notSupportedYet('a join with a table that no flow writes', relation.place));
+    return undefined;
+  }
+  const columns = context.columnsOf(table);
+  if (columns === undefined) return undefined;
+  return tableRelation(tableSourcePlan(table, columns), qualifier, relation.place);
+}
+
+function bindInline(place: Place, context: BindContext): undefined {
+  if (!context.isStatic) return notStreaming('VALUES', place, context.faults);
+  const hint = 'Write its rows to a compacted topic, or compute the value with CASE or a map.';
+  context.faults.add(notSupportedYet('a join with VALUES', place, hint));
+  return undefined;
 }
 
 /** Rows that are replaced later must not be appended somewhere else, where they would stay. */
@@ -301,11 +328,17 @@ function bindJoin(
   if (relation.lateral && right.node === 'function' && generatorOf(right.call) !== undefined) {
     return bindLateralJoin(relation, right, context);
   }
-  checkJoin(relation, context);
-  // The stream sides are bound for their own faults; the join itself is not carried out yet.
-  if (isStreaming(left, context)) bindRelation(left, context);
-  if (isStreaming(right, context)) bindRelation(right, context);
-  return undefined;
+  const kind = checkJoin(relation, context);
+  if (kind === undefined) {
+    // The stream sides are bound for their own faults.
+    if (isStreaming(left, context)) bindRelation(left, context);
+    if (isStreaming(right, context)) bindRelation(right, context);
+    return undefined;
+  }
+  const stream = bindRelation(left, context);
+  const side = bindRelation(right, { ...context, isStatic: true });
+  if (stream === undefined || side === undefined) return undefined;
+  return bindStaticJoin({ relation, kind, stream, side, context });
 }
 
 /** `FROM STREAM(s) JOIN LATERAL explode(s.items) AS t(item)`. */

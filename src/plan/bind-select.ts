@@ -12,7 +12,6 @@ import { bindRelation, notStreaming } from './bind-relation.ts';
 import { bindRow } from './bind-row.ts';
 import { planFault } from './faults.ts';
 import { bindGenerator } from './generator.ts';
-import { checkJoin } from './join-rules.ts';
 import { type ColumnNode, columnNode, moveColumns } from './move-columns.ts';
 import { nameKey } from './names.ts';
 import type { ProjectedColumn } from './pipeline-plan.ts';
@@ -116,8 +115,7 @@ function bindFrom(select: SelectQuery, context: BindContext): BoundRelation | un
       place: right.place,
     };
   }
-  checkJoin(left as Extract<typeof left, { node: 'join' }>, context);
-  return undefined;
+  return bindRelation(left, context);
 }
 
 function bindLateralViews(

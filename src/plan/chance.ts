@@ -19,11 +19,12 @@ export function chanceIn(expression: Expression): CallNode | undefined {
   }
 }
 
-/** As `chanceIn`, over everything that the value was made of. */
-export function chanceUpstream(at: PlacedExpression): CallNode | undefined {
-  for (const expression of upstreamOf(at)) {
-    const found = chanceIn(expression);
-    if (found !== undefined) return found;
+/** What keeps a value from being the same each time it is computed, over everything that it was made of. */
+export function chanceUpstream(at: PlacedExpression): string | undefined {
+  for (const origin of upstreamOf(at)) {
+    if ('side' in origin) return `static data "${origin.side.side.name}"`;
+    const found = chanceIn(origin);
+    if (found !== undefined) return operationName(found);
   }
   return undefined;
 }

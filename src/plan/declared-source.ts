@@ -46,7 +46,10 @@ export function readSource(
     kind: 'source',
     name,
     place,
-    plan: sourcePlan(name, topic, format, read, tombstones),
+    plan: {
+      ...sourcePlan(name, topic, format, read, tombstones),
+      refreshIntervalMicros: options.durationMicros('refresh_interval')?.value,
+    },
     declared: read.length,
     broken: columns === 'broken' || !hasFormat,
   };

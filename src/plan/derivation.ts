@@ -2,7 +2,7 @@ import { formatType } from '../data/type-text.ts';
 import { sha1 } from '../expr/digest/sha1.ts';
 import type { Expression } from '../expr/expression.ts';
 import { expressionText } from '../expr/print.ts';
-import type { RowStep } from './pipeline-plan.ts';
+import { type JoinStep, joinedColumns, type RowStep } from './pipeline-plan.ts';
 import type { BoundBranch } from './relation.ts';
 
 /** What becomes of a record on its way to the target, taken apart by what a change of it means. */
@@ -26,20 +26,15 @@ export function derivation({ source, steps }: BoundBranch): Derivation {
   const filters: string[] = [];
   const generators: string[] = [];
   for (const step of steps) {
-    const before = columns;
-    const textOf = (value: Expression): string =>
-      bounded(expressionText(value, ({ index }) => before[index] ?? `#${index}`));
-    columns = follow(step, columns, textOf, { filters, generators });
+    columns = follow(step, columns, { filters, generators });
   }
   return { values: columns, filters, generators };
 }
 
-function follow(
-  step: RowStep,
-  columns: string[],
-  textOf: (value: Expression) => string,
-  { filters, generators }: { readonly filters: string[]; readonly generators: string[] },
-): string[] {
+type Made = { readonly filters: string[]; readonly generators: string[] };
+
+function follow(step: RowStep, columns: string[], { filters, generators }: Made): string[] {
+  const textOf = (value: Expression): string => textOver(columns, value);
   switch (step.step) {
     case 'filter':
       filters.push(textOf(step.condition));
@@ -50,6 +45,15 @@ function follow(
       const number = generators.length;
       return [...columns, ...step.columns.map((_, at) => bounded(`${text}/${number}.${at}`))];
     }
+    case 'join': {
+      const text = bounded(joinText(step, columns));
+      generators.push(text);
+      const number = generators.length;
+      return [
+        ...columns,
+        ...joinedColumns(step).map((_, at) => bounded(`${text}/${number}.${at}`)),
+      ];
+    }
     case 'project':
       return step.columns.map(({ value }) => textOf(value));
   }
@@ -58,4 +62,25 @@ function follow(
 function bounded(text: string): string {
   if (text.length <= textMax) return text;
   return `${text.slice(0, 80)}… ${sha1(Buffer.from(text, 'utf8'))}`;
+}
+
+function textOver(columns: readonly string[], value: Expression): string {
+  return bounded(expressionText(value, ({ index }) => columns[index] ?? `#${index}`));
+}
+
+/** What a join does, the rows that it looks up included. */
+function joinText({ kind, side, keys, condition }: JoinStep, columns: readonly string[]): string {
+  const sideColumns = side.columns.map(({ name }) => `side.${JSON.stringify(name.toLowerCase())}`);
+  const parts = keys.map(
+    ({ left, right, nullSafe }) =>
+      `${textOver(columns, left)} ${nullSafe ? '<=>' : '='} ${textOver(sideColumns, right)}`,
+  );
+  if (condition !== undefined) parts.push(textOver([...columns, ...sideColumns], condition));
+  const branches = side.branches.map((branch) => {
+    const { values, filters, generators } = derivation(branch);
+    // Columns that nobody reads are NULL here, so that a further one of the source changes nothing.
+    const read = values.filter((value) => !value.startsWith('null:'));
+    return JSON.stringify([branch.source.topic, branch.source.format, read, filters, generators]);
+  });
+  return `${kind} join ${bounded(branches.join(' union '))} on ${parts.join(' and ')}`;
 }

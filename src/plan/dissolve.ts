@@ -1,5 +1,5 @@
 import { moveColumns } from './move-columns.ts';
-import type { RowStep } from './pipeline-plan.ts';
+import { joinedColumns, type RowStep } from './pipeline-plan.ts';
 
 /**
  * The steps without projections that only rename, reorder or drop columns: what follows them reads the
@@ -26,6 +26,20 @@ export function dissolveProjections(
           places = [...places, ...step.columns.map((_, added) => width + added)];
         }
         width += step.columns.length;
+        break;
+      }
+      case 'join': {
+        const [before, shift] = [places?.length ?? width, width];
+        const moved = (index: number): number =>
+          index < before ? placeOf(index) : index - before + shift;
+        result.push({
+          ...step,
+          keys: step.keys.map((key) => ({ ...key, left: moveColumns(key.left, placeOf) })),
+          condition: step.condition === undefined ? undefined : moveColumns(step.condition, moved),
+        });
+        const added = joinedColumns(step);
+        if (places !== undefined) places = [...places, ...added.map((_, at) => shift + at)];
+        width += added.length;
         break;
       }
       case 'project': {

@@ -1,6 +1,5 @@
 import { formatType } from '../data/type-text.ts';
 import type { Column } from '../data/types.ts';
-import type { Expression } from '../expr/expression.ts';
 import { chanceIn, operationName } from './chance.ts';
 import { explainText } from './explain-text.ts';
 import type {
@@ -14,13 +13,16 @@ import type {
 import type {
   BranchPlan,
   FlowPlan,
+  JoinStep,
   PipelinePlan,
   ReplaceUsingFlowPlan,
   RowStep,
   SourcePlan,
   TablePlan,
 } from './pipeline-plan.ts';
+import { joinedColumns } from './pipeline-plan.ts';
 import { sketch } from './sketch.ts';
+import { stepExpressions } from './step-expressions.ts';
 import {
   catalogTopicOf,
   groupOf,
@@ -124,6 +126,8 @@ function explainBranch(plan: PipelinePlan, branch: BranchPlan): ExplainedBranch 
     steps.push(explainStep(step, names));
     if (step.step === 'project') names = step.columns.map(({ name }) => name);
     else if (step.step === 'explode') names = [...names, ...step.columns.map(({ name }) => name)];
+    else if (step.step === 'join')
+      names = [...names, ...joinedColumns(step).map(({ name }) => name)];
   }
   return {
     source: branch.source,
@@ -146,6 +150,8 @@ function explainStep(step: RowStep, names: readonly string[]): ExplainedStep {
         types: step.columns.map(({ type }) => formatType(type)),
       };
     }
+    case 'join':
+      return explainJoin(step, names);
     case 'project':
       return {
         step: 'project',
@@ -153,6 +159,23 @@ function explainStep(step: RowStep, names: readonly string[]): ExplainedStep {
         types: step.columns.map(({ value }) => formatType(value.type)),
       };
   }
+}
+
+function explainJoin(step: JoinStep, names: readonly string[]): ExplainedStep {
+  const { kind, side, keys, condition } = step;
+  const sideNames = side.columns.map(({ name }) => `${side.name}.${name}`);
+  const parts = keys.map(
+    ({ left, right, nullSafe }) =>
+      `${sketch(left, names)} ${nullSafe ? '<=>' : '='} ${sketch(right, sideNames)}`,
+  );
+  if (condition !== undefined) parts.push(sketch(condition, [...names, ...sideNames]));
+  const sources = [...new Set(side.branches.map(({ source }) => source.name))].join(', ');
+  const on = parts.length === 0 ? '' : ` on ${parts.join(' and ')}`;
+  return {
+    step: 'join',
+    text: [`${kind.replace('_', ' ')} with the latest rows of ${sources}${on}`],
+    types: joinedColumns(step).map(({ type }) => formatType(type)),
+  };
 }
 
 function stagesOf(
@@ -261,17 +284,6 @@ function stateText(flow: FlowPlan, table: TablePlan): string {
 
 function chancesOf(flow: FlowPlan): readonly string[] {
   const steps = flow.branches.flatMap((branch) => branch.steps);
-  const calls = steps.flatMap(readBy).flatMap((expression) => chanceIn(expression) ?? []);
+  const calls = steps.flatMap(stepExpressions).flatMap((expression) => chanceIn(expression) ?? []);
   return [...new Set(calls.map(operationName))].sort();
-}
-
-function readBy(step: RowStep): readonly Expression[] {
-  switch (step.step) {
-    case 'project':
-      return step.columns.map(({ value }) => value);
-    case 'filter':
-      return [step.condition];
-    case 'explode':
-      return [step.value];
-  }
 }

@@ -9,7 +9,8 @@ import { dissolveProjections } from './dissolve.ts';
 import type { BranchDefinition, FlowDefinition } from './flow-definition.ts';
 import { moveColumns } from './move-columns.ts';
 import { sourceColumnsOf } from './optimize.ts';
-import type { RowStep } from './pipeline-plan.ts';
+import type { JoinStep, RowStep } from './pipeline-plan.ts';
+import { pruneSides } from './prune-sides.ts';
 import type { BoundBranch } from './relation.ts';
 import type { BoundReplaceFlow } from './replace-flow.ts';
 
@@ -90,7 +91,7 @@ function columnText(column: { readonly name: string; readonly type: DataType }):
 function branchDefinition(branch: BoundBranch): BranchDefinition {
   const { source } = branch;
   const width = source.columns.length;
-  const steps = dissolveProjections(branch.steps, width);
+  const steps = pruneSides(dissolveProjections(branch.steps, width), width);
   const read = readColumns(steps, source.columns);
   const places = new Map(read.map(({ index }, place) => [index, place]));
   const placeOf = (index: number): number =>
@@ -101,7 +102,7 @@ function branchDefinition(branch: BoundBranch): BranchDefinition {
     tombstones: source.tombstones,
     reads: read.map(({ column }) => columnText(column)),
     steps: stepTexts(steps, placeOf),
-    ...derivation(branch),
+    ...derivation({ source, steps: pruneSides(branch.steps, width) }),
   };
 }
 
@@ -137,7 +138,25 @@ function stepText(step: RowStep, place: (index: number) => number): string {
       const outer = step.outer ? ' outer' : '';
       return `${step.form}${outer} ${expressionText(moveColumns(step.value, place))}`;
     }
+    case 'join':
+      return joinText(step, place);
     case 'project':
       return `project ${step.columns.map(({ value }) => expressionText(moveColumns(value, place))).join(', ')}`;
   }
+}
+
+function joinText(
+  { kind, side, keys, condition }: JoinStep,
+  place: (index: number) => number,
+): string {
+  const parts = keys.map(
+    ({ left, right, nullSafe }) =>
+      `${expressionText(moveColumns(left, place))} ${nullSafe ? '<=>' : '='} ${expressionText(right)}`,
+  );
+  if (condition !== undefined) parts.push(expressionText(moveColumns(condition, place)));
+  const branches = side.branches.map((branch) => {
+    const { topic, format, reads, steps } = branchDefinition(branch);
+    return JSON.stringify([topic, format, reads, steps]);
+  });
+  return `${kind} join ${branches.join(' union ')} on ${parts.join(' and ')}`;
 }

@@ -1,9 +1,10 @@
-import { FaultError } from '../base/place.ts';
+import { FaultError, type Place } from '../base/place.ts';
 import { formatType } from '../data/type-text.ts';
 import type { CallExpression, Identifier } from '../sql/ast.ts';
 import type { BindContext } from './bind-context.ts';
 import { bindRow } from './bind-row.ts';
-import { notSupportedYet, planFault } from './faults.ts';
+import { type FaultList, notSupportedYet, planFault } from './faults.ts';
+import { indexLevels, indexLevelsMax } from './index-levels.ts';
 import { type BoundColumn, type BoundRelation, generatedColumns, withStep } from './relation.ts';
 import { checkRowExpression, functionName, generatorOf } from './row-rules.ts';
 
@@ -23,15 +24,6 @@ export type BoundGenerator = {
   readonly relation: BoundRelation;
   readonly columns: readonly BoundColumn[];
 };
-
-/** The positions of a row in two nested arrays fill the bits that its provenance has for them. */
-const generatorsMax = 2;
-
-function isNestedFine(relation: BoundRelation): boolean {
-  return relation.branches.every(
-    ({ steps }) => steps.filter(({ step }) => step === 'explode').length < generatorsMax,
-  );
-}
 
 /** Adds the step of EXPLODE, POSEXPLODE or INLINE to a relation; undefined when it has a fault. */
 export function bindGenerator(generator: GeneratorCall): BoundGenerator | undefined {
@@ -54,13 +46,6 @@ export function bindGenerator(generator: GeneratorCall): BoundGenerator | undefi
       message,
       place: call.place,
     });
-    return undefined;
-  }
-  if (!isNestedFine(relation)) {
-    const message = `a query can have ${generatorsMax} generators at most`;
-    const hint =
-      'Explode the first array into a table of its own, or transform the inner arrays with transform or flatten.';
-    faults.add(planFault('GENERATORS_NESTED', message, call.place, { hint }));
     return undefined;
   }
   if (!checkRowExpression(argument, clause, faults)) return undefined;
@@ -107,6 +92,7 @@ export function bindGenerator(generator: GeneratorCall): BoundGenerator | undefi
     outer: kind.outer || generator.outer,
     columns: named,
   });
+  if (!checkIndexLevels(stepped, call.place, faults)) return undefined;
   return {
     columns,
     relation: {
@@ -115,4 +101,18 @@ export function bindGenerator(generator: GeneratorCall): BoundGenerator | undefi
       columns: [...relation.columns, ...columns],
     },
   };
+}
+
+/** Each generator and each run of joins numbers its rows; the provenance of a row has room for so many. */
+export function checkIndexLevels(
+  relation: BoundRelation,
+  place: Place,
+  faults: FaultList,
+): boolean {
+  if (relation.branches.every(({ steps }) => indexLevels(steps) <= indexLevelsMax)) return true;
+  const message = `a query can have ${indexLevelsMax} generators at most, joins counted`;
+  const hint =
+    'Explode the first array into a table of its own, or transform the inner arrays with transform or flatten.';
+  faults.add(planFault('GENERATORS_NESTED', message, place, { hint }));
+  return false;
 }

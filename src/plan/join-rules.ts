@@ -2,16 +2,20 @@ import type { Expression, Relation } from '../sql/ast.ts';
 import type { BindContext } from './bind-context.ts';
 import { expressionChildren } from './expression-children.ts';
 import { notSupportedYet, planFault } from './faults.ts';
+import type { StaticJoinKind } from './pipeline-plan.ts';
 import { hasWatermark, isStreaming } from './stream-kind.ts';
 
 type Join = Extract<Relation, { node: 'join' }>;
 
-/** Checks which kinds of join a streaming flow can have, and says which of those come later. */
-export function checkJoin(join: Join, context: BindContext): void {
+/**
+ * Checks which kinds of join a streaming flow can have, and says which of those come later. Gives the kind of a
+ * join with static data that can run.
+ */
+export function checkJoin(join: Join, context: BindContext): StaticJoinKind | undefined {
   const isLeft = isStreaming(join.left, context);
   const isRight = isStreaming(join.right, context);
   if (isLeft && isRight) checkStreamJoin(join, context);
-  else if (isLeft) checkStaticJoin(join, context);
+  else if (isLeft) return staticJoinKind(join, context);
   else if (isRight) refuseStreamOnRight(join, context);
   else {
     context.faults.add(
@@ -20,9 +24,10 @@ export function checkJoin(join: Join, context: BindContext): void {
       }),
     );
   }
+  return undefined;
 }
 
-function checkStaticJoin(join: Join, context: BindContext): void {
+function staticJoinKind(join: Join, context: BindContext): StaticJoinKind | undefined {
   if (join.kind === 'right' || join.kind === 'full') {
     context.faults.add(
       planFault(
@@ -36,9 +41,9 @@ function checkStaticJoin(join: Join, context: BindContext): void {
         },
       ),
     );
-    return;
+    return undefined;
   }
-  context.faults.add(notSupportedYet('a join of a stream with static data', join.place));
+  return join.kind === 'cross' ? 'inner' : join.kind;
 }
 
 function refuseStreamOnRight(join: Join, context: BindContext): void {

@@ -1,4 +1,5 @@
 import { type FaultList, notSupportedYet } from './faults.ts';
+import { indexLevels } from './index-levels.ts';
 import type { BranchPlan, FlowPlan, SourcePlan } from './pipeline-plan.ts';
 
 /** What the provenance of a row has room for along a chain of tables (`data/provenance.ts`). */
@@ -97,7 +98,7 @@ class LineageJudge {
   #branchLineage(branch: BranchPlan): Lineage {
     const table = this.#tableOf(branch);
     const { branches, generators } = table === undefined ? ofSource : this.#tableLineage(table);
-    const own = branch.steps.filter(({ step }) => step === 'explode').length;
+    const own = indexLevels(branch.steps);
     return { branches, generators: generators + own };
   }
 

@@ -3,8 +3,10 @@ import type { Expression } from '../expr/expression.ts';
 import { operationName } from './chance.ts';
 import { dissolveProjections } from './dissolve.ts';
 import { moveColumns } from './move-columns.ts';
-import type { BranchPlan, ProjectedColumn, RowStep } from './pipeline-plan.ts';
+import type { BranchPlan, JoinStep, ProjectedColumn, RowStep } from './pipeline-plan.ts';
+import { pruneSides } from './prune-sides.ts';
 import type { BoundBranch } from './relation.ts';
+import { stepExpressions } from './step-expressions.ts';
 import { widthAfter } from './upstream.ts';
 
 type Project = Extract<RowStep, { step: 'project' }>;
@@ -24,7 +26,7 @@ export function optimizeBranch(branch: BoundBranch): BranchPlan {
   for (let next = improve(steps, width); next !== undefined; next = improve(steps, width)) {
     steps = next;
   }
-  return { source: branch.source.name, steps };
+  return { source: branch.source.name, steps: pruneSides(steps, width) };
 }
 
 /** One improvement, the first that is found from the source on. */
@@ -47,8 +49,8 @@ function improvePair(
     return mergeProjects(first, second) ?? pruneProject(first, second);
   }
   if (first.step === 'project' && second.step === 'filter') return pushBelowProject(first, second);
-  if (first.step === 'explode' && second.step === 'filter') {
-    return pushBelowExplode(first, second, width);
+  if ((first.step === 'explode' || first.step === 'join') && second.step === 'filter') {
+    return pushBelow(first, second, width);
   }
   return undefined;
 }
@@ -163,18 +165,18 @@ function callCount(expression: Expression): number {
 }
 
 /**
- * A filter on columns of the row that was exploded holds for all of its elements or for none. It must
- * not fail, since it then sees rows too that have no element.
+ * A filter on columns of the row that was exploded or joined holds for all rows that come of it or for none. It
+ * must not fail, since it then sees rows too of which nothing comes.
  */
-function pushBelowExplode(
-  explode: Explode,
+function pushBelow(
+  first: Explode | JoinStep,
   filter: Filter,
   width: number,
 ): readonly RowStep[] | undefined {
   const isOfRow = [...columnsOf(filter.condition)].every((index) => index < width);
   const { condition } = filter;
   if (!isOfRow || !isDeterministic(condition) || !cannotFail(condition)) return undefined;
-  return isDeterministic(explode.value) ? [filter, explode] : undefined;
+  return stepExpressions(first).every(isDeterministic) ? [filter, first] : undefined;
 }
 
 /** Operations that give a value for all arguments, by the name before their types. */
@@ -216,13 +218,9 @@ export function cannotFail(expression: Expression): boolean {
 export function sourceColumnsOf(steps: readonly RowStep[]): ReadonlySet<number> {
   const used = new Set<number>();
   for (const step of steps) {
-    const read =
-      step.step === 'filter'
-        ? [step.condition]
-        : step.step === 'explode'
-          ? [step.value]
-          : step.columns.map(({ value }) => value);
-    for (const expression of read) for (const index of columnsOf(expression)) used.add(index);
+    for (const expression of stepExpressions(step)) {
+      for (const index of columnsOf(expression)) used.add(index);
+    }
     if (step.step === 'project') return used;
   }
   return used;

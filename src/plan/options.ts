@@ -29,6 +29,7 @@ const sourceOptions = {
     later: ['avro', 'protobuf', 'debezium-json'],
   },
   tombstones: { kind: 'choice', values: ['skip', 'bad'] },
+  refresh_interval: { kind: 'duration', words: [] },
 } as const satisfies OptionKinds;
 
 /** The options of CREATE STREAMING TABLE … WITH. */

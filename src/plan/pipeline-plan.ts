@@ -28,6 +28,8 @@ export type SourcePlan = {
   readonly tombstones: 'skip' | 'bad';
   /** Set: it is the output topic of this table of the pipeline, and each row's provenance is in its headers. */
   readonly table?: string;
+  /** How often new records are looked for where it is the static side of a join; absent: the default. */
+  readonly refreshIntervalMicros?: bigint | undefined;
 };
 
 /** The hidden columns of each source, after the declared ones, in this order. */
@@ -133,7 +135,8 @@ export type BranchPlan = {
 export type RowStep =
   | { readonly step: 'filter'; readonly condition: Expression }
   | { readonly step: 'project'; readonly columns: readonly ProjectedColumn[] }
-  | ExplodeStep;
+  | ExplodeStep
+  | JoinStep;
 
 export type ProjectedColumn = { readonly name: string; readonly value: Expression };
 
@@ -145,3 +148,53 @@ export type ExplodeStep = {
   readonly outer: boolean;
   readonly columns: readonly Column[];
 };
+
+/**
+ * A join with static data: each row is looked up in the rows that the side has now. Inner and left joins
+ * append the columns of the side, one row a partner; left semi and left anti joins only choose rows.
+ */
+export type JoinStep = {
+  readonly step: 'join';
+  readonly kind: StaticJoinKind;
+  readonly side: StaticSidePlan;
+  /** Values that must be equal: the left ones over the row, the right ones over a row of the side. */
+  readonly keys: readonly JoinKey[];
+  /** The rest of the condition, over the row and the columns of the side behind it. */
+  readonly condition: Expression | undefined;
+  readonly place: Place;
+};
+
+export type StaticJoinKind = 'inner' | 'left' | 'left_semi' | 'left_anti';
+
+export type JoinKey = {
+  readonly left: Expression;
+  readonly right: Expression;
+  /** Whether NULL equals NULL. */
+  readonly nullSafe: boolean;
+};
+
+/** What is looked up in: the latest record of each key of its sources, through the steps of a query. */
+export type StaticSidePlan = {
+  /** What messages call it. */
+  readonly name: string;
+  readonly columns: readonly Column[];
+  readonly branches: readonly StaticBranch[];
+};
+
+export type StaticBranch = {
+  readonly source: SourcePlan;
+  /** The last step is a `project` that gives the columns of the side. */
+  readonly steps: readonly RowStep[];
+};
+
+/** The columns that a join puts behind the row. */
+export function joinedColumns({ kind, side }: JoinStep): readonly Column[] {
+  return kind === 'inner' || kind === 'left' ? side.columns : [];
+}
+
+/** What the joins of a branch look up, by source; one may come several times. */
+export function staticSources(steps: readonly RowStep[]): readonly SourcePlan[] {
+  return steps.flatMap((step) =>
+    step.step === 'join' ? step.side.branches.map(({ source }) => source) : [],
+  );
+}

@@ -17,7 +17,12 @@ import { checkLineage } from './lineage.ts';
 import { nameText } from './names.ts';
 import { optimizeBranch } from './optimize.ts';
 import { noOptions } from './options.ts';
-import type { FlowPlan, PipelinePlan, SourcePlan } from './pipeline-plan.ts';
+import {
+  type FlowPlan,
+  type PipelinePlan,
+  type SourcePlan,
+  staticSources,
+} from './pipeline-plan.ts';
 import { type BoundReplaceFlow, bindReplaceFlow } from './replace-flow.ts';
 import { isStreamingQuery } from './stream-kind.ts';
 import { checkCycles, type DatasetReads, readsOf } from './table-cycles.ts';
@@ -218,8 +223,10 @@ function sourcesOf(catalog: Catalog, flows: Iterable<BoundFlow>): readonly Sourc
     if (dataset.kind === 'source') sources.set(dataset.name, dataset.plan);
   }
   for (const { relation } of flows) {
-    for (const { source } of relation.branches) {
-      if (!sources.has(source.name)) sources.set(source.name, source);
+    for (const branch of relation.branches) {
+      for (const source of [branch.source, ...staticSources(branch.steps)]) {
+        if (!sources.has(source.name)) sources.set(source.name, source);
+      }
     }
   }
   return [...sources.values()];
@@ -236,6 +243,7 @@ function newContext(
     faults,
     ctes: new Map(),
     isStreamed: false,
+    isStatic: false,
     views: [],
     memo: emptyMemo(),
     flow,

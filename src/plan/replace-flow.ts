@@ -185,7 +185,7 @@ function checkKey(
   faults.add(
     planFault(
       'KEY_NONDETERMINISTIC',
-      `key column "${column.name}" depends on ${operationName(chance)}`,
+      `key column "${column.name}" depends on ${chance}`,
       key.place,
       {
         detail: 'A row that is read again would get another key and stay beside the first.',
@@ -195,8 +195,8 @@ function checkKey(
   );
 }
 
-/** The clock or chance in what a column of the result is made of, in any branch. */
-function chanceOf(flow: Flow, isMeant: (position: number) => boolean) {
+/** The clock, chance or static data in what a column of the result is made of, in any branch. */
+function chanceOf(flow: Flow, isMeant: (position: number) => boolean): string | undefined {
   for (const branch of flow.relation.branches) {
     const last = branch.steps.at(-1);
     if (last?.step !== 'project') continue;
@@ -264,19 +264,15 @@ function checkSequence(sequence: BoundExpression, flow: Flow, faults: FaultList)
     return;
   }
   const used = columnsOf(sequence);
-  const chance = chanceIn(sequence) ?? chanceOf(flow, (position) => used.has(position));
+  const own = chanceIn(sequence);
+  const chance =
+    own === undefined ? chanceOf(flow, (position) => used.has(position)) : operationName(own);
   if (chance !== undefined) {
     faults.add(
-      planFault(
-        'SEQUENCE_NONDETERMINISTIC',
-        `the sequence depends on ${operationName(chance)}`,
-        place,
-        {
-          detail:
-            'The order of versions would depend on when and in which order records were read.',
-          hint: "Use a value that the record itself carries, or the record's own _timestamp or _offset.",
-        },
-      ),
+      planFault('SEQUENCE_NONDETERMINISTIC', `the sequence depends on ${chance}`, place, {
+        detail: 'The order of versions would depend on when and in which order records were read.',
+        hint: "Use a value that the record itself carries, or the record's own _timestamp or _offset.",
+      }),
     );
   }
   const reason = coarsenessOf(sequence, flow);

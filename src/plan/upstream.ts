@@ -1,6 +1,6 @@
 import { columnsOf } from '../expr/columns.ts';
 import type { Expression } from '../expr/expression.ts';
-import type { RowStep } from './pipeline-plan.ts';
+import { type JoinStep, joinedColumns, type RowStep } from './pipeline-plan.ts';
 import type { BoundBranch } from './relation.ts';
 
 /** An expression of a branch, and the steps that made the row that it reads. */
@@ -18,6 +18,7 @@ export function widthAfter(sourceWidth: number, steps: readonly RowStep[]): numb
   for (const step of steps) {
     if (step.step === 'project') width = step.columns.length;
     else if (step.step === 'explode') width += step.columns.length;
+    else if (step.step === 'join') width += joinedColumns(step).length;
   }
   return width;
 }
@@ -27,8 +28,11 @@ export function atEnd(branch: BoundBranch, expression: Expression): PlacedExpres
   return { expression, steps: branch.steps, sourceWidth: branch.source.columns.length };
 }
 
-/** What gave a column its value: the expression of an earlier step, or undefined for a source's own column. */
-export function originOf(at: PlacedExpression, index: number): PlacedExpression | undefined {
+/** The expression of an earlier step that gave a column its value, or what else it came from. */
+type Origin = PlacedExpression | { readonly side: JoinStep } | undefined;
+
+/** What gave a column its value; undefined: it is a source's own. */
+function originOf(at: PlacedExpression, index: number): Origin {
   const steps = [...at.steps];
   for (let step = steps.pop(); step !== undefined; step = steps.pop()) {
     const placed = { steps: [...steps], sourceWidth: at.sourceWidth };
@@ -39,12 +43,13 @@ export function originOf(at: PlacedExpression, index: number): PlacedExpression 
     if (step.step === 'explode' && index >= widthAfter(at.sourceWidth, steps)) {
       return { expression: step.value, ...placed, isExploded: true };
     }
+    if (step.step === 'join' && index >= widthAfter(at.sourceWidth, steps)) return { side: step };
   }
   return undefined;
 }
 
-/** The expression and every earlier one that its value is made of, each once. */
-export function* upstreamOf(at: PlacedExpression): Generator<Expression> {
+/** The expression and every earlier one that its value is made of, each once; joins whose columns it reads. */
+export function* upstreamOf(at: PlacedExpression): Generator<Expression | { side: JoinStep }> {
   const seen = new Set<Expression>();
   const pending = [at];
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
@@ -53,7 +58,9 @@ export function* upstreamOf(at: PlacedExpression): Generator<Expression> {
     yield next.expression;
     for (const index of columnsOf(next.expression)) {
       const origin = originOf(next, index);
-      if (origin !== undefined) pending.push(origin);
+      if (origin === undefined) continue;
+      if ('side' in origin) yield origin;
+      else pending.push(origin);
     }
   }
 }
@@ -63,7 +70,8 @@ export function rootOf(at: PlacedExpression): Expression {
   let current = at;
   while (current.expression.node === 'column') {
     const origin = originOf(current, current.expression.index);
-    if (origin === undefined || origin.isExploded === true) return current.expression;
+    if (origin === undefined || 'side' in origin) return current.expression;
+    if (origin.isExploded === true) return current.expression;
     current = origin;
   }
   return current.expression;

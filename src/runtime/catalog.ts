@@ -13,6 +13,7 @@ export type CatalogKind =
   | 'lock'
   | 'refresh'
   | 'event'
+  | 'static'
   | 'skip';
 
 export type CatalogEntry = {

@@ -1,5 +1,6 @@
 import type {
   AppendFlowPlan,
+  OutputMode,
   ReplaceUsingFlowPlan,
   SourcePlan,
   TablePlan,
@@ -30,6 +31,8 @@ type SharedFacts = {
   readonly swaps: readonly SwapRange[];
   readonly group: string;
   readonly sources: readonly SourceFacts[];
+  /** What its joins look up, each source once. */
+  readonly statics: readonly StaticFacts[];
   readonly output: TopicFacts;
   readonly deadLetter: TopicFacts | undefined;
   /** The largest record that the output topic takes, in bytes. */
@@ -50,6 +53,13 @@ export type TopicFacts = {
   readonly topic: string;
   readonly topicId: string;
   readonly partitions: number;
+};
+
+/** A source that static sides of a flow read. */
+export type StaticFacts = {
+  readonly source: SourcePlan;
+  /** How it is written where it is a table of the pipeline. */
+  readonly output: OutputMode | undefined;
 };
 
 /** A source topic, with every branch of the query that reads it. */

@@ -39,6 +39,7 @@ import { refuseLocked } from './locks.ts';
 import { partitionKey } from './partition-key.ts';
 import type { RuntimeListener } from './runtime-events.ts';
 import { skippedOffsets } from './skips.ts';
+import { StaticData } from './static-data.ts';
 import type { StoredEntry, TableSlot } from './table-slot.ts';
 import {
   settledCheckpoint,
@@ -128,6 +129,7 @@ export class FlowRunner {
   readonly #reader: LogReader;
   readonly #partitions = new Map<string, ReadPartition>();
   readonly #programs = new Map<string, RowProgram[]>();
+  readonly #statics: StaticData;
   #assignment: Assignment | undefined;
   #inFlight: InFlight = nothingInFlight;
   #polling: Promise<void> | undefined;
@@ -143,8 +145,13 @@ export class FlowRunner {
     this.#options = options;
     this.facts = options.facts;
     this.#reader = options.log.openReader();
+    this.#statics = new StaticData({
+      ...options,
+      isInterrupted: () => options.member.status !== 'stable' || options.isStopping(),
+    });
     for (const source of options.facts.sources) {
-      this.#programs.set(source.topic, compileSource(options.facts, source));
+      const programs = compileSource(options.facts, source, this.#statics.partners);
+      this.#programs.set(source.topic, programs);
     }
   }
 
@@ -405,6 +412,11 @@ export class FlowRunner {
       deadLetters: facts.deadLetter,
       deadLetterShareMax: facts.table.deadLetterShareMax,
     });
+  }
+
+  /** Brings the static sides of its joins up to date where that is due. */
+  refreshStatics(): Promise<void> {
+    return this.#statics.refresh();
   }
 
   /** Runs one slice. False when its partition is no longer this worker's, or the slice is of an earlier takeover. */

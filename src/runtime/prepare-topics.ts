@@ -1,12 +1,18 @@
 import { FlowError } from '../base/errors.ts';
-import type { FlowPlan, PipelinePlan, SourcePlan, TablePlan } from '../plan/pipeline-plan.ts';
+import {
+  type FlowPlan,
+  type PipelinePlan,
+  type SourcePlan,
+  staticSources,
+  type TablePlan,
+} from '../plan/pipeline-plan.ts';
 import { levelsTopicOf } from '../plan/topology.ts';
 import type { Log, TopicDescription, TopicSpec } from '../ports/log.ts';
 import { alternatives } from '../refresh/alternatives.ts';
 import { flowChanges, needsRefresh } from '../refresh/changes.ts';
 import { deployedFlow, readDeployedFlow } from '../refresh/deployed-flow.ts';
 import { Catalog } from './catalog.ts';
-import type { FlowFacts, SourceFacts, TopicFacts } from './flow-facts.ts';
+import type { FlowFacts, SourceFacts, StaticFacts, TopicFacts } from './flow-facts.ts';
 import { generationOf, swapsOf } from './generation.ts';
 import type { RuntimeListener } from './runtime-events.ts';
 
@@ -79,7 +85,14 @@ async function describeSources(
   plan: PipelinePlan,
   log: Log,
 ): Promise<ReadonlyMap<string, TopicDescription>> {
-  const used = new Set(plan.flows.flatMap(({ branches }) => branches.map(({ source }) => source)));
+  const used = new Set(
+    plan.flows.flatMap(({ branches }) =>
+      branches.flatMap(({ source, steps }) => [
+        source,
+        ...staticSources(steps).map(({ name }) => name),
+      ]),
+    ),
+  );
   // The output of a table is no source of somebody else's: it is created below.
   const sources = plan.sources.filter(({ name, table }) => used.has(name) && table === undefined);
   const topics = await log.describeTopics([...new Set(sources.map(({ topic }) => topic))]);
@@ -428,6 +441,7 @@ function flowFacts(
     swaps: swapsOf(known.catalog, flow.name),
     group: `${pipeline}.${flow.name}`,
     sources: [...bySource.values()],
+    statics: staticFacts(flow, plan),
     output,
     deadLetter:
       table.deadLetterTopic === undefined ? undefined : topicFacts(topics, table.deadLetterTopic),
@@ -443,6 +457,17 @@ function flowFacts(
       ? topicFacts(topics, levelsTopicOf(pipeline, flow.name))
       : undefined,
   };
+}
+
+function staticFacts(flow: FlowPlan, plan: PipelinePlan): readonly StaticFacts[] {
+  const bySource = new Map<string, StaticFacts>();
+  for (const { steps } of flow.branches) {
+    for (const source of staticSources(steps)) {
+      const table = plan.tables.find(({ name }) => name === source.table);
+      bySource.set(source.name, { source, output: table?.output });
+    }
+  }
+  return [...bySource.values()];
 }
 
 function topicFacts(topics: ReadonlyMap<string, TopicDescription>, name: string): TopicFacts {

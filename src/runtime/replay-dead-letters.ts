@@ -11,6 +11,7 @@ import { FlowTask } from '../task/flow-task.ts';
 import { parseSources } from '../task/output-record.ts';
 import { RepartitionOutput } from '../task/repartition-output.ts';
 import type { RowOutput } from '../task/row-output.ts';
+import type { RowProgram } from '../task/row-program.ts';
 import { compileSource } from './compile-source.ts';
 import { type PlacedDeadLetter, readDeadLetters } from './dead-letters.ts';
 import type { FlowFacts } from './flow-facts.ts';
@@ -20,6 +21,7 @@ import { deployedFacts } from './prepare-topics.ts';
 import { readAppendedRows } from './read-appended-rows.ts';
 import { eventEntry, type OutsideOptions } from './refresh-checkpoints.ts';
 import { numbersTo } from './refresh-facts.ts';
+import { StaticData } from './static-data.ts';
 
 export type ReplayOptions = Omit<OutsideOptions, 'token'> & {
   readonly flow: FlowPlan;
@@ -63,6 +65,7 @@ export async function replayDeadLetters(options: ReplayOptions): Promise<ReplayR
   if (flow.kind === 'append') refuseTwins(options);
   const table = tableOf(plan, flow);
   const run = new Replay(options, facts, await committedOffsets(options, facts));
+  await run.readStatics();
   // Named in the catalog before it opens, so that the service ends what a replay that was killed left open.
   const transactionalId = `${pipeline}-replay.${flow.name}`;
   const entry = { kind: 'instance' as const, name: transactionalId };
@@ -111,6 +114,8 @@ class Replay {
   readonly #facts: FlowFacts;
   readonly #committed: ReadonlyMap<string, number>;
   readonly #tasks = new Map<string, FlowTask>();
+  readonly #statics: StaticData;
+  readonly #programs: ReadonlyMap<string, readonly RowProgram[]>;
   #held = new HeldRecords();
   #lettersHeld = 0;
 
@@ -118,6 +123,18 @@ class Replay {
     this.#options = options;
     this.#facts = facts;
     this.#committed = committed;
+    this.#statics = new StaticData({ ...options, facts, isInterrupted: () => false });
+    this.#programs = new Map(
+      facts.sources.map((source) => [
+        source.topic,
+        compileSource(facts, source, this.#statics.partners),
+      ]),
+    );
+  }
+
+  /** What its rows are joined with, as it stands now. */
+  readStatics(): Promise<void> {
+    return this.#statics.refresh();
   }
 
   get isFull(): boolean {
@@ -156,10 +173,9 @@ class Replay {
     const found = this.#tasks.get(key);
     if (found !== undefined) return found;
     const facts = this.#facts;
-    const source = facts.sources.find((one) => one.topic === topic);
     const task = new FlowTask({
       flow: facts.flow.name,
-      programs: source === undefined ? [] : compileSource(facts, source),
+      programs: this.#programs.get(topic) ?? [],
       topic,
       topicId,
       partition,

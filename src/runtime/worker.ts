@@ -287,6 +287,7 @@ export class Worker {
       this.#isOusted = false;
     }
     await this.#keepMembership();
+    for (const runner of this.#activeRunners()) await blame(runner, () => runner.refreshStatics());
     this.#noticeDirt();
     const slices = await this.#poll();
     for (const [runner, slice] of slices) {

@@ -3,10 +3,8 @@ import { provenanceSize, readProvenance } from '../data/provenance.ts';
 import { readHeaders } from '../data/record-headers.ts';
 import type { RecordCursor } from '../ports/log.ts';
 import { parseSources } from './output-record.ts';
+import { elementsMax } from './row-steps.ts';
 import type { RecordPlace } from './source-reader.ts';
-
-/** Elements of one generator within the index of a row (`RowProgram`). */
-const elementsMax = 2 ** 24;
 
 /** Sides of a union that have room beside those of the table that is read. */
 export const chainedBranches = 16;

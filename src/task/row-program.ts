@@ -7,12 +7,13 @@ import { sequenceCodec } from '../data/sequence.ts';
 import type { Row, Value } from '../data/value.ts';
 import { columnsOf } from '../expr/columns.ts';
 import { compile } from '../expr/compile.ts';
-import type { CompileContext, Evaluator, Expression, Frame } from '../expr/expression.ts';
+import type { CompileContext, Evaluator, Frame } from '../expr/expression.ts';
 import { ExpressionError } from '../expr/expression-error.ts';
+import { indexLevels } from '../plan/index-levels.ts';
+import { sourceColumnsOf } from '../plan/optimize.ts';
 import type {
   BranchPlan,
   ExpectationPlan,
-  ExplodeStep,
   FlowPlan,
   SourcePlan,
   TablePlan,
@@ -21,6 +22,7 @@ import type { RecordCursor } from '../ports/log.ts';
 import type { BadRow } from './bad-row.ts';
 import { ChainedSource, chainedBranches } from './chained-source.ts';
 import type { FlowCounters } from './row-account.ts';
+import { compileSteps, type FindPartners, noPartners, type RowStepRunner } from './row-steps.ts';
 import { sequenceBound } from './sequence-bound.ts';
 import { type RecordPlace, SourceReader } from './source-reader.ts';
 import { passedThrough, SplicedRowWriter } from './spliced-row.ts';
@@ -35,13 +37,9 @@ export type RowProgramOptions = {
   readonly timeZone: string;
   /** Whether values that only pass through are copied as bytes; the result is the same. */
   readonly isSpliced: boolean;
+  /** Finds the rows of static sides; absent: the plan has none. */
+  readonly partners?: FindPartners;
 };
-
-/** Generators inside one another share the 56 bits of a row's index: 24 for each but the first. */
-const elementsMax = 2 ** 24;
-const generatorsMax = 2;
-
-type Step = (row: Row, index: number) => void;
 
 /** Day 2932896 is 9999-12-31: a sequence beyond it is the sign of a wrong unit, and would win for ever. */
 const daysMax = 2_932_896;
@@ -59,7 +57,7 @@ export class RowProgram {
   readonly expectationNames: readonly string[];
   readonly #reader: SourceReader;
   readonly #frame: Frame = { parameters: [], nowMicros: 0n };
-  readonly #first: Step;
+  readonly #first: RowStepRunner;
   readonly #keys: readonly number[];
   readonly #keyValues: Value[];
   readonly #encodeKey: ReturnType<typeof keyEncoder>;
@@ -71,7 +69,7 @@ export class RowProgram {
   readonly #isAboveMax: ((sequence: Value) => boolean) | undefined;
   readonly #encodeSequence: ReturnType<typeof sequenceCodec>['encode'];
   readonly #options: RowProgramOptions;
-  #emit: Step = () => undefined;
+  #emit: RowStepRunner = () => undefined;
   #counters: FlowCounters | undefined;
 
   constructor(options: RowProgramOptions) {
@@ -87,7 +85,7 @@ export class RowProgram {
         ? undefined
         : new ChainedSource(source.table, {
             branch: isUnion ? branch : 0,
-            generators: plan.steps.filter(({ step }) => step === 'explode').length,
+            generators: indexLevels(plan.steps),
           });
     this.expectationNames = table.expectations.map(({ name }) => name);
     const context: CompileContext = { timeZone };
@@ -107,7 +105,14 @@ export class RowProgram {
     });
     const emptyWhen = replacing?.emptyWhen;
     this.#emptyWhen = emptyWhen === undefined ? undefined : compile(emptyWhen, context);
-    this.#first = this.#compileSteps(plan, context, unread);
+    this.#first = compileSteps(plan.steps, {
+      context,
+      frame: this.#frame,
+      counters: () => this.#counters as FlowCounters,
+      unread,
+      partners: options.partners ?? noPartners,
+      finish: this.#finish(context),
+    });
     this.#keys = replacing?.keys ?? [];
     this.#keyValues = this.#keys.map(() => null);
     const keyColumns = this.#keys.map((position) => table.columns[position]);
@@ -133,7 +138,7 @@ export class RowProgram {
   }
 
   /** Gives the rows of the record that was read. Throws ExpressionError when one of them is bad. */
-  run(counters: FlowCounters, emit: Step): void {
+  run(counters: FlowCounters, emit: RowStepRunner): void {
     this.#counters = counters;
     this.#emit = emit;
     counters.rows += 1;
@@ -199,78 +204,8 @@ export class RowProgram {
     this.#writer.write(row, out);
   }
 
-  #compileSteps(plan: BranchPlan, context: CompileContext, unread: ReadonlySet<number>): Step {
-    let next: Step = this.#finish(context);
-    const steps = [...plan.steps].reverse();
-    const last = steps[0];
-    const generators = plan.steps.filter(({ step }) => step === 'explode').length;
-    if (generators > generatorsMax) {
-      throw new FlowError('NOT_SUPPORTED', `more than ${generatorsMax} generators in one query`, {
-        hint: 'Split the query: explode the first arrays into a table of their own.',
-      });
-    }
-    for (const step of steps) {
-      switch (step.step) {
-        case 'filter':
-          next = this.#filter(step.condition, context, next);
-          break;
-        case 'project':
-          next = this.#project(
-            step.columns.map(({ value }, position) =>
-              step === last && unread.has(position) ? () => null : compile(value, context),
-            ),
-            next,
-          );
-          break;
-        case 'explode':
-          next = this.#explode(step, context, next);
-          break;
-      }
-    }
-    return next;
-  }
-
-  #filter(condition: Expression, context: CompileContext, next: Step): Step {
-    const evaluate = compile(condition, context);
-    return (row, index) => {
-      if (evaluate(row, this.#frame) === true) next(row, index);
-      else (this.#counters as FlowCounters).filtered += 1;
-    };
-  }
-
-  #project(columns: readonly Evaluator[], next: Step): Step {
-    const frame = this.#frame;
-    const count = columns.length;
-    return (row, index) => {
-      const projected = new Array<Value>(count);
-      for (let position = 0; position < count; position += 1) {
-        projected[position] = (columns[position] as Evaluator)(row, frame);
-      }
-      next(projected, index);
-    };
-  }
-
-  #explode(step: ExplodeStep, context: CompileContext, next: Step): Step {
-    const evaluate = compile(step.value, context);
-    const elementsOf = generator(step);
-    return (row, index) => {
-      const counters = this.#counters as FlowCounters;
-      const elements = elementsOf(evaluate(row, this.#frame));
-      if (elements.length >= elementsMax) {
-        throw new ExpressionError(
-          'TOO_MANY_ELEMENTS',
-          `more than ${elementsMax} elements to explode`,
-        );
-      }
-      counters.rows += elements.length - 1;
-      for (const [position, element] of elements.entries()) {
-        next([...row, ...element], index * elementsMax + position);
-      }
-    };
-  }
-
   /** Expectations: every one is evaluated and counted; fail wins over drop, drop over warn. */
-  #finish(context: CompileContext): Step {
+  #finish(context: CompileContext): RowStepRunner {
     const { table } = this.#options;
     const expectations = table.expectations.map((expectation) => ({
       expectation,
@@ -329,26 +264,17 @@ function rowText(encode: ReturnType<typeof rowEncoder>, row: Row): string {
 
 /** Positions of the source's columns that any step before the first projection, or that projection, reads. */
 function sourceColumns(
-  plan: BranchPlan,
+  { steps }: BranchPlan,
   sourceColumnCount: number,
   unread: ReadonlySet<number>,
 ): ReadonlySet<number> {
-  const used = new Set<number>();
-  for (const step of plan.steps) {
-    const expressions =
-      step.step === 'filter'
-        ? [step.condition]
-        : step.step === 'project'
-          ? step.columns.flatMap(({ value }, to) =>
-              step === plan.steps.at(-1) && unread.has(to) ? [] : [value],
-            )
-          : [step.value];
-    for (const expression of expressions) {
-      for (const index of columnsOf(expression)) if (index < sourceColumnCount) used.add(index);
-    }
-    if (step.step === 'project') break;
-  }
-  return used;
+  const last = steps.at(-1);
+  const read = steps.map((step) =>
+    step === last && step.step === 'project'
+      ? { ...step, columns: step.columns.filter((_, to) => !unread.has(to)) }
+      : step,
+  );
+  return new Set([...sourceColumnsOf(read)].filter((index) => index < sourceColumnCount));
 }
 
 /** Target columns that something looks at: key, sequence, expectations. */
@@ -366,36 +292,4 @@ function neededColumns(flow: FlowPlan, table: TablePlan): ReadonlySet<number> {
     for (const position of columnsOf(flow.emptyWhen)) needed.add(position);
   }
   return needed;
-}
-
-type Elements = readonly (readonly Value[])[];
-
-function generator(step: ExplodeStep): (value: Value) => Elements {
-  const inner = step.form === 'inline' ? inlineElements(step) : explodeElements(step);
-  if (!step.outer) return inner;
-  const nothing: Elements = [step.columns.map(() => null)];
-  return (value) => {
-    const elements = inner(value);
-    return elements.length === 0 ? nothing : elements;
-  };
-}
-
-function explodeElements(step: ExplodeStep): (value: Value) => Elements {
-  const isMap = step.value.type.kind === 'map';
-  const withPosition = step.form === 'posexplode';
-  return (value) => {
-    if (value === null) return [];
-    const elements: readonly (readonly Value[])[] = isMap
-      ? (value as { entries: readonly (readonly [Value, Value])[] }).entries
-      : (value as readonly Value[]).map((element) => [element]);
-    return withPosition ? elements.map((element, position) => [position, ...element]) : elements;
-  };
-}
-
-function inlineElements(step: ExplodeStep): (value: Value) => Elements {
-  const missing = step.columns.map(() => null);
-  return (value) =>
-    value === null
-      ? []
-      : (value as readonly (readonly Value[] | null)[]).map((element) => element ?? missing);
 }

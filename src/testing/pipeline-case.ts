@@ -24,8 +24,8 @@ export type PipelineCase = {
   readonly schemas: ReadonlyMap<string, readonly Column[]>;
   /** Topic → record values: exactly the text that a producer sends. */
   readonly inputs: ReadonlyMap<string, readonly string[]>;
-  /** The case reads static tables, which are no topics. */
-  readonly hasStatic: boolean;
+  /** Topic → record values that are there before the pipeline starts: what it reads without STREAM. */
+  readonly statics: ReadonlyMap<string, readonly string[]>;
   readonly expected: readonly ExpectedRows[];
   /** Expectation → rows that it saw, and rows for which it was not true. */
   readonly expectations: ReadonlyMap<string, ExpectationCount>;
@@ -42,7 +42,7 @@ type CaseJson = {
   readonly sql: string;
   readonly sources?: Readonly<Record<string, string>>;
   readonly inputs: Readonly<Record<string, readonly string[]>>;
-  readonly static?: Readonly<Record<string, unknown>>;
+  readonly static?: Readonly<Record<string, { schema: string; rows: readonly string[] }>>;
   readonly target: string;
   readonly schema?: SchemaJson;
   readonly expected?: readonly (readonly unknown[])[];
@@ -71,10 +71,13 @@ export function readPipelineCase(text: string): PipelineCase {
     tags: json.tags ?? [],
     sql: json.sql,
     schemas: new Map(
-      Object.entries(json.sources ?? {}).map(([topic, ddl]) => [topic, parseColumnsText(ddl)]),
+      [
+        ...Object.entries(json.sources ?? {}),
+        ...Object.entries(json.static ?? {}).map(([topic, { schema }]) => [topic, schema] as const),
+      ].map(([topic, ddl]) => [topic, parseColumnsText(ddl)]),
     ),
     inputs: new Map(Object.entries(json.inputs)),
-    hasStatic: Object.keys(json.static ?? {}).length > 0,
+    statics: new Map(Object.entries(json.static ?? {}).map(([topic, { rows }]) => [topic, rows])),
     expected,
     expectations: new Map(Object.entries(json.expectations ?? {})),
     target: json.target,

@@ -1,7 +1,7 @@
 import { FlowError } from '../base/errors.ts';
 import type { Fault } from '../base/place.ts';
 import { formatType } from '../data/type-text.ts';
-import type { FlowPlan, PipelinePlan } from '../plan/pipeline-plan.ts';
+import { type FlowPlan, type PipelinePlan, staticSources } from '../plan/pipeline-plan.ts';
 import { minus } from './check-result.ts';
 import { rowDecoder, rowText } from './decode-rows.ts';
 import type { ExpectationCount, ExpectedRows, PipelineCase } from './pipeline-case.ts';
@@ -45,18 +45,15 @@ export async function runCase(
   { plan, faults }: PlannedCase,
   start: StartPipeline,
 ): Promise<CaseReport> {
-  const { name, error, hasStatic } = pipelineCase;
-  if (hasStatic) {
-    const note = 'static tables are not supported yet';
-    return { name, status: 'skipped', note, schedules: [] };
-  }
+  const { name, error } = pipelineCase;
   const errors = faults.filter(({ severity }) => severity === 'error');
   const unsupported = errors.find(({ code }) => unsupportedCodes.includes(code));
   if (unsupported !== undefined) {
     return { name, status: 'skipped', note: unsupported.message, schedules: [] };
   }
   if (plan === undefined) return refusedReport(pipelineCase, errors);
-  const isPlain = plan.warnings.some(({ code }) => code === orderDependent);
+  const statics = staticTopics(plan);
+  const isPlain = statics.areWritten || plan.warnings.some(({ code }) => code === orderDependent);
   const chosen = isPlain || error !== undefined ? [plainSchedule] : schedules;
   const reports: ScheduleReport[] = [];
   for (const schedule of chosen) {
@@ -102,7 +99,7 @@ async function runSchedule(
   });
   let differences: readonly string[];
   try {
-    await play(world, pipelineCase, schedule);
+    await play(world, withStatics(pipelineCase, staticTopics(plan).topics), schedule);
     differences = [
       ...pipelineCase.expected.flatMap((expected) => rowDifferences(world, expected)),
       ...(await countDifferences(world, plan, pipelineCase)),
@@ -121,6 +118,34 @@ async function runSchedule(
   return { schedule: schedule.name, status, differences };
 }
 
+/**
+ * Topics that are read without STREAM only. Their records are there before the pipeline starts, so that the
+ * result does not depend on when it reads them; a table that the pipeline writes itself can't be.
+ */
+function staticTopics({ flows, sources }: PipelinePlan): {
+  readonly topics: ReadonlySet<string>;
+  readonly areWritten: boolean;
+} {
+  const branches = flows.flatMap((flow) => flow.branches);
+  const streamed = new Set(
+    branches.flatMap(({ source }) => sources.find(({ name }) => name === source)?.topic ?? []),
+  );
+  const statics = branches.flatMap(({ steps }) => staticSources(steps));
+  return {
+    topics: new Set(statics.flatMap(({ topic }) => (streamed.has(topic) ? [] : topic))),
+    areWritten: statics.some(({ topic, table }) => table !== undefined || streamed.has(topic)),
+  };
+}
+
+function withStatics(pipelineCase: PipelineCase, topics: ReadonlySet<string>): PipelineCase {
+  const inputs = [...pipelineCase.inputs];
+  return {
+    ...pipelineCase,
+    inputs: new Map(inputs.filter(([topic]) => !topics.has(topic))),
+    statics: new Map([...pipelineCase.statics, ...inputs.filter(([topic]) => topics.has(topic))]),
+  };
+}
+
 function errorText(error: Error): string {
   if (!(error instanceof FlowError)) return error.stack ?? error.message;
   const { code, message, detail } = error;
@@ -130,9 +155,10 @@ function errorText(error: Error): string {
 /** Feeds the records in three parts, with the schedule's event around the second one. */
 async function play(
   world: PipelineWorld,
-  { inputs }: PipelineCase,
+  { inputs, statics }: PipelineCase,
   schedule: Schedule,
 ): Promise<void> {
+  produce(world, statics);
   const parts = cutInThree(inputs, schedule.shuffleSeed);
   const names = Array.from({ length: schedule.workers }, (_, index) => `worker-${index + 1}`);
   const startAll = () => Promise.all(names.map((name) => world.startProcess(name)));

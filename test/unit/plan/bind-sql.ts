@@ -48,6 +48,7 @@ export function boundOf(query: string): BoundRelation {
     faults,
     ctes: new Map(),
     isStreamed: false,
+    isStatic: false,
     views: [],
     memo: emptyMemo(),
     flow: 'replace_using',

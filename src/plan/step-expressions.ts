@@ -1,0 +1,21 @@
+import type { Expression } from '../expr/expression.ts';
+import type { RowStep } from './pipeline-plan.ts';
+
+/**
+ * The expressions of a step, over the row before it. What the condition of a join reads of its side stands
+ * behind that row; what the steps of the side compute is not among them.
+ */
+export function stepExpressions(step: RowStep): readonly Expression[] {
+  switch (step.step) {
+    case 'filter':
+      return [step.condition];
+    case 'explode':
+      return [step.value];
+    case 'project':
+      return step.columns.map(({ value }) => value);
+    case 'join': {
+      const keys = step.keys.map(({ left }) => left);
+      return step.condition === undefined ? keys : [...keys, step.condition];
+    }
+  }
+}
