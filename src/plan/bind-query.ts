@@ -4,7 +4,7 @@ import type { DataType } from '../data/types.ts';
 import { castTo, commonType } from '../expr/coerce.ts';
 import type { Query, QueryBody } from '../sql/ast.ts';
 import { type BindContext, bindNamedQuery } from './bind-context.ts';
-import { bindRelation, notStreaming } from './bind-relation.ts';
+import { bindInline, bindRelation } from './bind-relation.ts';
 import { bindSelect } from './bind-select.ts';
 import { type FaultList, notSupportedYet, planFault } from './faults.ts';
 import { columnNode } from './move-columns.ts';
@@ -95,7 +95,7 @@ function bindBody(body: QueryBody, context: BindContext): BoundRelation | undefi
     case 'parenthesized':
       return bindQuery(body.query, context);
     case 'values':
-      return notStreaming('VALUES', body.place, context.faults);
+      return bindInline(body.place, context);
     case 'table':
       return bindRelation(
         {

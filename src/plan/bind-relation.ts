@@ -173,7 +173,7 @@ function bindStaticTable(
   return tableRelation(tableSourcePlan(table, columns), qualifier, relation.place);
 }
 
-function bindInline(place: Place, context: BindContext): undefined {
+export function bindInline(place: Place, context: BindContext): undefined {
   if (!context.isStatic) return notStreaming('VALUES', place, context.faults);
   const hint = 'Write its rows to a compacted topic, or compute the value with CASE or a map.';
   context.faults.add(notSupportedYet('a join with VALUES', place, hint));

@@ -78,9 +78,7 @@ function joinText({ kind, side, keys, condition }: JoinStep, columns: readonly s
   if (condition !== undefined) parts.push(textOver([...columns, ...sideColumns], condition));
   const branches = side.branches.map((branch) => {
     const { values, filters, generators } = derivation(branch);
-    // Columns that nobody reads are NULL here, so that a further one of the source changes nothing.
-    const read = values.filter((value) => !value.startsWith('null:'));
-    return JSON.stringify([branch.source.topic, branch.source.format, read, filters, generators]);
+    return JSON.stringify([branch.source.topic, branch.source.format, values, filters, generators]);
   });
   return `${kind} join ${bounded(branches.join(' union '))} on ${parts.join(' and ')}`;
 }

@@ -1,5 +1,6 @@
 import { moveColumns } from './move-columns.ts';
 import { joinedColumns, type RowStep } from './pipeline-plan.ts';
+import { moveStep } from './step-expressions.ts';
 
 /**
  * The steps without projections that only rename, reorder or drop columns: what follows them reads the
@@ -32,11 +33,7 @@ export function dissolveProjections(
         const [before, shift] = [places?.length ?? width, width];
         const moved = (index: number): number =>
           index < before ? placeOf(index) : index - before + shift;
-        result.push({
-          ...step,
-          keys: step.keys.map((key) => ({ ...key, left: moveColumns(key.left, placeOf) })),
-          condition: step.condition === undefined ? undefined : moveColumns(step.condition, moved),
-        });
+        result.push(moveStep(step, moved));
         const added = joinedColumns(step);
         if (places !== undefined) places = [...places, ...added.map((_, at) => shift + at)];
         width += added.length;

@@ -1,4 +1,5 @@
 import type { Expression } from '../expr/expression.ts';
+import { moveColumns } from './move-columns.ts';
 import type { RowStep } from './pipeline-plan.ts';
 
 /**
@@ -17,5 +18,27 @@ export function stepExpressions(step: RowStep): readonly Expression[] {
       const keys = step.keys.map(({ left }) => left);
       return step.condition === undefined ? keys : [...keys, step.condition];
     }
+  }
+}
+
+/** The step over a row in which the columns stand elsewhere. */
+export function moveStep(step: RowStep, position: (index: number) => number): RowStep {
+  const moved = (expression: Expression): Expression => moveColumns(expression, position);
+  switch (step.step) {
+    case 'filter':
+      return { ...step, condition: moved(step.condition) };
+    case 'explode':
+      return { ...step, value: moved(step.value) };
+    case 'project':
+      return {
+        ...step,
+        columns: step.columns.map(({ name, value }) => ({ name, value: moved(value) })),
+      };
+    case 'join':
+      return {
+        ...step,
+        keys: step.keys.map((key) => ({ ...key, left: moved(key.left) })),
+        condition: step.condition === undefined ? undefined : moved(step.condition),
+      };
   }
 }

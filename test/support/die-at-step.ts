@@ -89,7 +89,7 @@ class DoomedProcess {
 }
 
 /**
- * Runs a pipeline of one source once for each of its steps, lets it die there, and a second process finish its
+ * Runs a pipeline once for each of its steps, lets it die there, and a second process finish its
  * work. `check` sees the rows of the first table. Gives the number of steps that it takes unharmed.
  */
 export async function dieAtEveryStep(
@@ -119,9 +119,11 @@ async function dieAtStep(
   const clock = new LeapingClock();
   const log = new MemoryLog({ clock });
   const state = new MemoryStateStore();
-  const topic = plan.sources[0]?.topic ?? '';
-  log.createTopic(topic, 1);
-  for (const { value } of records) log.produce(topic, 0, { value: JSON.stringify(value) });
+  const topics = plan.sources.flatMap(({ topic, table }) => (table === undefined ? topic : []));
+  for (const topic of new Set(topics)) log.createTopic(topic, 1);
+  for (const { topic = topics[0] ?? '', key, value } of records) {
+    log.produce(topic, 0, { value: JSON.stringify(value), ...(key === undefined ? {} : { key }) });
+  }
   const begin = (steps: number, sliceRecordsMax: number) => {
     const process = new DoomedProcess(steps, () => client.kill());
     const client = log.connect({ sliceRecordsMax, betweenCommitSteps: process.step });

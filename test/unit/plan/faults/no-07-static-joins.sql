@@ -9,5 +9,8 @@ CREATE STREAMING TABLE v FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME
 SELECT o.region, o.seq FROM refunds r JOIN STREAM(orders) o ON o.item = r.item;
 --                          ^ JOIN_STREAM_RIGHT
 CREATE STREAMING TABLE w FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME
-SELECT o.region, o.seq FROM STREAM(orders) o LEFT JOIN refunds r ON o.item = r.item;
---                          ^ NOT_SUPPORTED_YET
+SELECT o.region, o.seq FROM STREAM(orders) o LEFT JOIN (VALUES (1)) AS r(item) ON o.seq = r.item;
+--                                                      ^ NOT_SUPPORTED_YET
+CREATE STREAMING TABLE x FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME
+SELECT o.region, o.seq FROM STREAM(orders) o JOIN (SELECT DISTINCT item FROM refunds) r ON o.item = r.item;
+--                                                 ^ STATIC_DISTINCT
