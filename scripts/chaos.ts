@@ -21,6 +21,10 @@ const chaos = new Chaos({
   instances: Number(values.instances),
   say: (text) => console.log(text),
 });
-process.once('SIGINT', () => chaos.stop());
-process.once('SIGTERM', () => chaos.stop());
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    console.log(`${signal}: the storm ends early`);
+    chaos.stop();
+  });
+}
 process.exitCode = (await chaos.run()) === 0 ? 0 : 1;

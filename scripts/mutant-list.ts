@@ -159,8 +159,8 @@ export const mutants: readonly Mutant[] = [
     'state beyond the end of the output topic is no state of it',
     edit(
       takeover,
-      'if (isUsable && found.offset > range.end) throw',
-      'if (isUsable && found.offset < 0) throw',
+      'if (isUsable && found.offset > range.end)',
+      'if (isUsable && found.offset < 0)',
     ),
   ),
   mutant(

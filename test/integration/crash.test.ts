@@ -30,10 +30,20 @@ describe('killed at any moment', () => {
         brokers: inject('kafkaBrokers'),
         redisUrl: inject('redisUrl'),
         output,
-        options: { 'group.static': isStatic, 'commit.intervalMs': 50 },
+        options: {
+          'group.static': isStatic,
+          'commit.intervalMs': 50,
+          'state.cacheBytes': 1_048_576,
+        },
       });
       const service = world.service('worker-1');
-      const records = workload({ seed, records: 4_000 + kills * 400, partitions: 4, keys: 200 });
+      const records = workload({
+        seed,
+        records: 4_000 + kills * 400,
+        partitions: 4,
+        keys: 3_000,
+        itemLength: 800,
+      });
       let isDone = false;
       const producing = world
         .producePaced(records, { durationMs: kills * share * 2_500, isStopped: () => isDone })
@@ -59,7 +69,7 @@ describe('killed at any moment', () => {
       const report = await world.check();
       expect(report.differences.slice(0, 20), service.tail()).toEqual([]);
       expect(report.sourceRecords).toBe(records.length);
-      expect(report.keys).toBeGreaterThan(150);
+      expect(report.keys).toBeGreaterThan(1_000);
     },
   );
 });

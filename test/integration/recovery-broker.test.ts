@@ -16,7 +16,7 @@ describe('the broker fails under a running service', () => {
 
   afterAll(() => kafka.stop());
 
-  test.each(['row_set', 'rows'] as const)(
+  test.each(['rows'] as const)(
     'P087 killed and started again: the work goes on within 60 s and without a hand, %s',
     async (output) => {
       world = await ServiceWorld.open({

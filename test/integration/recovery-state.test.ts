@@ -55,9 +55,18 @@ describe('Redis fails under a running service', () => {
   test.each(['row_set', 'rows'] as const)(
     'P099 emptied and restarted again and again under load, %s',
     async (output) => {
-      await openWorld({ output, options: { 'commit.intervalMs': 20 } });
+      await openWorld({
+        output,
+        options: { 'commit.intervalMs': 20, 'state.cacheBytes': 1_048_576 },
+      });
       const service = world.service('worker-1').start();
-      const records = workload({ seed: 99, records: 8_000, partitions: 4, keys: 300 });
+      const records = workload({
+        seed: 99,
+        records: 8_000,
+        partitions: 4,
+        keys: 3_000,
+        itemLength: 800,
+      });
       const producing = world.producePaced(records, { durationMs: 8_000 });
       for (let round = 0; round < 6; round += 1) {
         await sleep(700);
@@ -94,7 +103,13 @@ describe('Redis fails under a running service', () => {
   test('P101 older images come back while the service runs', async () => {
     await openWorld({ options: { 'commit.intervalMs': 20, 'state.cacheBytes': 1_048_576 } });
     const service = world.service('worker-1').start();
-    const records = workload({ seed: 101, records: 8_000, partitions: 4, keys: 300 });
+    const records = workload({
+      seed: 101,
+      records: 8_000,
+      partitions: 4,
+      keys: 3_000,
+      itemLength: 800,
+    });
     const producing = world.producePaced(records, { durationMs: 8_000 });
     for (let round = 0; round < 6; round += 1) {
       const image = await imageOf(client, world.pipeline);

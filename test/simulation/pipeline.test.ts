@@ -6,7 +6,12 @@ const seedFirst = Number(process.env['SEED'] ?? 1);
 const seedCount = Number(process.env['SEEDS'] ?? 3000);
 
 /** Seeds that once showed a fault, of the runtime or of the simulated world itself. */
-const failedOnce = [117, 532, 647, 773, 1132, 1140, 1456, 2037, 2319, 2938];
+const failedOnce = [
+  117, 371, 532, 647, 704, 773, 1132, 1140, 1150, 1456, 2037, 2234, 2319, 2662, 2938, 6372, 7798,
+  8752, 10014, 13941,
+];
+/** And those that showed it in a shape of their own. */
+const failedInPlain = [2677];
 
 async function failures(seeds: Iterable<number>) {
   const failed: unknown[] = [];
@@ -28,6 +33,12 @@ test('RU-10 RU-14 whatever crashes, stalls or forgets, the output is the referen
 
 test('seeds that once showed a fault', async () => {
   expect((await failures(failedOnce)).failed).toEqual([]);
+  const [plain] = simulationShapes;
+  for (const seed of failedInPlain) {
+    expect(await simulate(seed, plain === undefined ? {} : { shape: plain })).toMatchObject({
+      faults: [],
+    });
+  }
 });
 
 test.each(simulationShapes)('shape $name stands up to any of it', async (shape) => {

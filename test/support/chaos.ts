@@ -123,6 +123,8 @@ export class Chaos {
             // One of them has no fixed place in the group.
             'group.static': index !== this.#options.instances,
             'commit.intervalMs': 20 * index,
+            // Far less than the keys need, so that the state is read all the time.
+            'state.cacheBytes': 1_048_576,
             'kafka.transactionTimeoutMs': 10_000,
             'redis.commandTimeoutMs': 2_000,
             'http.enabled': 'false',
@@ -170,7 +172,14 @@ export class Chaos {
     const levelStart = this.#rounds * 100;
     for (let part = 0; this.#isStorming; part += 1) {
       const of = seed * 100 + part;
-      const records = workload({ seed: of, records: 2_000, partitions, keys: 200, levelStart });
+      const records = workload({
+        seed: of,
+        records: 2_000,
+        partitions,
+        keys: 3_000,
+        itemLength: 800,
+        levelStart,
+      });
       await producePaced(this.#use(this.#log), source, records, {
         durationMs: 10_000,
         isStopped: () => !this.#isStorming,
@@ -371,6 +380,10 @@ export class Chaos {
       this.#options.say(
         `${when}: ${target} from ${sourceRecords} records: ${keys} keys, ${rows} rows, ${outputRecords} output records, transactions ${transactions.committed} committed and ${transactions.aborted} aborted, ${differences.length} differences`,
       );
+      // What judges nothing must not look like what found nothing.
+      if (sourceRecords === 0 || outputRecords === 0 || keys === 0) {
+        all.push(`${when}, ${target}: nothing was judged`);
+      }
       all.push(...differences.map((difference) => `${when}, ${target}: ${difference}`));
     }
     return all;

@@ -18,6 +18,19 @@ export type WorldOptions = {
 
 let worlds = 0;
 
+/** Runs a test in a world of its own and closes it, whatever becomes of it. */
+export async function inWorld(
+  options: WorldOptions,
+  deed: (world: ServiceWorld) => Promise<void>,
+): Promise<void> {
+  const world = await ServiceWorld.open(options);
+  try {
+    await deed(world);
+  } finally {
+    await world.close();
+  }
+}
+
 /**
  * A source topic, a pipeline over it and the processes that run it: topics and groups of its own on brokers that others
  * may use too.

@@ -24,6 +24,8 @@ export type WorkloadOptions = {
   readonly late?: number;
   readonly duplicates?: number;
   readonly tombstones?: number;
+  /** Length of some of the items: large ones fill caches. */
+  readonly itemLength?: number;
   /** Sequences begin after it. */
   readonly levelStart?: number;
 };
@@ -35,7 +37,14 @@ export type WorkloadOptions = {
  */
 export function workload(options: WorkloadOptions): SourceRecord[] {
   const { seed, records, partitions, keys = 60 } = options;
-  const { ties = 80, late = 60, duplicates = 40, tombstones = 5, levelStart = 0 } = options;
+  const {
+    ties = 80,
+    late = 60,
+    duplicates = 40,
+    tombstones = 5,
+    levelStart = 0,
+    itemLength = 0,
+  } = options;
   const random = new Random(seed);
   const names: (string | null)[] = [null, '', 'NULL'];
   while (names.length < keys) names.push(`R${names.length}`);
@@ -47,13 +56,20 @@ export function workload(options: WorkloadOptions): SourceRecord[] {
       made.push({ partition, value: null });
       continue;
     }
-    const region = random.pick(names) ?? null;
+    // Half of them are of a few keys, so that there are ties and late rows however many keys there are.
+    const choices = random.chance(500) ? names.slice(0, hotKeys) : names;
+    const region = random.pick(choices) ?? null;
     const level = levels.get(region) ?? levelStart;
     let seq = level + 1;
     if (random.chance(ties) && level > levelStart) seq = level;
     else if (random.chance(late) && level > 1) seq = 1 + random.below(level - 1);
     else levels.set(region, seq);
-    const row: OrderRow = { region, item: `i${made.length}`, qty: random.below(1000), seq };
+    const row: OrderRow = {
+      region,
+      item: `i${made.length}`.padEnd(itemLength, '.'),
+      qty: random.below(1000),
+      seq,
+    };
     const value = JSON.stringify(row);
     made.push({ partition, value });
     if (random.chance(duplicates)) made.push({ partition: random.below(partitions), value });
@@ -62,6 +78,7 @@ export function workload(options: WorkloadOptions): SourceRecord[] {
 }
 
 const windowSize = 50;
+const hotKeys = 50;
 
 function shuffledNearby(records: readonly SourceRecord[], random: Random): SourceRecord[] {
   const shuffled: SourceRecord[] = [];
