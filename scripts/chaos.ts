@@ -1,30 +1,54 @@
 /**
- * `npm run chaos -- --minutes N [--seed S] [--instances 3]`: real services on a real Kafka and Redis of its own, while
- * records come all the time and processes, Redis and the broker are killed, stopped, emptied, rolled back and
- * started again at random. Then the logs are judged; the last line says `differences: N`, and the exit code is 1 unless
- * it is 0. A seed repeats records and faults, though not the machine's timing.
+ * `npm run chaos -- --minutes N [--seed S] [--instances 3] [--json]`: real services on a Kafka and a Redis of its own
+ * (free ports), while records come all the time and processes, Redis and the broker are killed, stopped, emptied, rolled
+ * back, failed over and started again, and the source is cut behind and ahead of the checkpoints, at random. All along it
+ * is watched what readers see; after each storm, and in the end, output, checkpoints and account are judged. The last
+ * line is the verdict, and the exit code is 1 unless there was something to judge and no difference. A seed repeats
+ * records and faults, though not the machine's timing. `--json`: the report on standard output, progress on standard
+ * error.
  */
 import { parseArgs } from 'node:util';
-import { Chaos } from '../test/support/chaos.ts';
+import { Chaos, type ChaosReport } from '../test/support/chaos.ts';
 
 const { values } = parseArgs({
   options: {
     minutes: { type: 'string', default: '10' },
     seed: { type: 'string' },
     instances: { type: 'string', default: '3' },
+    json: { type: 'boolean', default: false },
   },
 });
 
+const say = (text: string): void => {
+  const line = `${new Date().toISOString().slice(11, 19)} ${text}`;
+  if (values.json) console.error(line);
+  else console.log(line);
+};
 const chaos = new Chaos({
   minutes: Number(values.minutes),
   seed: values.seed === undefined ? Date.now() % 1_000_000 : Number(values.seed),
   instances: Number(values.instances),
-  say: (text) => console.log(text),
+  say,
 });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => {
-    console.log(`${signal}: the storm ends early`);
+    say(`${signal}: the storm ends early`);
     chaos.stop();
   });
 }
-process.exitCode = (await chaos.run()) === 0 ? 0 : 1;
+
+function print({ seed, minutes, faults, tables, verdicts, differences }: ChaosReport): void {
+  const counts = Object.entries(faults).map(([name, count]) => `${name} ${count}`);
+  say(`faults: ${counts.join(', ')}`);
+  for (const difference of differences.slice(0, 50)) say(`  ${difference}`);
+  const records = Math.max(0, ...tables.map(({ sourceRecords }) => sourceRecords));
+  const outcome = differences.length === 0 ? 'passed' : 'FAILED';
+  say(
+    `chaos ${outcome}: seed ${seed}, ${minutes} minutes, ${records} records, judged ${verdicts} times, differences: ${differences.length}`,
+  );
+}
+
+const report = await chaos.run();
+print(report);
+if (values.json) console.log(JSON.stringify(report));
+process.exitCode = report.differences.length === 0 ? 0 : 1;

@@ -61,8 +61,8 @@ export const mutants: readonly Mutant[] = [
     'rows that a shorter set no longer has are deleted',
     edit(
       'src/task/table-task.ts',
-      'for (let position = from; position < before; position += 1) {',
-      'for (let position = from; position < from; position += 1) {',
+      'for (let position = before - 1; position >= from; position -= 1) {',
+      'for (let position = before - 1; position >= before; position -= 1) {',
     ),
   ),
   mutant(
@@ -184,6 +184,43 @@ export const mutants: readonly Mutant[] = [
       'src/refresh/continuity.ts',
       'checkpointTopicId !== undefined && checkpointTopicId !== topicId',
       'checkpointTopicId !== undefined && checkpointTopicId === undefined',
+    ),
+  ),
+  mutant(
+    'false gap of a zombie',
+    'what a new owner has read and deleted is no gap',
+    edit(flowRunner, 'if (now?.offset === seen.offset) return;', 'if (now !== null) return;'),
+  ),
+  mutant(
+    'written topics unwatched',
+    'an open transaction of a dead instance does not hold up the readers of dead letters and appended rows',
+    edit('src/runtime/stuck-partitions.ts', 'void this.#ask(runners);', 'this.#isAsking = false;'),
+  ),
+  mutant(
+    'finishes next to a turn',
+    'a stop that no longer waits for a turn commits nothing of it',
+    edit(
+      worker,
+      'isLoopOver ? this.#finish() : Promise.reject(stillTurning())',
+      '(isLoopOver || stillTurning() !== undefined) ? this.#finish() : Promise.reject(stillTurning())',
+    ),
+  ),
+  mutant(
+    'checkpoint before the catalog',
+    'what the catalog knows of a checkpoint is looked up before the checkpoint itself',
+    edit(
+      flowRunner,
+      "      const recorded = catalog.get('checkpoint', name)?.value['topicId'];\n      const committed = await settledCheckpoint(takeover, topic, partition);",
+      "      const committed = await settledCheckpoint(takeover, topic, partition);\n      const recorded = catalog.get('checkpoint', name)?.value['topicId'];",
+    ),
+  ),
+  mutant(
+    'appended twice',
+    'a row of an append flow is there once, however often its record is read',
+    edit(
+      'src/runtime/flow-runner.ts',
+      'offsets.push({ topic, partition, offset: position, metadata });',
+      'if (this.facts.repartition !== undefined || position % 7 !== 0) offsets.push({ topic, partition, offset: position, metadata });',
     ),
   ),
   // State

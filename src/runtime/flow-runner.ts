@@ -325,6 +325,7 @@ export class FlowRunner {
       });
       const accepted = decided.decision === 'gap' && isAccepted(catalog, decided.gap);
       if (decided.decision === 'gap' && !accepted) {
+        await this.#refuseIfMoved(takeover, { topic, partition, offset: committed?.offset });
         await slot?.close().catch(() => undefined);
         return decided.gap;
       }
@@ -348,6 +349,23 @@ export class FlowRunner {
       await slot?.close().catch(() => undefined);
       throw error;
     }
+  }
+
+  /**
+   * Between the look at the checkpoint and the one at the log another owner may have gone on and deleted what it had
+   * read: to whoever slept in between, that looks like a gap (simulation seed 2099).
+   */
+  async #refuseIfMoved(
+    takeover: TakeoverOptions,
+    seen: {
+      readonly topic: string;
+      readonly partition: number;
+      readonly offset: number | undefined;
+    },
+  ): Promise<void> {
+    const now = await settledCheckpoint(takeover, seen.topic, seen.partition);
+    if (now?.offset === seen.offset) return;
+    throw new FlowError('TASK_MIGRATED', 'somebody else has moved the checkpoint meanwhile');
   }
 
   #checkpointName(topic: string, partition: number): string {

@@ -12,6 +12,8 @@ export type OffsetsCheck = {
   /** What a committed reader sees of the repartition topic. */
   readonly repartition: readonly CommittedRecord[];
   readonly output: OutputFold;
+  /** Sources of the rows of a table that rows are appended to; undefined: rows replace each other. */
+  readonly appended?: ReadonlySet<string> | undefined;
   /** Checkpoints of this moment; undefined: there is none. */
   readonly committed: (topic: string, partition: number) => number | undefined;
   readonly repartitionTopic: string;
@@ -21,11 +23,12 @@ export type OffsetsCheck = {
 
 /**
  * The promise that a checkpoint is, at any moment whatever goes on: every row of a source record below it lies in
- * the repartition topic or is applied, and every row of the repartition topic below it is in the output, or superseded there.
+ * the repartition topic or is applied (or in the table, where rows are appended), and every row of the repartition topic below it is in the output, or superseded there.
  * Returns each row for which that does not hold.
  */
 export function checkOffsets(check: OffsetsCheck): string[] {
-  const { flow, rows, repartition, output, committed, repartitionTopic, isEmptiable } = check;
+  const { flow, rows, repartition, output, appended, committed, repartitionTopic, isEmptiable } =
+    check;
   const faults: string[] = [];
   const handedOn = new Set<string>();
   const bySource = new Map(rows.map((row) => [row.provenance, row]));
@@ -46,7 +49,9 @@ export function checkOffsets(check: OffsetsCheck): string[] {
     const { topic, partition, offset } = row.place;
     if (offset >= (committed(topic, partition) ?? 0) || handedOn.has(row.provenance)) continue;
     // What was applied may be deleted between the stages.
-    if (isApplied(output, row, isEmptiable)) continue;
+    const isThere =
+      appended === undefined ? isApplied(output, row, isEmptiable) : appended.has(row.provenance);
+    if (isThere) continue;
     faults.push(
       `flow "${flow}" is past ${topic}/${partition}@${offset}, without row ${row.provenance}`,
     );

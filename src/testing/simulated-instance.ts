@@ -8,6 +8,7 @@ import type { Worker, WorkerProgress, WorkerSettings } from '../runtime/worker.t
 import type { Faults } from './faults.ts';
 import type { FragileState } from './fragile-state.ts';
 import { SimulatedLog } from './simulated-log.ts';
+import type { Outages } from './simulated-outages.ts';
 import { SimulatedProcess } from './simulated-process.ts';
 import { SimulatedStateStore } from './simulated-state-store.ts';
 
@@ -19,6 +20,7 @@ export type SimulatedSite = {
   readonly state: FragileState;
   readonly clock: Clock;
   readonly faults: Faults;
+  readonly outages: Outages;
   readonly settings: Partial<WorkerSettings>;
   readonly sliceRecordsMax: number;
   readonly drawStallMs: () => number;
@@ -55,6 +57,7 @@ export class SimulatedInstance {
     this.process = new SimulatedProcess({
       clock,
       faults,
+      outages: site.outages,
       drawStallMs,
       fence: () => log.fence(`${site.pipeline}-${options.name}`),
     });

@@ -23,6 +23,7 @@ import type { CallKind, SimulatedProcess } from './simulated-process.ts';
 const asking: CallKind = {
   place: 'broker',
   answer: 'broker_answer',
+  service: 'broker',
   unavailable: 'BROKER_UNAVAILABLE',
   unknown: 'BROKER_TIMEOUT',
 };
@@ -31,6 +32,7 @@ const asking: CallKind = {
 const committing: CallKind = {
   place: 'commit',
   answer: 'commit_answer',
+  service: 'broker',
   unavailable: 'BROKER_TIMEOUT',
   unknown: 'BROKER_TIMEOUT',
 };

@@ -2,12 +2,15 @@ import type { MemoryClient } from '../adapters/memory/memory-client.ts';
 import { type ErrorCode, FlowError } from '../base/errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Faults, Misfortune, Place } from './faults.ts';
+import type { Outages } from './simulated-outages.ts';
 
 export type SimulatedProcessOptions = {
   readonly clock: Clock;
   readonly faults: Faults;
   /** How long a stall lasts, drawn anew for each. */
   readonly drawStallMs: () => number;
+  /** When whole services are away. */
+  readonly outages?: Outages;
   /** Fences the process's transactional id, as another instance would. */
   readonly fence?: () => Promise<void>;
 };
@@ -16,6 +19,8 @@ export type SimulatedProcessOptions = {
 export type CallKind = {
   readonly place: Place;
   readonly answer: Place;
+  /** Whom it asks. */
+  readonly service: 'broker' | 'state';
   /** What is told when the service is away. */
   readonly unavailable: ErrorCode;
   /** What is told when nobody knows whether the call did its work. */
@@ -95,7 +100,7 @@ export class SimulatedProcess {
     onState?: (misfortune: Misfortune) => void,
   ): Promise<T> {
     const { faults } = this.#options;
-    const before = faults.strike(kind.place);
+    const before = faults.strike(kind.place) ?? this.#away(kind.service, 'refuse');
     if (before !== undefined || !this.#isFree) await this.#meet(before, kind, onState);
     let answer: T;
     try {
@@ -104,15 +109,25 @@ export class SimulatedProcess {
       if (!this.#isFree) await this.#alive();
       throw error;
     }
-    const after = faults.strike(kind.answer);
+    const after = faults.strike(kind.answer) ?? this.#away(kind.service, 'lose_answer');
     if (after !== undefined || !this.#isFree) await this.#meet(after, kind, onState);
     return answer;
   }
 
   /** A point at which the others may run, and this process may stop or end. Undefined: it goes on at once. */
   pause(place: Place): Promise<void> | undefined {
-    const misfortune = this.#options.faults.strike(place);
+    const isPoll = place === 'poll';
+    const { faults } = this.#options;
+    const misfortune =
+      faults.strike(place) ?? (isPoll ? this.#away('broker', 'refuse') : undefined);
     return misfortune === undefined && this.#isFree ? undefined : this.#meet(misfortune);
+  }
+
+  #away<M extends Misfortune>(service: CallKind['service'], misfortune: M): M | undefined {
+    const { outages } = this.#options;
+    if (outages === undefined) return undefined;
+    const isAway = service === 'broker' ? outages.isBrokerAway : outages.isStateAway;
+    return isAway ? misfortune : undefined;
   }
 
   get #isFree(): boolean {

@@ -15,6 +15,7 @@ import type { CallKind, SimulatedProcess } from './simulated-process.ts';
 const reading: CallKind = {
   place: 'state_read',
   answer: 'state_read_answer',
+  service: 'state',
   unavailable: 'STATE_UNAVAILABLE',
   unknown: 'STATE_UNAVAILABLE',
 };

@@ -18,11 +18,17 @@ export const disturbances = [
   'stall',
   'fence',
   'skew',
+  'broker_restart',
+  'state_restart',
+  'evict',
   'compact',
   'retention',
   'purge',
   'rewind',
 ] as const;
+
+/** Of a thousand worlds, how many have more of everything. */
+const largePermille = 100;
 
 export type Disturbance = (typeof disturbances)[number];
 
@@ -56,28 +62,30 @@ export function drawScenario(random: Random, shape: SimulationShape | undefined)
   const drawnShape = drawShape(random);
   const delivery = random.chance(150) ? 'at_least_once' : 'exactly_once';
   const mood = drawMood(random);
-  // More keys than a task may hold: most worlds are small, and cheap.
-  const isWide = random.chance(40);
+  // Most worlds are small, and cheap: what goes wrong with few records and processes is found soonest there.
+  const isLarge = random.chance(largePermille);
+  // More keys than a task may hold.
+  const isWide = isLarge && random.chance(100);
   const sessionTimeoutMs = 1_000 + random.below(5_000);
   const isExact = delivery === 'exactly_once';
   const chosen = disturbances.filter((one) => random.chance(400) && (isExact || one !== 'stall'));
   return {
     shape: shape ?? drawnShape,
     output: random.chance(500) ? 'row_set' : 'rows',
-    partitions: 1 + random.below(3),
-    tablePartitions: random.chance(300) ? 1 + random.below(3) : undefined,
+    partitions: isLarge ? 1 + random.below(3) : 1 + random.below(random.chance(250) ? 2 : 1),
+    tablePartitions: drawTablePartitions(random, isLarge),
     sliceRecordsMax: 1 + random.below(isWide ? 3 : 8),
     keys: isWide ? 200 : 1 + random.below(5),
     sequences: random.chance(300) ? 2 : 8,
     dirtPermille: random.chance(300) ? 100 : 0,
-    rounds: 2 + random.below(4),
-    roundRecordsMax: isWide ? 80 : 4 + random.below(10),
-    processesMax: 1 + random.below(3),
+    rounds: isLarge ? 2 + random.below(4) : 1 + random.below(3),
+    roundRecordsMax: isWide ? 80 : isLarge ? 4 + random.below(10) : 2 + random.below(5),
+    processesMax: 1 + random.below(isLarge ? 3 : 2),
     mood: isExact ? mood : withoutStalls(mood),
     disturbancePermille: random.below(700),
     disturbances: chosen,
     ending: drawEnding(random, isExact),
-    hasEpilogue: random.chance(250),
+    hasEpilogue: random.chance(isLarge ? 250 : 80),
     transactionTimeoutMs: drawTransactionTimeout(random),
     settings: {
       delivery,
@@ -91,6 +99,12 @@ export function drawScenario(random: Random, shape: SimulationShape | undefined)
       rebalanceTimeoutMs: 2 * sessionTimeoutMs,
     },
   };
+}
+
+/** Undefined: as many as the source has. */
+function drawTablePartitions(random: Random, isLarge: boolean): number | undefined {
+  if (!isLarge) return random.chance(200) ? 2 : undefined;
+  return random.chance(300) ? 1 + random.below(3) : undefined;
 }
 
 /** Some are so long that only fencing ends the transaction of the dead in time. */

@@ -35,14 +35,20 @@ export type BranchResult = {
 };
 
 export type ShapeBranch = {
+  /** Where its records come from in the first place. */
   readonly topic: string;
+  /** The table of the pipeline that they come through; undefined: the flow reads the topic itself. */
+  readonly via?: string;
+  /** Whether that table has a row of a record; absent: of each. */
+  readonly isPassedOn?: (record: DecodedRecord) => boolean;
   /** undefined: the record is bad. */
   readonly rows: (record: DecodedRecord) => BranchResult | undefined;
 };
 
 export type ShapeFlow = {
-  /** Also of its table, and of the table's topic. */
   readonly name: string;
+  /** Also the topic of the table. */
+  readonly table: string;
   readonly branches: readonly ShapeBranch[];
 };
 
@@ -96,7 +102,7 @@ const byG = ({ g, seq, v }: DecodedRecord) => `{"g":${g},"seq":${seq},"v":"${v}"
 const plain: SimulationShape = {
   name: 'plain',
   topics: ['src'],
-  flows: [{ name: 't', branches: [{ topic: 'src', rows: flat('k', byK) }] }],
+  flows: [{ name: 't', table: 't', branches: [{ topic: 'src', rows: flat('k', byK) }] }],
   sql: (options) => source('src') + table('t', 'k', options, 'SELECT k, seq, v FROM STREAM(src)'),
 };
 
@@ -106,6 +112,7 @@ const filtered: SimulationShape = {
   flows: [
     {
       name: 't',
+      table: 't',
       branches: [
         {
           topic: 'src',
@@ -133,6 +140,7 @@ const exploded: SimulationShape = {
   flows: [
     {
       name: 't',
+      table: 't',
       branches: [
         {
           topic: 'src',
@@ -162,6 +170,7 @@ const union: SimulationShape = {
   flows: [
     {
       name: 't',
+      table: 't',
       branches: [
         { topic: 'src', rows: flat('k', byK) },
         { topic: 'other', rows: flat('k', byK) },
@@ -191,6 +200,7 @@ const distinct: SimulationShape = {
   flows: [
     {
       name: 't',
+      table: 't',
       branches: [
         { topic: 'src', rows: flat('k', ({ k, g, seq }) => `{"k":${k},"g":${g},"seq":${seq}}`) },
       ],
@@ -207,6 +217,7 @@ const emptied: SimulationShape = {
   flows: [
     {
       name: 't',
+      table: 't',
       branches: [
         {
           topic: 'src',
@@ -238,8 +249,8 @@ const shared: SimulationShape = {
   name: 'shared',
   topics: ['src'],
   flows: [
-    { name: 't', branches: [{ topic: 'src', rows: flat('k', byK) }] },
-    { name: 'u', branches: [{ topic: 'src', rows: flat('g', byG) }] },
+    { name: 't', table: 't', branches: [{ topic: 'src', rows: flat('k', byK) }] },
+    { name: 'u', table: 'u', branches: [{ topic: 'src', rows: flat('g', byG) }] },
   ],
   sql: (options) =>
     source('src') +
@@ -251,14 +262,67 @@ const separate: SimulationShape = {
   name: 'separate',
   topics: ['src', 'other'],
   flows: [
-    { name: 't', branches: [{ topic: 'src', rows: flat('k', byK) }] },
-    { name: 'u', branches: [{ topic: 'other', rows: flat('g', byG) }] },
+    { name: 't', table: 't', branches: [{ topic: 'src', rows: flat('k', byK) }] },
+    { name: 'u', table: 'u', branches: [{ topic: 'other', rows: flat('g', byG) }] },
   ],
   sql: (options) =>
     source('src') +
     source('other') +
     table('t', 'k', options, 'SELECT k, seq, v FROM STREAM(src)') +
     table('u', 'g', options, 'SELECT g, seq, v FROM STREAM(other)'),
+};
+
+const byAll = ({ k, g, seq, v }: DecodedRecord) => `{"k":${k},"g":${g},"seq":${seq},"v":"${v}"}`;
+
+/** A row of a table that rows are appended to: it has no key, and its sequence is a column like others. */
+function appendedRow(isKept: (record: DecodedRecord) => boolean) {
+  return (record: DecodedRecord): BranchResult => {
+    const rows = isKept(record) ? [{ index: 0, key: '', sequence: 0, row: byAll(record) }] : [];
+    return { rows, generated: 1, filtered: 1 - rows.length, dropped: 0 };
+  };
+}
+
+const hasSequence = ({ seq }: DecodedRecord): boolean => seq !== null;
+
+function append(flow: string, from: string): string {
+  return `CREATE FLOW ${flow} AS INSERT INTO a BY NAME SELECT k, g, seq, v FROM STREAM(${from}) WHERE seq IS NOT NULL;\n`;
+}
+
+const appendTable = "CREATE STREAMING TABLE a WITH (topic = 'a', dead_letter_topic = 'a.dlq');\n";
+
+/** Rows that stay, each once. */
+const appended: SimulationShape = {
+  name: 'appended',
+  topics: ['src'],
+  flows: [{ name: 'fa', table: 'a', branches: [{ topic: 'src', rows: appendedRow(hasSequence) }] }],
+  sql: () => source('src') + appendTable + append('fa', 'src'),
+};
+
+/** Two flows into one table, and a table over it: what is appended twice or lost shows in both. */
+const chained: SimulationShape = {
+  name: 'chained',
+  topics: ['src', 'other'],
+  flows: [
+    { name: 'fa', table: 'a', branches: [{ topic: 'src', rows: appendedRow(hasSequence) }] },
+    { name: 'fo', table: 'a', branches: [{ topic: 'other', rows: appendedRow(hasSequence) }] },
+    {
+      name: 't',
+      table: 't',
+      branches: ['src', 'other'].map((topic) => ({
+        topic,
+        via: 'a',
+        isPassedOn: hasSequence,
+        rows: flat('k', byK, ({ g }) => (g === 3 ? 'filtered' : 'kept')),
+      })),
+    },
+  ],
+  sql: (options) =>
+    source('src') +
+    source('other') +
+    appendTable +
+    append('fa', 'src') +
+    append('fo', 'other') +
+    table('t', 'k', options, 'SELECT k, seq, v FROM STREAM(a) WHERE g <> 3'),
 };
 
 export const simulationShapes: readonly SimulationShape[] = [
@@ -270,6 +334,8 @@ export const simulationShapes: readonly SimulationShape[] = [
   emptied,
   shared,
   separate,
+  appended,
+  chained,
 ];
 
 /** One table of one source more often than all others together: it is the cheapest, and most faults need no more. */

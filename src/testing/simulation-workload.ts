@@ -106,6 +106,11 @@ export class Workload {
     for (const { place, topicId, record } of this.#produced) {
       if (!flow.branches.some(({ topic }) => topic === place.topic)) continue;
       if (losses.some((isLost) => isLost(place, topicId))) continue;
+      const passes = flow.branches.filter(({ via }) => via !== undefined);
+      if (passes.length > 0) {
+        rows.push(...passedOn(flow, place, topicId, record, counters));
+        continue;
+      }
       counters.records += 1;
       const made = record === 'malformed' ? undefined : rowsOf(flow, place, topicId, record);
       if (made === undefined) {
@@ -170,6 +175,35 @@ function rowsOf(
     }
   }
   return made;
+}
+
+/** Rows that come through a table of the pipeline: its records are what the flow reads. */
+function passedOn(
+  flow: ShapeFlow,
+  place: RecordPlace,
+  topicId: string,
+  record: SourceRecord,
+  counters: FlowCounters,
+): readonly WorkloadRow[] {
+  if (typeof record === 'string') return [];
+  const rows: WorkloadRow[] = [];
+  for (const { topic, isPassedOn, rows: rowsOfBranch } of flow.branches) {
+    if (topic !== place.topic || isPassedOn?.(record) === false) continue;
+    const result = rowsOfBranch(record);
+    if (result === undefined) throw new Error(`flow "${flow.name}" is passed a bad record`);
+    counters.records += 1;
+    counters.decoded += 1;
+    counters.rows += result.generated;
+    counters.filtered += result.filtered;
+    counters.dropped += result.dropped;
+    counters.handedOn += result.rows.length;
+    for (const { index, key, sequence, row } of result.rows) {
+      const { partition, offset } = place;
+      const provenance = sourceText({ topicId, partition, offset, branch: 0, index });
+      rows.push({ key, sequence, row, provenance, place });
+    }
+  }
+  return rows;
 }
 
 const abortedValue = Buffer.from('{"k":1,"g":1,"seq":99,"v":"aborted","items":["aborted"]}');

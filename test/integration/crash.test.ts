@@ -1,8 +1,9 @@
 import { Redis } from 'ioredis';
-import { afterEach, describe, expect, inject, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { Random } from '../../src/testing/random.ts';
 import { sleep } from '../support/service-process.ts';
 import { ServiceWorld } from '../support/service-world.ts';
+import { type PrivateRedis, startPrivateRedis } from '../support/services.ts';
 import { workload } from '../support/workload.ts';
 
 /** `npm run crash -- --kills 200 --seed 7` sets these. */
@@ -11,6 +12,14 @@ const seed = Number(process.env['CRASH_SEED'] ?? Date.now() % 1_000_000);
 
 describe('killed at any moment', () => {
   let world: ServiceWorld | undefined;
+  /** Its own: it is flushed. */
+  let redisServer: PrivateRedis;
+
+  beforeAll(async () => {
+    redisServer = await startPrivateRedis();
+  });
+
+  afterAll(() => redisServer.stop());
 
   afterEach(async () => {
     await world?.close();
@@ -25,10 +34,10 @@ describe('killed at any moment', () => {
     { timeout: 120_000 + kills * 15_000 },
     async ({ output, isStatic, share }) => {
       const random = new Random(seed);
-      const redis = new Redis(inject('redisUrl'));
+      const redis = new Redis(redisServer.url);
       world = await ServiceWorld.open({
         brokers: inject('kafkaBrokers'),
-        redisUrl: inject('redisUrl'),
+        redisUrl: redisServer.url,
         output,
         options: {
           'group.static': isStatic,

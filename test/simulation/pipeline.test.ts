@@ -5,13 +5,12 @@ import { simulationShapes } from '../../src/testing/simulation-shapes.ts';
 const seedFirst = Number(process.env['SEED'] ?? 1);
 const seedCount = Number(process.env['SEEDS'] ?? 3000);
 
-/** Seeds that once showed a fault, of the runtime or of the simulated world itself. */
-const failedOnce = [
-  117, 371, 532, 647, 704, 773, 1132, 1140, 1150, 1456, 2037, 2234, 2319, 2662, 2938, 6372, 7798,
-  8752, 10014, 13941,
-];
-/** And those that showed it in a shape of their own. */
-const failedInPlain = [2677];
+/**
+ * Seeds that once showed a fault, of the runtime or of the simulated world itself, in the worlds as they are drawn now.
+ * What older worlds have shown is kept by the mutants: each of them takes one of the remedies away.
+ */
+const failedOnce = [2099];
+const failedInPlain = [21782];
 
 async function failures(seeds: Iterable<number>) {
   const failed: unknown[] = [];
@@ -33,11 +32,10 @@ test('RU-10 RU-14 whatever crashes, stalls or forgets, the output is the referen
 
 test('seeds that once showed a fault', async () => {
   expect((await failures(failedOnce)).failed).toEqual([]);
-  const [plain] = simulationShapes;
+  const plain = simulationShapes.find(({ name }) => name === 'plain');
   for (const seed of failedInPlain) {
-    expect(await simulate(seed, plain === undefined ? {} : { shape: plain })).toMatchObject({
-      faults: [],
-    });
+    const report = await simulate(seed, plain === undefined ? {} : { shape: plain });
+    expect(report).toMatchObject({ shape: 'plain', faults: [] });
   }
 });
 

@@ -1,23 +1,33 @@
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { openKafkaLog } from '../../src/adapters/kafka/kafka-log.ts';
+import { FlowError } from '../../src/base/errors.ts';
+import { planPipeline } from '../../src/plan/plan-pipeline.ts';
 import type { Log } from '../../src/ports/log.ts';
 import { Random } from '../../src/testing/random.ts';
-import { checkOutput, readCommitted, untilCaughtUp } from './check-output.ts';
+import { ChaosJudge, type TableVerdict } from './chaos-judge.ts';
+import { untilCaughtUp } from './check-output.ts';
 import { imageOf, type RedisImage, restoreImage } from './redis-image.ts';
-import { ServiceProcess, sleep } from './service-process.ts';
-import {
-  type PrivateKafka,
-  type PrivateRedis,
-  startPrivateKafka,
-  startPrivateRedis,
-} from './services.ts';
-import { type OrderRow, producePaced, type SourceRecord, workload } from './workload.ts';
+import { RedisPair } from './redis-pair.ts';
+import { ServiceProcess, sleep, until } from './service-process.ts';
+import { type PrivateKafka, startPrivateKafka } from './services.ts';
+import { producePaced, type SourceRecord, workload } from './workload.ts';
 
 export type ChaosOptions = {
   readonly minutes: number;
   readonly seed: number;
   readonly instances: number;
   readonly say: (text: string) => void;
+};
+
+export type ChaosReport = {
+  readonly seed: number;
+  readonly minutes: number;
+  readonly faults: Readonly<Record<string, number>>;
+  /** As they stood when the tables were judged last. */
+  readonly tables: readonly Omit<TableVerdict, 'differences'>[];
+  /** How often everything was judged. */
+  readonly verdicts: number;
+  readonly differences: readonly string[];
 };
 
 type Fault = {
@@ -46,7 +56,8 @@ SELECT region, item, qty, seq FROM STREAM(orders);`,
   .join('\n')}
 `;
 
-const stormMs = 75_000;
+const stormMs = 60_000;
+const lookIntervalMs = 5_000;
 /** How long the world may take to become right once nothing fails any more. */
 const recoveryMsMax = 120_000;
 
@@ -63,12 +74,16 @@ export class Chaos {
   readonly #busy = new Set<ServiceProcess>();
   readonly #healing = new Set<Promise<void>>();
   #kafka: PrivateKafka | undefined;
-  #redis: PrivateRedis | undefined;
-  #client: Redis | undefined;
+  #redis: RedisPair | undefined;
   #log: Log | undefined;
+  #judge: ChaosJudge | undefined;
+  #verdicts = 0;
+  #tables: readonly TableVerdict[] = [];
   #isBrokerBusy = false;
   #isRedisBusy = false;
   #image: RedisImage = [];
+  /** What no reader should have seen. */
+  readonly #seen: string[] = [];
   #isOver = false;
   #isStorming = false;
   #rounds = 0;
@@ -83,34 +98,39 @@ export class Chaos {
     this.#isOver = true;
   }
 
-  /** The number of differences. */
-  async run(): Promise<number> {
+  async run(): Promise<ChaosReport> {
     const { say, seed, minutes, instances } = this.#options;
     say(`chaos: seed ${seed}, ${minutes} minutes, ${instances} instances`);
+    const startedAt = Date.now();
     let differences: readonly string[] = ['the run did not end'];
     try {
       await this.#open();
       differences = await this.#storms();
-      if (differences.length === 0) differences = await this.#judge();
+      if (differences.length === 0) differences = await this.#probe();
+    } catch (error) {
+      differences = [`the run broke off: ${error instanceof Error ? error.stack : String(error)}`];
     } finally {
       await this.#close(differences.length > 0);
     }
-    const counts = [...this.#counts].map(([name, count]) => `${name} ${count}`).join(', ');
-    say(`faults: ${counts}`);
-    for (const difference of differences.slice(0, 50)) say(`  ${difference}`);
-    say(`differences: ${differences.length}`);
-    return differences.length;
+    return {
+      seed,
+      minutes: Math.round((Date.now() - startedAt) / 6_000) / 10,
+      faults: Object.fromEntries(this.#counts),
+      tables: this.#tables.map(({ differences: _, ...table }) => table),
+      verdicts: this.#verdicts,
+      differences:
+        this.#verdicts === 0 && differences.length === 0 ? ['nothing was judged'] : differences,
+    };
   }
 
   async #open(): Promise<void> {
-    const [kafka, redis] = await Promise.all([startPrivateKafka(), startPrivateRedis()]);
+    const [kafka, redis] = await Promise.all([startPrivateKafka(), RedisPair.start()]);
     this.#kafka = kafka;
     this.#redis = redis;
-    this.#client = new Redis(redis.url, { maxRetriesPerRequest: null });
-    this.#client.on('error', () => undefined);
-    this.#log = await openKafkaLog({ brokers: [kafka.brokers], clientId: 'chaos' });
+    const log = await openKafkaLog({ brokers: [kafka.brokers], clientId: 'chaos' });
+    this.#log = log;
     const configs = { 'retention.ms': '-1' };
-    await this.#log.createTopics([{ name: source, partitions, replicationFactor: -1, configs }]);
+    await log.createTopics([{ name: source, partitions, replicationFactor: -1, configs }]);
     for (let index = 1; index <= this.#options.instances; index += 1) {
       this.#services.push(
         new ServiceProcess({
@@ -133,10 +153,14 @@ export class Chaos {
       );
     }
     for (const service of this.#services) await service.isAssigned();
+    const { plan } = planPipeline([{ file: 'chaos.sql', text: sql }]);
+    if (plan === undefined) throw new Error('the pipeline has no plan');
+    const { brokers } = kafka;
+    this.#judge = await ChaosJudge.open({ brokers, log, source, pipeline, plan, tables });
   }
 
   /** Storms, and calms in which everything has to be caught up with. */
-  async #storms(): Promise<string[]> {
+  async #storms(): Promise<readonly string[]> {
     const { minutes, say } = this.#options;
     const endAt = Date.now() + minutes * 60_000;
     while (!this.#isOver && Date.now() < endAt) {
@@ -144,6 +168,8 @@ export class Chaos {
       const startedAt = Date.now();
       const late = await this.#settle();
       if (late.length > 0) return late;
+      const differences = await this.#verdict(`after storm ${this.#rounds}`);
+      if (differences.length > 0) return differences;
       const seconds = Math.round((Date.now() - startedAt) / 100) / 10;
       say(
         `${Math.max(0, Math.round((endAt - Date.now()) / 6_000)) / 10} minutes left; caught up ${seconds} s after the last fault`,
@@ -157,12 +183,14 @@ export class Chaos {
     this.#rounds += 1;
     const seed = this.#options.seed * 1_000 + this.#rounds * 2;
     const producing = Promise.all([this.#produce(seed), this.#produce(seed + 1)]);
+    const watching = this.#watch();
     while (!this.#isOver && Date.now() < endAt) {
       await sleep(300 + this.#random.below(this.#random.chance(300) ? 1_000 : 8_000));
       this.#strike();
       await this.#raiseTheDead();
     }
     this.#isStorming = false;
+    await watching;
     await Promise.all(this.#healing);
     await producing;
     await this.#raiseTheDead();
@@ -176,8 +204,8 @@ export class Chaos {
         seed: of,
         records: 2_000,
         partitions,
-        keys: 3_000,
-        itemLength: 800,
+        keys: 12_000,
+        itemLength: 100,
         levelStart,
       });
       await producePaced(this.#use(this.#log), source, records, {
@@ -187,17 +215,40 @@ export class Chaos {
     }
   }
 
+  /** Looks at what readers see while it storms. What brokers keep from being seen now is seen later. */
+  async #watch(): Promise<void> {
+    while (this.#isStorming) {
+      await sleep(lookIntervalMs);
+      try {
+        this.#seen.push(...(await this.#use(this.#judge).look()));
+      } catch (error) {
+        this.#options.say(`nothing to be seen: ${error instanceof Error ? error.message : error}`);
+      }
+      if (this.#seen.length > 0) this.#isOver = true;
+    }
+  }
+
   #strike(): void {
     const faults = this.#faults();
     let drawn = this.#random.below(faults.reduce((sum, { weight }) => sum + weight, 0));
     for (const { name, weight, strike } of faults) {
       drawn -= weight;
       if (drawn >= 0) continue;
-      this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1);
-      const healing = strike().finally(() => this.#healing.delete(healing));
+      this.#counted(name);
+      const healing = strike()
+        .catch((error: unknown) => this.#failedToStrike(name, error))
+        .finally(() => this.#healing.delete(healing));
       this.#healing.add(healing);
       return;
     }
+  }
+
+  /** A fault that meets a broker which is away does nothing; anything else is a difference. */
+  #failedToStrike(name: string, error: unknown): void {
+    if (error instanceof FlowError && error.remedy !== 'fix-input' && error.remedy !== 'stop') {
+      return;
+    }
+    this.#seen.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
   }
 
   #faults(): Fault[] {
@@ -214,6 +265,13 @@ export class Chaos {
     }
     if (idle.length === this.#services.length) {
       faults.push({ name: 'all killed', weight: 3, strike: () => this.#killAll() });
+      if (!this.#isBrokerBusy) {
+        faults.push({
+          name: 'log cut ahead of the checkpoints',
+          weight: 6,
+          strike: () => this.#cutAhead(),
+        });
+      }
     }
     if (!this.#isRedisBusy) {
       faults.push(
@@ -221,12 +279,18 @@ export class Chaos {
         { name: 'Redis restarted', weight: 5, strike: () => this.#restartRedis() },
         { name: 'Redis stopped', weight: 5, strike: () => this.#pauseRedis() },
         { name: 'Redis rolled back', weight: 8, strike: () => this.#rollBackRedis() },
+        { name: 'Redis failed over', weight: 8, strike: () => this.#failOverRedis() },
       );
     }
     if (!this.#isBrokerBusy) {
       faults.push(
         { name: 'broker killed', weight: 2, strike: () => this.#restartBroker() },
         { name: 'broker stopped', weight: 3, strike: () => this.#pauseBroker() },
+        {
+          name: 'log cut behind the checkpoints',
+          weight: 8,
+          strike: () => this.#onBroker(() => this.#cutBehind()),
+        },
       );
     }
     return faults;
@@ -304,10 +368,15 @@ export class Chaos {
     });
   }
 
+  async #failOverRedis(): Promise<void> {
+    const lagMs = this.#random.below(3_000);
+    await this.#onRedis(() => this.#use(this.#redis).failOver(lagMs));
+  }
+
   async #onRedis(deed: (client: Redis) => Promise<unknown>): Promise<void> {
     this.#isRedisBusy = true;
     try {
-      await deed(this.#use(this.#client));
+      await deed(this.#use(this.#redis).client);
     } finally {
       this.#isRedisBusy = false;
     }
@@ -340,24 +409,102 @@ export class Chaos {
     }
   }
 
+  /** Where the flows stand in a source partition. */
+  async #checkpoints(partition: number): Promise<number[]> {
+    const all: number[] = [];
+    for (const { flow } of tables) {
+      const group = `${pipeline}.${flow}`;
+      const found = await this.#use(this.#log).committedOffsets(group, source, [partition]);
+      all.push(found.get(partition)?.offset ?? 0);
+    }
+    return all;
+  }
+
+  /** Retention takes what every flow has read: nobody may notice. */
+  async #cutBehind(): Promise<void> {
+    const partition = this.#random.below(partitions);
+    const behind = Math.min(...(await this.#checkpoints(partition)));
+    const seen = this.#use(this.#judge).reached(partition);
+    const before = new Map([[partition, Math.min(behind, seen)]]);
+    await this.#use(this.#log).deleteRecords(source, before);
+  }
+
+  /**
+   * Retention overtakes the checkpoints: every flow that has not read the records has to stop at the gap, in whichever
+   * process, until somebody accepts it. Which records that are is what the flows have recorded, and nothing else may be
+   * missing.
+   */
+  async #cutAhead(): Promise<void> {
+    const partition = this.#random.below(partitions);
+    for (const service of this.#services) this.#busy.add(service);
+    this.#isBrokerBusy = true;
+    try {
+      for (const service of this.#services) service.signal('SIGSTOP');
+      // So that there is something which nobody has read.
+      await sleep(1_000 + this.#random.below(1_500));
+      await this.#use(this.#judge).look();
+      const to = this.#use(this.#judge).reached(partition) - this.#random.below(20);
+      await this.#use(this.#log).deleteRecords(source, new Map([[partition, Math.max(0, to)]]));
+      for (const service of this.#services) service.signal('SIGCONT');
+      await this.#acceptGaps(partition, to);
+    } finally {
+      for (const service of this.#services) {
+        service.signal('SIGCONT');
+        this.#busy.delete(service);
+      }
+      this.#isBrokerBusy = false;
+    }
+  }
+
+  async #acceptGaps(partition: number, to: number): Promise<void> {
+    let open: readonly string[] = [];
+    await until(
+      'every flow is past the records that are gone, or has found its gap',
+      async () => {
+        const gaps = await this.#use(this.#judge).gaps();
+        open = gaps.flatMap(({ id, acceptedAtMs }) => (acceptedAtMs === undefined ? [id] : []));
+        const stopped = new Set(
+          gaps.flatMap((gap) => (gap.acceptedAtMs === undefined ? [gap.flow] : [])),
+        );
+        const checkpoints = await this.#checkpoints(partition);
+        return tables.every(
+          ({ flow }, index) => stopped.has(flow) || (checkpoints[index] ?? 0) >= to,
+        );
+      },
+      { withinMs: recoveryMsMax, everyMs: 500, onFailure: () => this.#tails() },
+    );
+    if (open.length === 0) return;
+    for (const id of open) this.#counted(`gap accepted (${id.slice(0, id.indexOf('/'))})`);
+    await Promise.all(this.#services.map((service) => service.end('SIGTERM')));
+    const accept = open.flatMap((id) => ['--accept-gap', id]);
+    for (const service of this.#services) service.start(accept);
+  }
+
+  #tails(): string {
+    return this.#services.map((service) => service.tail(5)).join('\n');
+  }
+
+  #counted(name: string): void {
+    this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1);
+  }
+
   /** What an orchestrator does. A process that ended by itself is counted: it should have gone on. */
   async #raiseTheDead(): Promise<void> {
     for (const service of this.#services) {
       if (service.isRunning || this.#busy.has(service)) continue;
       const { code, signal } = await service.exited();
       const name = `ended by itself (${code ?? signal})`;
-      this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1);
+      this.#counted(name);
       this.#options.say(`${service.options.instance} ${name}:\n${service.tail(5)}`);
       service.start();
     }
   }
 
-  async #judge(): Promise<string[]> {
-    const differences = await this.#check('after the storm');
-    // The state has to be right as well: rows at, above and below the level of each key ask for all of it.
-    await producePaced(this.#use(this.#log), source, await this.#probes(), { durationMs: 2_000 });
-    differences.push(...(await this.#settle()));
-    return [...differences, ...(await this.#check('after the probes'))];
+  /** The state has to be right as well: rows at, above and below the level of each key ask for all of it. */
+  async #probe(): Promise<readonly string[]> {
+    await producePaced(this.#use(this.#log), source, this.#probes(), { durationMs: 2_000 });
+    const late = await this.#settle();
+    return late.length > 0 ? late : await this.#verdict('after the probes');
   }
 
   async #settle(): Promise<string[]> {
@@ -371,37 +518,32 @@ export class Chaos {
     return [];
   }
 
-  async #check(when: string): Promise<string[]> {
-    const { brokers } = this.#use(this.#kafka);
-    const all: string[] = [];
-    for (const { flow, target, output } of tables) {
-      const report = await checkOutput({ brokers, source, target, output, pipeline, flow });
-      const { sourceRecords, outputRecords, keys, rows, transactions, differences } = report;
+  async #verdict(when: string): Promise<readonly string[]> {
+    this.#tables = await this.#use(this.#judge).verdict();
+    this.#verdicts += 1;
+    for (const table of this.#tables) {
+      const { target, sourceRecords, lostRecords, outputRecords, keys, rows, differences } = table;
+      const { committed, aborted } = table.transactions;
       this.#options.say(
-        `${when}: ${target} from ${sourceRecords} records: ${keys} keys, ${rows} rows, ${outputRecords} output records, transactions ${transactions.committed} committed and ${transactions.aborted} aborted, ${differences.length} differences`,
+        `${when}: ${target} from ${sourceRecords} records (${lostRecords} lost by accepted gaps): ${keys} keys, ${rows} rows, ${outputRecords} output records, transactions ${committed} committed and ${aborted} aborted, ${differences.length} differences`,
       );
-      // What judges nothing must not look like what found nothing.
-      if (sourceRecords === 0 || outputRecords === 0 || keys === 0) {
-        all.push(`${when}, ${target}: nothing was judged`);
-      }
-      all.push(...differences.map((difference) => `${when}, ${target}: ${difference}`));
     }
-    return all;
+    return [
+      ...this.#seen,
+      ...this.#tables.flatMap(({ target, differences }) =>
+        differences.map((difference) => `${when}, ${target}: ${difference}`),
+      ),
+    ];
   }
 
-  async #probes(): Promise<SourceRecord[]> {
-    const levels = new Map<string | null, number>();
-    for (const { value } of await readCommitted(this.#use(this.#log), source)) {
-      if (value === null) continue;
-      const { region, seq } = JSON.parse(value.toString('utf8')) as OrderRow;
-      levels.set(region, Math.max(seq, levels.get(region) ?? seq));
-    }
-    return [...levels].flatMap(([region, level]) =>
-      [level, level - 1, ...(this.#random.chance(300) ? [level + 1] : [])].map((seq) => ({
+  #probes(): SourceRecord[] {
+    return [...this.#use(this.#judge).levels()].flatMap(([key, level]) => {
+      const { region } = JSON.parse(key) as { region: string | null };
+      return [level, level - 1, ...(this.#random.chance(300) ? [level + 1] : [])].map((seq) => ({
         partition: this.#random.below(partitions),
         value: JSON.stringify({ region, item: 'probe', qty: 0, seq }),
-      })),
-    );
+      }));
+    });
   }
 
   async #close(isKept: boolean): Promise<void> {
@@ -409,8 +551,8 @@ export class Chaos {
       if (isKept) this.#options.say(`log of ${service.options.instance}: ${service.logFile}`);
       await service.dispose({ isKept });
     }
+    await this.#judge?.close();
     await this.#log?.close();
-    this.#client?.disconnect();
     await Promise.all([this.#kafka?.stop(), this.#redis?.stop()]);
   }
 

@@ -2,9 +2,9 @@ import { openKafkaLog } from '../../src/adapters/kafka/kafka-log.ts';
 import type { CommittedRecord } from '../../src/adapters/memory/memory-log.ts';
 import { readHeaders } from '../../src/data/record-headers.ts';
 import type { OutputMode } from '../../src/plan/pipeline-plan.ts';
-import type { Log } from '../../src/ports/log.ts';
+import type { Log, RecordCursor } from '../../src/ports/log.ts';
 import { checkMonotone } from '../../src/testing/check-monotone.ts';
-import { foldOutput } from '../../src/testing/fold-output.ts';
+import { foldOutput, type OutputFold } from '../../src/testing/fold-output.ts';
 import { type ReferenceRow, reference } from '../../src/testing/reference.ts';
 import { readTransactions } from './read-transactions.ts';
 import { until } from './service-process.ts';
@@ -51,12 +51,13 @@ async function checkOn(log: Log, options: CheckOptions): Promise<CheckReport> {
   const expected = reference(rows, compareNumbers);
   const records = await readCommitted(log, target);
   const { numbered, complaints, transactions } = await numberTransactions(brokers, target, records);
+  const bySource = new Map(rows.map((row) => [row.provenance, row]));
   const differences = [
     ...complaints,
     ...checkMonotone(numbered, output, Number, compareNumbers),
-    ...checkEveryRecord(numbered, output, rows),
-    ...checkFinal(numbered, output, expected),
-    ...(await checkOffsets(log, options)),
+    ...checkEveryRecord(numbered, output, bySource),
+    ...checkFinal(foldOutput(numbered, output), expected),
+    ...(await checkCheckpoints(log, options)),
   ];
   return {
     differences,
@@ -79,7 +80,7 @@ export async function untilCaughtUp(
   await until(
     `flow caught up with ${options.source}`,
     async () => {
-      behind = await checkOffsets(log, options);
+      behind = await checkCheckpoints(log, options);
       return behind.length === 0;
     },
     { withinMs, everyMs: 200, onFailure: () => `${behind.join('\n')}\n${onFailure?.() ?? ''}` },
@@ -87,7 +88,7 @@ export async function untilCaughtUp(
 }
 
 /** The checkpoint stands at the end of each source partition, and of each partition between the stages. */
-async function checkOffsets(
+export async function checkCheckpoints(
   log: Log,
   { source, pipeline, flow = 'cur' }: Omit<CheckOptions, 'brokers' | 'output' | 'target'>,
 ): Promise<string[]> {
@@ -108,7 +109,7 @@ async function checkOffsets(
   return behind;
 }
 
-async function partitionsOf(log: Log, topic: string): Promise<number[]> {
+export async function partitionsOf(log: Log, topic: string): Promise<number[]> {
   const found = (await log.describeTopics([topic])).get(topic);
   return Array.from({ length: found?.partitions ?? 0 }, (_, partition) => partition);
 }
@@ -137,18 +138,7 @@ export async function readCommitted(log: Log, topic: string): Promise<CommittedR
     for (const { partition, records, nextOffset } of await reader.poll(1_000)) {
       const list = read.get(partition);
       while (records.next()) {
-        const { bytes, offset, timestampMs } = records;
-        const span = (start: number, end: number) =>
-          end < 0 ? null : Buffer.from(bytes.subarray(start, end));
-        list?.push({
-          partition,
-          offset,
-          timestampMs,
-          key: span(records.keyStart, records.keyEnd),
-          value: span(records.valueStart, records.valueEnd),
-          headers: readHeaders(bytes, records.headersStart, records.headersEnd),
-          transaction: 0,
-        });
+        list?.push(recordAt(records, partition));
       }
       if (nextOffset >= (ranges.get(partition)?.end ?? 0)) left.delete(partition);
     }
@@ -157,8 +147,24 @@ export async function readCommitted(log: Log, topic: string): Promise<CommittedR
   return [...read.values()].flat();
 }
 
+/** A copy of the record that a cursor stands at. */
+export function recordAt(records: RecordCursor, partition: number): CommittedRecord {
+  const { bytes, offset, timestampMs } = records;
+  const span = (start: number, end: number) =>
+    end < 0 ? null : Buffer.from(bytes.subarray(start, end));
+  return {
+    partition,
+    offset,
+    timestampMs,
+    key: span(records.keyStart, records.keyEnd),
+    value: span(records.valueStart, records.valueEnd),
+    headers: readHeaders(bytes, records.headersStart, records.headersEnd),
+    transaction: 0,
+  };
+}
+
 /** A source record as a row; a tombstone gives none. Decoded by other means than the product's. */
-function rowOf(
+export function rowOf(
   { partition, offset, value }: CommittedRecord,
   topicId: string,
 ): (ReferenceRow<number> & { readonly sequence: number })[] {
@@ -220,15 +226,14 @@ async function numberTransactions(
 }
 
 /** Whatever was ever shown: each row is the row of its source record, of that key and that sequence, and is there once. */
-function checkEveryRecord(
+export function checkEveryRecord(
   records: readonly CommittedRecord[],
   output: OutputMode,
-  rows: readonly ReferenceRow<number>[],
+  bySource: ReadonlyMap<string, ReferenceRow<number>>,
 ): string[] {
-  const bySource = new Map(rows.map((row) => [row.provenance, row]));
   const faults: string[] = [];
   for (const record of records) {
-    for (const shown of shownRows([record], output)) {
+    for (const shown of shownRows(foldOutput([record], output))) {
       const where = `${record.partition}@${record.offset} ${shown.key}`;
       const want = bySource.get(shown.source);
       if (shown.isRepeated) faults.push(`${where}: row ${shown.source} twice`);
@@ -249,8 +254,7 @@ type ShownRow = {
 };
 
 /** What a reader of these records has in the end. */
-function shownRows(records: readonly CommittedRecord[], output: OutputMode): ShownRow[] {
-  const fold = foldOutput(records, output);
+function shownRows(fold: OutputFold): ShownRow[] {
   const shown: ShownRow[] = [];
   for (const key of fold.keys()) {
     const seen = new Set<string>();
@@ -271,9 +275,9 @@ function textOf({ sequence, row }: ReferenceRow<number>): string {
   return `${sequence} ${row}`;
 }
 
-function checkFinal(
-  records: readonly CommittedRecord[],
-  output: OutputMode,
+/** What a reader has in the end, against the reference. */
+export function checkFinal(
+  fold: OutputFold,
   expected: ReturnType<typeof reference<number>>,
 ): string[] {
   const faults: string[] = [];
@@ -281,7 +285,7 @@ function checkFinal(
   for (const [key, { sequence, rows }] of expected) {
     for (const [source, row] of rows) missing.set(`${key} ${source}`, `${sequence} ${row}`);
   }
-  for (const { key, source, text, isRepeated } of shownRows(records, output)) {
+  for (const { key, source, text, isRepeated } of shownRows(fold)) {
     const want = missing.get(`${key} ${source}`);
     if (isRepeated) faults.push(`${key}: ${source} is there twice in the end`);
     else if (want !== text) faults.push(`${key}: ${source} is ${text}, expected ${want}`);

@@ -71,7 +71,8 @@ export class ServiceProcess {
     return this.#stdout;
   }
 
-  start(): this {
+  /** `more`: arguments of this start alone. */
+  start(more: readonly string[] = []): this {
     if (this.isRunning) throw new Error('the service runs already');
     const { brokers, redisUrl, pipeline, instance, once } = this.options;
     const settings = {
@@ -85,6 +86,7 @@ export class ServiceProcess {
     const args = [main, 'run', join(this.#directory, 'pipeline.sql')];
     for (const [name, value] of Object.entries(settings)) args.push(flag(name), String(value));
     if (once === true) args.push('--once');
+    args.push(...more);
     const log = openSync(this.#logFile, 'a');
     this.#logStart = readFileSync(this.#logFile).length;
     const child = spawn(process.execPath, args, {

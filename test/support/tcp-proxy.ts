@@ -11,6 +11,8 @@ export type TcpProxy = {
   blackhole(): void;
   /** Passes on again; what was swallowed stays lost, so links that were spoilt are reset. */
   heal(): void;
+  /** Links lead to another server from now on; those that exist are reset. */
+  lead(targetPort: number): void;
   /** Resets every link. */
   reset(): void;
   /** Resets a link after it has passed this many more bytes to the server; those are passed on. */
@@ -18,7 +20,8 @@ export type TcpProxy = {
   close(): Promise<void>;
 };
 
-export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
+export async function startTcpProxy(firstTargetPort: number): Promise<TcpProxy> {
+  let targetPort = firstTargetPort;
   const links = new Set<{ readonly client: Socket; readonly server: Socket }>();
   let isBlack = false;
   let bytesLeft = Number.POSITIVE_INFINITY;
@@ -83,6 +86,10 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
     },
     heal: () => {
       isBlack = false;
+      reset();
+    },
+    lead: (port) => {
+      targetPort = port;
       reset();
     },
     reset,

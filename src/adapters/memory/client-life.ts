@@ -39,18 +39,21 @@ export class ClientLife {
 
   /** One call from this client to the cluster and its answer. */
   async through<T>(work: () => T | Promise<T>): Promise<T> {
-    await this.#turn();
+    if (!this.#isFree) await this.#turn();
     if (this.closed) throw new FlowError('BROKER_UNAVAILABLE', 'the client is closed');
     try {
       return await work();
     } finally {
-      await this.#turn();
+      if (!this.#isFree) await this.#turn();
     }
+  }
+
+  get #isFree(): boolean {
+    return this.#state === 'running' || this.#state === 'closed';
   }
 
   #turn(): Promise<void> {
     if (this.#state === 'killed') return new Promise(() => {});
-    if (this.#state !== 'stalled') return Promise.resolve();
     return new Promise((resolve) => {
       this.#goOn.push(resolve);
     });

@@ -1,0 +1,37 @@
+import type { CommittedRecord } from '../adapters/memory/memory-log.ts';
+import { readProvenance } from '../data/provenance.ts';
+import { parseSources } from '../task/output-record.ts';
+import { minus } from './check-result.ts';
+import { sourceText } from './fold-output.ts';
+
+/**
+ * Compares the records of a table that rows are appended to with the rows that its flows make. Returns every difference
+ * as one line; none: each row is there with its text, exactly once, or at least once where nothing more is promised.
+ */
+export function checkAppended(
+  records: readonly CommittedRecord[],
+  expected: readonly { readonly provenance: string; readonly row: string | undefined }[],
+  isExact: boolean,
+): readonly string[] {
+  const all = records.map((record) => {
+    const { source, row } = appendedRow(record);
+    return `${source} ${row}`;
+  });
+  const have = isExact ? all : [...new Set(all)];
+  const want = expected.map(({ provenance, row }) => `${provenance} ${row}`);
+  return [
+    ...minus(want, have).map((line) => `lacks ${line}`),
+    ...minus(have, want).map((line) => `has ${line}`),
+  ];
+}
+
+/** A record of an append table: where its row comes from, and the row. */
+export function appendedRow({ headers, value, offset }: CommittedRecord): {
+  readonly source: string;
+  readonly row: string;
+} {
+  const text = headers.find(({ key }) => key === 'tm-src')?.value?.toString('latin1') ?? '';
+  const [bytes] = parseSources(text)?.[0] ?? [];
+  if (bytes === undefined) throw new Error(`a record at offset ${offset} has no readable tm-src`);
+  return { source: sourceText(readProvenance(bytes, 0)), row: value?.toString('utf8') ?? 'null' };
+}

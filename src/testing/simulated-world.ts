@@ -1,0 +1,275 @@
+import { MemoryLog } from '../adapters/memory/memory-log.ts';
+import { FlowError } from '../base/errors.ts';
+import type { FlowPlan, PipelinePlan, TablePlan } from '../plan/pipeline-plan.ts';
+import { Catalog } from '../runtime/catalog.ts';
+import type { RuntimeEvent } from '../runtime/runtime-events.ts';
+import { Faults } from './faults.ts';
+import { FragileState } from './fragile-state.ts';
+import { LeapingClock } from './leaping-clock.ts';
+import type { Random } from './random.ts';
+import {
+  errorText,
+  isOfTheWorld,
+  SimulatedInstance,
+  type SimulatedSite,
+} from './simulated-instance.ts';
+import { Outages } from './simulated-outages.ts';
+import { drawStall, type Scenario } from './simulation-scenario.ts';
+import { planShape, type ShapeFlow } from './simulation-shapes.ts';
+import { Workload } from './simulation-workload.ts';
+
+/** One flow with everything that a check of it needs. */
+export type FlowUnderTest = {
+  readonly shape: ShapeFlow;
+  readonly plan: FlowPlan;
+  readonly table: TablePlan;
+  readonly group: string;
+  readonly repartitionTopic: string;
+  /** What it has checkpoints of. */
+  readonly topics: readonly string[];
+};
+
+/** Told what happens, line by line, with the virtual time. */
+export type Trace = (line: string) => void;
+
+export const simulatedPipeline = 'sim';
+const lookIntervalMs = 100;
+const podNames = ['pod-0', 'pod-1', 'pod-2', 'pod-3'];
+/** Instances that a world starts at most; more: none of them stays alive. */
+const startsMax = 200;
+
+/**
+ * The log, the state store, the producers and the processes of one seed. Invariant: the seed decides everything, and
+ * what is wrong is collected here as complaints, each once.
+ */
+export class SimulatedWorld {
+  readonly random: Random;
+  readonly scenario: Scenario;
+  readonly plan: PipelinePlan;
+  readonly flows: readonly FlowUnderTest[];
+  readonly clock = new LeapingClock();
+  readonly log: MemoryLog;
+  readonly workload: Workload;
+  readonly site: SimulatedSite;
+  readonly complaints = new Set<string>();
+  instances: SimulatedInstance[] = [];
+  started = 0;
+  crashes = 0;
+  /** Somebody set checkpoints back: rows come again, and counters start anew. */
+  isRewound = false;
+  /** Errors that stop a flow by right, by flow. */
+  readonly expectedStops = new Map<string, readonly string[]>();
+  readonly stopped = new Map<string, FlowError>();
+  areGapsAccepted = false;
+  /** Recoveries since they were counted last. */
+  recoveries: FlowError[] = [];
+  readonly #furthest = new Map<string, number>();
+  readonly #trace: Trace | undefined;
+
+  constructor(random: Random, scenario: Scenario, trace: Trace | undefined) {
+    this.random = random;
+    this.scenario = scenario;
+    this.#trace = trace;
+    const planned = planShape(scenario.shape, scenario.output);
+    const { tablePartitions } = scenario;
+    this.plan =
+      tablePartitions === undefined
+        ? planned
+        : {
+            ...planned,
+            tables: planned.tables.map((table) => ({ ...table, partitions: tablePartitions })),
+          };
+    this.flows = scenario.shape.flows.map((shape) => flowUnderTest(shape, this.plan));
+    this.log = new MemoryLog({
+      clock: this.clock,
+      transactionTimeoutMs: scenario.transactionTimeoutMs,
+    });
+    this.workload = new Workload({ ...scenario, log: this.log, random });
+    const faults = new Faults(random, scenario.mood);
+    this.site = {
+      plan: this.plan,
+      pipeline: simulatedPipeline,
+      log: this.log,
+      state: new FragileState(faults),
+      clock: this.clock,
+      faults,
+      outages: new Outages(this.clock),
+      settings: scenario.settings,
+      sliceRecordsMax: scenario.sliceRecordsMax,
+      drawStallMs: () => drawStall(random, scenario),
+    };
+  }
+
+  // Processes
+
+  begin(options: { once?: boolean; acceptGaps?: readonly string[] } = {}): SimulatedInstance {
+    this.started += 1;
+    // A pod that comes back has the name of the one before it, which may still be a zombie.
+    const taken = this.instances.filter(({ isGone }) => !isGone).map(({ name }) => name);
+    const free = podNames.filter((name) => !taken.includes(name));
+    const name = (this.random.chance(50) ? podNames[0] : this.random.pick(free)) ?? 'pod-0';
+    this.note(() => `${name} starts`);
+    const instance = new SimulatedInstance(this.site, {
+      name,
+      once: options.once ?? false,
+      acceptGaps: options.acceptGaps ?? [],
+      onEvent: (event) => this.#heard(name, event),
+    });
+    void instance.process.crashed.then(() => {
+      this.crashes += 1;
+      this.note(() => `${name} is gone`);
+    });
+    void instance.fate.then((end) => {
+      if (end.fate === 'failed') this.#failed(name, end.error);
+      else this.note(() => `${name} has stopped`);
+    });
+    this.instances.push(instance);
+    return instance;
+  }
+
+  #heard(name: string, event: RuntimeEvent): void {
+    this.note(() => `${name} ${eventText(event)}`);
+    if (event.event === 'flow_failed') this.stopped.set(event.flow, event.error);
+    if (event.event === 'recovering') this.recoveries.push(event.error);
+  }
+
+  /** Faults of the world end a process; so does a stop that is expected; anything else is a fault of ours. */
+  #failed(name: string, error: unknown): void {
+    this.note(() => `${name} failed: ${errorText(error)}`);
+    if (isOfTheWorld(error)) return;
+    const expected = [...this.expectedStops.values()].flat();
+    if (error instanceof FlowError && expected.includes(error.code)) return;
+    this.complain(`${name} failed: ${errorText(error)}`);
+  }
+
+  forgetGone(): void {
+    this.instances = this.instances.filter(({ isGone }) => !isGone);
+  }
+
+  crashAll(): void {
+    for (const instance of this.instances) instance.process.crash();
+    this.forgetGone();
+  }
+
+  /** Until every flow is at its end, or has stopped as it must. */
+  async untilCaughtUp(): Promise<void> {
+    const isDone = (flow: FlowUnderTest): boolean =>
+      this.hasStopped(flow) || (this.#isCaughtUp(flow) && this.isReadable(flow));
+    while (!this.flows.every(isDone)) {
+      this.forgetGone();
+      if (this.instances.length === 0) {
+        // Whoever looks after pods starts them again.
+        if (this.started > startsMax) throw new Error('no instance stays alive');
+        this.begin();
+      }
+      await this.clock.sleep(lookIntervalMs);
+    }
+  }
+
+  hasStopped({ plan }: FlowUnderTest): boolean {
+    return this.stopped.has(plan.name) && this.expectedStops.has(plan.name);
+  }
+
+  /** Whether every checkpoint of a flow is at the end of its log. */
+  #isCaughtUp({ plan, group, topics }: FlowUnderTest): boolean {
+    // Behind a gap no checkpoint may come to the end by itself.
+    if (this.expectedStops.has(plan.name) && !this.areGapsAccepted) return false;
+    return topics.every((topic) => this.#isAtEnd(group, topic));
+  }
+
+  /** Whether no transaction that somebody left open keeps readers from what a flow has written. */
+  isReadable({ table }: FlowUnderTest): boolean {
+    return [table.topic, table.deadLetterTopic].every((topic) => {
+      if (topic === undefined) return true;
+      const count = this.log.partitionCountNow(topic);
+      for (let partition = 0; partition < count; partition += 1) {
+        const { stable, end } = this.log.rangeNow(topic, partition);
+        if (stable < end) return false;
+      }
+      return true;
+    });
+  }
+
+  #isAtEnd(group: string, topic: string): boolean {
+    const count = this.log.partitionCountNow(topic);
+    for (let partition = 0; partition < count; partition += 1) {
+      const { end } = this.log.rangeNow(topic, partition);
+      if ((this.committed(group, topic, partition) ?? 0) < end) return false;
+    }
+    return count > 0;
+  }
+
+  /** What is not read to its end. */
+  behind(): string[] {
+    return this.flows.flatMap((flow) => [
+      ...flow.topics
+        .filter((topic) => !this.#isAtEnd(flow.group, topic))
+        .map((topic) => `${flow.group} has not read ${topic}`),
+      ...(this.isReadable(flow) ? [] : [`readers of ${flow.table.topic} are held up`]),
+    ]);
+  }
+
+  // Checkpoints
+
+  committed(group: string, topic: string, partition: number): number | undefined {
+    return this.log.committedNow(group, topic, partition)?.offset;
+  }
+
+  /** The furthest checkpoint that was ever set back, or the one that stands: what is below was read. */
+  reached(group: string, topic: string, partition: number): number | undefined {
+    const committed = this.committed(group, topic, partition);
+    const furthest = this.#furthest.get(`${group}/${topic}/${partition}`);
+    return furthest === undefined ? committed : Math.max(furthest, committed ?? 0);
+  }
+
+  /** Called before a checkpoint is set back. */
+  keepReached(group: string, topic: string, partition: number): void {
+    this.#furthest.set(
+      `${group}/${topic}/${partition}`,
+      this.reached(group, topic, partition) ?? 0,
+    );
+  }
+
+  /** Who reads a topic by itself. */
+  readersOf(topic: string): readonly FlowUnderTest[] {
+    return this.flows.filter(({ topics }) => topics.includes(topic));
+  }
+
+  async readCatalog(): Promise<Catalog> {
+    const catalog = new Catalog(this.log, `${simulatedPipeline}.catalog`);
+    if (this.log.partitionCountNow(catalog.topic) > 0) await catalog.read();
+    return catalog;
+  }
+
+  // What is told
+
+  complain(fault: string): void {
+    this.note(() => `FAULT ${fault}`);
+    this.complaints.add(fault);
+  }
+
+  note(text: () => string): void {
+    this.#trace?.(`${String(this.clock.monotonic()).padStart(8)} ${text()}`);
+  }
+}
+
+function flowUnderTest(shape: ShapeFlow, plan: PipelinePlan): FlowUnderTest {
+  const flow = plan.flows.find(({ name }) => name === shape.name);
+  const table = plan.tables.find(({ name }) => name === shape.table);
+  if (flow === undefined || table === undefined) {
+    throw new FlowError('PIPELINE_INVALID', `the plan has no flow and table "${shape.name}"`);
+  }
+  const group = `${simulatedPipeline}.${flow.name}`;
+  const repartitionTopic = `${group}.repartition`;
+  const sources = new Set(shape.branches.map(({ topic, via }) => via ?? topic));
+  const topics = [...sources, ...(flow.kind === 'append' ? [] : [repartitionTopic])];
+  return { shape, plan: flow, table, group, repartitionTopic, topics };
+}
+
+function eventText(event: RuntimeEvent): string {
+  const { event: name, ...rest } = event;
+  const facts = Object.entries(rest).map(
+    ([key, value]) => `${key}=${value instanceof Error ? errorText(value) : JSON.stringify(value)}`,
+  );
+  return `${name} ${facts.join(' ')}`;
+}

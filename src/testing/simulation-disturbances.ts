@@ -1,0 +1,125 @@
+import type { SimulatedWorld } from './simulated-world.ts';
+import { simulatedPipeline } from './simulated-world.ts';
+import { type Disturbance, drawStall } from './simulation-scenario.ts';
+
+const outageMsMax = 8_000;
+const skewMsMax = 86_400_000;
+
+/** Lets something happen to a world beside what befalls single calls. */
+export async function disturb(world: SimulatedWorld, disturbance: Disturbance): Promise<void> {
+  const { random, site, clock } = world;
+  const instance = random.pick(world.instances);
+  world.note(() => `disturbance: ${disturbance}`);
+  switch (disturbance) {
+    case 'crash':
+      instance?.process.crash();
+      return;
+    case 'end':
+      instance?.stop();
+      return;
+    case 'stall':
+      instance?.process.stall(drawStall(random, world.scenario));
+      return;
+    case 'fence':
+      if (instance !== undefined) await world.log.fence(`${simulatedPipeline}-${instance.name}`);
+      return;
+    case 'skew':
+      instance?.process.skew(random.below(2 * skewMsMax) - skewMsMax);
+      return;
+    case 'broker_restart':
+      site.outages.brokerUntilMs = clock.monotonic() + random.below(outageMsMax);
+      return;
+    case 'state_restart':
+      if (random.chance(500)) site.state.store.flush();
+      site.outages.stateUntilMs = clock.monotonic() + random.below(outageMsMax);
+      return;
+    case 'evict':
+      evict(world);
+      return;
+    case 'compact':
+      compact(world);
+      return;
+    case 'retention':
+      await passRetention(world);
+      return;
+    case 'purge':
+      await purge(world);
+      return;
+    case 'rewind':
+      await rewind(world);
+      return;
+  }
+}
+
+/** The store drops keys of its own, as under memory pressure: a task's state is one of them. */
+function evict({ flows, site, random, log }: SimulatedWorld): void {
+  for (const { plan, table } of flows) {
+    const count = log.partitionCountNow(table.topic);
+    for (let partition = 0; partition < count; partition += 1) {
+      if (random.chance(500)) continue;
+      const task = { pipeline: simulatedPipeline, flow: plan.name, generation: 0, partition };
+      site.state.store.restore(task, undefined);
+    }
+  }
+}
+
+function compact({ log, plan, random }: SimulatedWorld): void {
+  log.compact(`${simulatedPipeline}.catalog`);
+  for (const { topic, output } of plan.tables) {
+    if (output !== 'append') log.compact(topic, { dropTombstones: random.chance(300) });
+  }
+}
+
+/** Retention takes what every flow has read: nobody may notice. */
+async function passRetention(world: SimulatedWorld): Promise<void> {
+  const { scenario, log } = world;
+  for (const topic of scenario.shape.topics) {
+    const before = new Map<number, number>();
+    const readers = world.readersOf(topic);
+    for (let partition = 0; partition < scenario.partitions; partition += 1) {
+      const offsets = readers.map(({ group }) => world.committed(group, topic, partition) ?? 0);
+      before.set(partition, Math.min(...offsets));
+    }
+    await log.deleteRecords(topic, before);
+  }
+}
+
+/** What lies behind the checkpoint between the stages is deleted, as the service does with large topics. */
+async function purge(world: SimulatedWorld): Promise<void> {
+  const { log } = world;
+  for (const { group, repartitionTopic } of world.flows) {
+    const count = log.partitionCountNow(repartitionTopic);
+    const before = new Map<number, number>();
+    for (let partition = 0; partition < count; partition += 1) {
+      before.set(partition, world.committed(group, repartitionTopic, partition) ?? 0);
+    }
+    if (count > 0) await log.deleteRecords(repartitionTopic, before);
+  }
+}
+
+/** Somebody sets a checkpoint back while nobody works on it: rows come again that were merged long ago. */
+async function rewind(world: SimulatedWorld): Promise<void> {
+  const { log, random, clock, scenario } = world;
+  world.crashAll();
+  // Until the last transaction is over and the groups are empty.
+  await clock.sleep(scenario.transactionTimeoutMs + scenario.settings.sessionTimeoutMs * 3);
+  const producer = await log.openProducer(undefined);
+  for (const { group, topics } of world.flows) {
+    for (const topic of topics) {
+      const offsets = [];
+      for (let partition = 0; partition < log.partitionCountNow(topic); partition += 1) {
+        const committed = log.committedNow(group, topic, partition);
+        const { start } = log.rangeNow(topic, partition);
+        if (committed === undefined || committed.offset <= start) continue;
+        const offset = start + random.below(committed.offset - start + 1);
+        world.keepReached(group, topic, partition);
+        offsets.push({ ...committed, topic, partition, offset });
+      }
+      if (offsets.length === 0) continue;
+      const member = { group, memberId: '', instanceId: undefined, generation: -1 };
+      await producer.commit([{ member, offsets }]);
+      world.isRewound = true;
+    }
+  }
+  await producer.close();
+}

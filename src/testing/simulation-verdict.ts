@@ -1,0 +1,144 @@
+import type { CommittedRecord } from '../adapters/memory/memory-log.ts';
+import type { TablePlan } from '../plan/pipeline-plan.ts';
+import { checkAccount } from './check-account.ts';
+import { appendedRow, checkAppended } from './check-appended.ts';
+import { checkDeadLetters } from './check-dead-letters.ts';
+import { checkMemory } from './check-memory.ts';
+import { checkMonotone } from './check-monotone.ts';
+import { checkOffsets } from './check-offsets.ts';
+import { checkResult } from './check-result.ts';
+import { OutputFold } from './fold-output.ts';
+import { readAccount } from './read-account.ts';
+import { reference } from './reference.ts';
+import { type FlowUnderTest, type SimulatedWorld, simulatedPipeline } from './simulated-world.ts';
+import type { FlowExpectation, RecordPlace, WorkloadRow } from './simulation-workload.ts';
+
+/** No process may hold more keys than its cache has room for, at any moment. */
+export function checkBounds(world: SimulatedWorld): void {
+  const { settings, sliceRecordsMax } = world.scenario;
+  // Whether a commit is due is asked after each slice.
+  const transactionKeysMax = (settings.commitRecordsMax ?? 0) + sliceRecordsMax;
+  for (const instance of world.instances) {
+    const progress = instance.progress();
+    if (progress === undefined) continue;
+    const { cacheBytesMax } = settings;
+    const check = { instance: instance.name, progress, cacheBytesMax, transactionKeysMax };
+    for (const fault of checkMemory(check)) world.complain(fault);
+  }
+}
+
+/** Whoever had to recover though nothing was wrong waits for something that it need not wait for, or forgets it. */
+export function checkRecoveries(world: SimulatedWorld, when: string): void {
+  for (const { code, message } of world.recoveries) {
+    // Somebody starts, somebody leaves: that is nothing wrong.
+    if (code === 'TASK_MIGRATED' || code === 'PRODUCER_FENCED') continue;
+    world.complain(`nothing failed ${when}, and yet: ${code}: ${message}`);
+  }
+}
+
+/** What checkpoints promise, at a moment in the middle of everything. */
+export function checkPromises(world: SimulatedWorld): void {
+  for (const flow of world.flows) {
+    const { shape, table, group, plan, repartitionTopic } = flow;
+    const fold = new OutputFold(table.output);
+    const output = world.log.readSettled(table.topic);
+    for (const record of output) fold.add(record);
+    const { rows } = world.workload.expectationOf(shape, []);
+    const isAppending = plan.kind === 'append';
+    const faults = checkOffsets({
+      flow: plan.name,
+      rows: placedRows(world, flow, rows),
+      output: fold,
+      appended: isAppending ? new Set(output.map((one) => appendedRow(one).source)) : undefined,
+      repartition: isAppending ? [] : world.log.readSettled(repartitionTopic),
+      committed: (topic, partition) => world.committed(group, topic, partition),
+      repartitionTopic,
+      isEmptiable: plan.kind === 'replace_using' && plan.emptyWhen !== undefined,
+    });
+    for (const fault of faults) world.complain(`${fault} (table ${table.name})`);
+  }
+}
+
+/** Rows that come through a table are read where they lie in it. What is not in it yet is not to be read yet. */
+function placedRows(
+  world: SimulatedWorld,
+  { shape }: FlowUnderTest,
+  rows: readonly WorkloadRow[],
+): readonly WorkloadRow[] {
+  const tables = new Set(shape.branches.flatMap(({ via }) => (via === undefined ? [] : [via])));
+  if (tables.size === 0) return rows;
+  const places = new Map<string, RecordPlace>();
+  for (const topic of tables) {
+    for (const record of world.log.readSettled(topic)) {
+      const { source } = appendedRow(record);
+      const { partition, offset } = record;
+      // Without transactions, and after a rewind, it may be there more than once; the last one is no less than the first.
+      places.set(source, { topic, partition, offset });
+    }
+  }
+  return rows.map((row) => ({
+    ...row,
+    place: places.get(row.provenance) ?? { ...row.place, offset: Number.POSITIVE_INFINITY },
+  }));
+}
+
+/** At the end of everything, once all is read: output, account and dead letters of each flow. */
+export async function checkEverything(world: SimulatedWorld): Promise<void> {
+  const { scenario, workload, log, plan: pipeline } = world;
+  const isExact = scenario.settings.delivery === 'exactly_once';
+  for (const flow of world.flows) {
+    const { plan, table, shape } = flow;
+    if (world.hasStopped(flow)) continue;
+    const names = table.expectations.map(({ name }) => name);
+    const expected = workload.expectationOf(shape, names);
+    const isCounted = isExact && !world.isRewound;
+    const account = await readAccount(log, pipeline, simulatedPipeline, plan);
+    const letters = deadLetters(world, table);
+    const faults = [
+      ...checkRows(world, flow, expected),
+      ...checkAccount({
+        flow: plan.name,
+        account,
+        expected: expected.counters,
+        isExact: isCounted,
+      }),
+      ...checkDeadLetters(plan.name, letters, expected.deadLetters, isCounted),
+    ];
+    for (const fault of faults) world.complain(`flow "${plan.name}": ${fault}`);
+  }
+}
+
+function checkRows(
+  world: SimulatedWorld,
+  { plan, table, shape }: FlowUnderTest,
+  expected: FlowExpectation,
+): readonly string[] {
+  const isExact = world.scenario.settings.delivery === 'exactly_once';
+  const records = world.log.readCommitted(table.topic);
+  if (plan.kind === 'append') {
+    // The rows of all flows that write the table are in one topic.
+    const writers = world.flows.filter(({ shape: one }) => one.table === shape.table);
+    if (writers[0]?.plan !== plan) return [];
+    const rows = writers.flatMap((one) => world.workload.expectationOf(one.shape, []).rows);
+    return checkAppended(records, rows, isExact && !world.isRewound);
+  }
+  const fold = new OutputFold(table.output);
+  const seen = checkMonotone(records, table.output, Number, compareNumbers, fold);
+  const rows = reference(expected.rows, compareNumbers);
+  return [
+    // Without transactions the rows of a key become visible one by one.
+    ...(isExact || table.output === 'row_set' ? seen : []),
+    ...checkResult(fold, table.output, rows),
+  ];
+}
+
+function deadLetters(
+  { log }: SimulatedWorld,
+  { deadLetterTopic }: TablePlan,
+): readonly CommittedRecord[] {
+  return deadLetterTopic === undefined ? [] : log.readCommitted(deadLetterTopic);
+}
+
+function compareNumbers(a: number, b: number): number {
+  return a - b;
+}
