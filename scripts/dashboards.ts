@@ -78,7 +78,7 @@ const overview: Dashboard = {
           'Instances running',
           'short',
           'Instances whose worker is in state running.',
-          `sum(tidemark_worker_state{${all},state="running"})`,
+          `sum(tidemark_pipeline_state{${all},state="running"})`,
         ),
         stat(
           'Flows failed',
@@ -171,20 +171,28 @@ const overview: Dashboard = {
       title: 'Transactions and membership',
       panels: [
         graph('Commit time', 's', 'Time of a commit that stands.', [
-          [quantile(0.5, 'tidemark_commit_duration_seconds', all), 'p50'],
-          [quantile(0.99, 'tidemark_commit_duration_seconds', all), 'p99'],
-        ]),
-        graph('Commits', 'cps', 'Commits a second.', [
-          [sumBy('pipeline', rate('tidemark_commits_total', all)), '{{pipeline}}'],
+          [quantile(0.5, 'tidemark_commit_duration_seconds', `${all},phase="total"`), 'p50'],
+          [quantile(0.99, 'tidemark_commit_duration_seconds', `${all},phase="total"`), 'p99'],
         ]),
         graph(
-          'Takeovers and recoveries',
-          'short',
-          'How often partitions were taken over, and why.',
+          'Commits by result',
+          'cps',
+          'Ends of transactions a second, by what became of them.',
           [
             [
-              sumBy('cause', `increase(tidemark_takeovers_total{${all}}[$__rate_interval])`),
-              'takeover: {{cause}}',
+              sumBy('pipeline, result', rate('tidemark_commits_total', all)),
+              '{{pipeline}} {{result}}',
+            ],
+          ],
+        ),
+        graph(
+          'Rebalances and recoveries',
+          'short',
+          'How often the groups gave out partitions, and instances went back to the checkpoint.',
+          [
+            [
+              sumBy('pipeline', `increase(tidemark_rebalances_total{${all}}[$__rate_interval])`),
+              'rebalances of {{pipeline}}',
             ],
             [
               sumBy('remedy', `increase(tidemark_recoveries_total{${all}}[$__rate_interval])`),
@@ -212,10 +220,45 @@ const overview: Dashboard = {
             '{{store}} {{code}}',
           ],
         ]),
+        graph(
+          'Store memory',
+          'bytes',
+          'What the store uses, and what it may use where it has a limit.',
+          [
+            [
+              `max by (pipeline, store) (tidemark_state_store_used_bytes{${all}})`,
+              '{{pipeline}} {{store}}',
+            ],
+            [
+              `max by (pipeline, store) (tidemark_state_store_limit_bytes{${all}})`,
+              'limit of {{pipeline}} {{store}}',
+            ],
+          ],
+        ),
+        graph('Keys in the state', 'short', 'Keys that the state holds, over all instances.', [
+          [sumBy('pipeline, flow', `tidemark_state_keys{${all}}`), '{{pipeline}} {{flow}}'],
+        ]),
         graph('Left to restore', 'short', 'Offsets that restores still have to read.', [
           [
-            sumBy('pipeline, flow', `tidemark_restore_remaining_records{${all}}`),
+            sumBy('pipeline, flow', `tidemark_state_rebuild_remaining_records{${all}}`),
             '{{pipeline}} {{flow}}',
+          ],
+        ]),
+      ],
+    },
+    {
+      title: 'Kafka requests',
+      panels: [
+        graph(
+          'Request time, p99',
+          's',
+          'By API. Fetch waits at the broker while there is nothing to read.',
+          [[quantile(0.99, 'tidemark_kafka_request_duration_seconds', all, 'api, le'), '{{api}}']],
+        ),
+        graph('Requests without an answer', 'cps', 'By API and code.', [
+          [
+            sumBy('api, code', rate('tidemark_kafka_request_errors_total', all)),
+            '{{api}} {{code}}',
           ],
         ]),
       ],
@@ -298,6 +341,23 @@ const flow: Dashboard = {
         graph('Records read', 'cps', 'Records a second, by source.', [
           [sumBy('source', rate('tidemark_input_records_total', one)), '{{source}}'],
         ]),
+        graph(
+          'End-to-end latency',
+          's',
+          'From the timestamp of a record to the commit of its result.',
+          [
+            [quantile(0.5, 'tidemark_end_to_end_latency_seconds', one), 'p50'],
+            [quantile(0.95, 'tidemark_end_to_end_latency_seconds', one), 'p95'],
+            [quantile(0.99, 'tidemark_end_to_end_latency_seconds', one), 'p99'],
+          ],
+        ),
+        graph('Bytes read and written', 'Bps', 'Bytes a second, before compression.', [
+          [`sum(${rate('tidemark_input_bytes_total', one)})`, 'read'],
+          [`sum(${rate('tidemark_output_bytes_total', one)})`, 'written'],
+        ]),
+        graph('Keys in the state', 'short', 'Keys that the state holds, over all instances.', [
+          [`sum(tidemark_state_keys{${one}})`, 'keys'],
+        ]),
       ],
     },
     {
@@ -349,6 +409,36 @@ const flow: Dashboard = {
             [`sum(${rate('tidemark_output_records_total', one)})`, 'records written'],
           ],
         ),
+        graph('Row-set size', 'short', 'Rows of a key when it is written.', [
+          [quantile(0.5, 'tidemark_row_set_rows', one), 'p50'],
+          [quantile(0.99, 'tidemark_row_set_rows', one), 'p99'],
+        ]),
+        graph(
+          'Largest record',
+          'percentunit',
+          'The largest record written, as a share of what the output topic takes.',
+          [
+            [
+              `max by (flow) (tidemark_record_bytes_max{${one}}) / min by (flow) (tidemark_record_limit_bytes{${one}})`,
+              '{{flow}}',
+            ],
+          ],
+        ),
+      ],
+    },
+    {
+      title: 'Where the time goes',
+      panels: [
+        graph(
+          'Main loop by stage',
+          'short',
+          'Seconds a second that the loops of all instances spent in each stage.',
+          [[sumBy('stage', rate('tidemark_stage_seconds_total', all)), '{{stage}}']],
+          { isStacked: true },
+        ),
+        graph('Commit phases, p99', 's', 'What a commit waits for.', [
+          [quantile(0.99, 'tidemark_commit_duration_seconds', all, 'phase, le'), '{{phase}}'],
+        ]),
       ],
     },
     {
@@ -397,6 +487,20 @@ const retention: Dashboard = {
             ],
           ],
         ),
+        graph(
+          'Records lost',
+          'short',
+          'Records that were gone before they were read, in the interval.',
+          [
+            [
+              sumBy(
+                'flow, source',
+                `increase(tidemark_retention_lost_records_total{${all}}[$__rate_interval])`,
+              ),
+              '{{flow}} {{source}}',
+            ],
+          ],
+        ),
         graph('Time to catch up', 's', 'What waits, at the rate of the last interval.', [
           [
             `${sumBy('pipeline, flow', `tidemark_source_lag_records{${all}}`)} / ${sumBy('pipeline, flow', rate('tidemark_input_records_total', all))}`,
@@ -416,7 +520,7 @@ const retention: Dashboard = {
         ]),
         graph('Left to restore', 'short', 'Offsets that restores still have to read.', [
           [
-            sumBy('pipeline, flow', `tidemark_restore_remaining_records{${all}}`),
+            sumBy('pipeline, flow', `tidemark_state_rebuild_remaining_records{${all}}`),
             '{{pipeline}} {{flow}}',
           ],
         ]),
@@ -426,18 +530,24 @@ const retention: Dashboard = {
           'Restores in the interval, and the records they read.',
           [
             [
-              sumBy('flow', `increase(tidemark_restores_total{${all}}[$__rate_interval])`),
-              '{{flow}} restores',
+              sumBy(
+                'flow, reason',
+                `increase(tidemark_state_rebuilds_total{${all}}[$__rate_interval])`,
+              ),
+              '{{flow}} restores: {{reason}}',
             ],
             [
-              sumBy('flow', `increase(tidemark_restored_records_total{${all}}[$__rate_interval])`),
+              sumBy(
+                'flow',
+                `increase(tidemark_state_rebuild_records_total{${all}}[$__rate_interval])`,
+              ),
               '{{flow}} records',
             ],
           ],
         ),
         graph('Restore time', 's', 'Time of one completed restore.', [
-          [quantile(0.5, 'tidemark_restore_duration_seconds', all), 'p50'],
-          [quantile(0.99, 'tidemark_restore_duration_seconds', all), 'p99'],
+          [quantile(0.5, 'tidemark_state_rebuild_duration_seconds', all), 'p50'],
+          [quantile(0.99, 'tidemark_state_rebuild_duration_seconds', all), 'p99'],
         ]),
       ],
     },
@@ -519,7 +629,7 @@ function render({ uid, title, description, isOfOneFlow, rows }: Dashboard): obje
           datasource,
           enable: true,
           iconColor: 'orange',
-          expr: `sum by (pipeline, flow) (changes(tidemark_takeovers_total{${all},cause="rebalance"}[$__interval])) > 0`,
+          expr: `sum by (pipeline, flow) (changes(tidemark_rebalances_total{${all}}[$__interval])) > 0`,
           titleFormat: 'Rebalance',
           textFormat: '{{pipeline}} {{flow}}',
         },
@@ -560,7 +670,7 @@ function variables(isOfOneFlow: boolean): object[] {
           of(
             'flow',
             'Flow',
-            'label_values(tidemark_flow_info{namespace=~"$namespace",pipeline=~"$pipeline"}, flow)',
+            'label_values(tidemark_info{namespace=~"$namespace",pipeline=~"$pipeline"}, flow)',
           ),
         ]
       : []),

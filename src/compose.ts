@@ -21,6 +21,7 @@ export async function composeLog(
   config: Config,
   onTrouble: TroubleListener,
   isStopped: () => boolean = () => false,
+  onRequest?: KafkaLogOptions['onRequest'],
 ): Promise<Log> {
   requireOptions(config, ['kafka.brokers']);
   const options: KafkaLogOptions = {
@@ -29,6 +30,7 @@ export async function composeLog(
     compression: config['kafka.compression'],
     transactionTimeoutMs: config['kafka.transactionTimeoutMs'],
     onTrouble,
+    ...(onRequest === undefined ? {} : { onRequest }),
     ...tlsOf(config),
     ...saslOf(config),
   };
@@ -159,6 +161,7 @@ function lowerFirst(text: string): string {
 export type ComposedService = {
   readonly worker: Worker;
   readonly log: Log;
+  readonly state: StateStore;
   close(): Promise<void>;
 };
 
@@ -172,13 +175,15 @@ export type ServiceOptions = {
   readonly isStopped: () => boolean;
   /** Puts something around the state store, such as a meter. */
   readonly wrapState?: (store: StateStore) => StateStore;
+  /** Told of every request to Kafka. */
+  readonly onRequest?: KafkaLogOptions['onRequest'];
 };
 
 /** Config → adapters → a worker that is ready to run. */
 export async function composeService(options: ServiceOptions): Promise<ComposedService> {
   const { config, plan, once, acceptGaps, listener, onTrouble, isStopped } = options;
   requireOptions(config, ['pipeline.name', 'kafka.brokers']);
-  const log = await composeLog(config, onTrouble, isStopped);
+  const log = await composeLog(config, onTrouble, isStopped, options.onRequest);
   let state: StateStore | undefined;
   try {
     state = await composeState(config, onTrouble, isStopped);
@@ -211,6 +216,7 @@ export async function composeService(options: ServiceOptions): Promise<ComposedS
     return {
       worker,
       log,
+      state: opened,
       close: async () => {
         await opened.close().catch(() => undefined);
         await log.close().catch(() => undefined);

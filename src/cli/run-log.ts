@@ -67,6 +67,10 @@ export function serviceLog(config: Config): ServiceLog {
       case 'flow_failed':
         logger.error({ flow: event.flow, ...errorFields(event.error) }, 'flow failed');
         break;
+      case 'gap':
+        // What stops the flow is told as the error that it is.
+        logger.warn(event.gap, 'records are gone');
+        break;
       case 'caught_up':
         logger.info({ flow: event.flow }, 'caught up');
         break;

@@ -96,6 +96,7 @@ async function runShown(
     },
     onTrouble: log.trouble,
     wrapState: (store) => front.measure(store),
+    onRequest: (request) => front.requested(request),
   });
   if (service === undefined) {
     log.info({}, 'stopped before it had started');

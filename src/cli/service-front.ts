@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { type HttpServer, startHttpServer } from '../adapters/http/http-server.ts';
 import { serviceRoutes } from '../adapters/http/service-routes.ts';
+import type { RequestListener } from '../adapters/kafka/connection.ts';
 import { measureStateStore } from '../adapters/prometheus/measured-state-store.ts';
 import { systemClock } from '../adapters/system/system-clock.ts';
 import { FlowError } from '../base/errors.ts';
@@ -14,6 +15,7 @@ import { ServiceHealth } from './service-health.ts';
 import { ServiceMetrics } from './service-metrics.ts';
 import { type RunningParts, ServiceViews } from './service-views.ts';
 import { SourceWatch } from './source-watch.ts';
+import { StateWatch } from './state-watch.ts';
 import { version } from './version.ts';
 
 export type ServiceFrontOptions = {
@@ -26,6 +28,8 @@ export type ServiceFrontOptions = {
 /** What a run shows of itself while it runs. */
 export type ServiceFront = {
   hear(event: RuntimeEvent): void;
+  /** A request to Kafka is over. */
+  requested: RequestListener;
   /** Wraps the state store, so that its calls are measured. */
   measure(store: StateStore): StateStore;
   attach(parts: RunningParts): void;
@@ -37,6 +41,7 @@ export type ServiceFront = {
 /** Nothing is shown, and nothing is counted. */
 const noFront: ServiceFront = {
   hear: () => undefined,
+  requested: () => undefined,
   measure: (store) => store,
   attach: () => undefined,
   stopping: () => undefined,
@@ -53,6 +58,7 @@ export async function openServiceFront(options: ServiceFrontOptions): Promise<Se
   if (enabled === 'false' || (enabled === 'auto' && once)) return noFront;
   let running: RunningParts | undefined;
   let watch: SourceWatch | undefined;
+  let stateWatch: StateWatch | undefined;
   const startedMs = systemClock.now();
   const readyLagMax = config['http.readyLagMax'];
   const health = new ServiceHealth(
@@ -74,6 +80,7 @@ export async function openServiceFront(options: ServiceFrontOptions): Promise<Se
     waiting: (flow, source) => watch?.waiting(flow, source),
     now: () => systemClock.now(),
     hasProcessMetrics: true,
+    store: config['state.kind'],
   });
   const events = new RecentEvents();
   const views = new ServiceViews({
@@ -106,6 +113,7 @@ export async function openServiceFront(options: ServiceFrontOptions): Promise<Se
         log.bug(error, 'an event could not be counted');
       }
     },
+    requested: (request) => metrics.requested(request),
     measure: (store) => measureStateStore(store, config['state.kind'], metrics.registry),
     attach: (parts) => {
       running = parts;
@@ -116,12 +124,19 @@ export async function openServiceFront(options: ServiceFrontOptions): Promise<Se
         progress: () => worker.progress(),
         facts: worker.facts,
       });
+      stateWatch = new StateWatch({
+        store: parts.state,
+        keyCounts: () => worker.keyCounts(),
+        onSize: (size) => metrics.sized(size),
+      });
+      stateWatch.start();
       watch.start((error) => log.bug(error, 'the sources could not be looked at'));
     },
     stopping: () => health.stopping(),
     close: () => {
       closing ??= server.close().then(async () => {
         await watch?.close().catch(() => undefined);
+        await stateWatch?.close();
         await views.close().catch(() => undefined);
       });
       return closing;

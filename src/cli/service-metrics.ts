@@ -1,8 +1,13 @@
+import type { RequestListener } from '../adapters/kafka/connection.ts';
 import { memoryLimitBytes } from '../adapters/prometheus/memory-limit.ts';
+import { kafkaApis } from '../adapters/prometheus/metric-declarations.ts';
 import { MetricRegistry } from '../adapters/prometheus/metric-registry.ts';
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
+import type { CommitPhases } from '../ports/log.ts';
 import type { FlowFacts } from '../runtime/flow-facts.ts';
+import type { FlowFigures } from '../runtime/flow-tally.ts';
 import type { RuntimeEvent } from '../runtime/runtime-events.ts';
+import { stages } from '../runtime/stage-times.ts';
 import type { FlowProgress, WorkerProgress } from '../runtime/worker.ts';
 import type { WorkerState } from '../runtime/worker-states.ts';
 import {
@@ -14,6 +19,7 @@ import {
 import { CommittedGrowth, type Growth } from './committed-growth.ts';
 import type { ServiceHealth } from './service-health.ts';
 import type { Waiting } from './source-watch.ts';
+import type { StateSize } from './state-watch.ts';
 
 export type ServiceMetricsOptions = {
   readonly pipeline: string;
@@ -28,6 +34,7 @@ export type ServiceMetricsOptions = {
   readonly waiting: (flow: string, source: string) => Waiting | undefined;
   readonly now: () => number;
   readonly hasProcessMetrics: boolean;
+  readonly store: 'redis' | 'embedded';
 };
 
 const workerStates: readonly WorkerState[] = [
@@ -39,6 +46,10 @@ const workerStates: readonly WorkerState[] = [
   'stopped',
   'failed',
 ];
+const commitPhases = ['total', 'flush', 'send_offsets', 'end_txn'] as const;
+const commitResults = ['ok', 'aborted', 'fenced'] as const;
+const rebuildReasons = ['empty', 'foreign', 'behind'] as const;
+const requestErrors = ['BROKER_TIMEOUT', 'BROKER_UNAVAILABLE'] as const;
 const remedies = ['retry', 'rejoin', 'rebuild-state', 'stop'] as const;
 const statusClasses = ['2xx', '4xx', '5xx'];
 
@@ -51,7 +62,9 @@ export class ServiceMetrics {
   readonly #options: ServiceMetricsOptions;
   readonly #growth = new CommittedGrowth();
   #fencings = 0;
-  readonly #outputRecords = new Map<string, number>();
+  readonly #recordBytesMax = new Map<string, number>();
+  readonly #stageMs = new Map<string, number>();
+  #evictedKeys: number | undefined;
   /** Flows whose next assignment comes from a recovery. */
   readonly #recovering = new Set<string>();
 
@@ -62,13 +75,24 @@ export class ServiceMetrics {
     const { registry } = this;
     registry.set('tidemark_build_info', { version, node_version: process.version }, 1);
     registry.set('tidemark_last_commit_timestamp_seconds', {}, startedMs / 1000);
-    registry.set('tidemark_memory_limit_bytes', {}, memoryLimitBytes());
+    registry.set('tidemark_process_memory_limit_bytes', {}, memoryLimitBytes());
     for (const name of [
-      'tidemark_commits_total',
+      'tidemark_kafka_throttle_seconds_total',
       'tidemark_fencings_total',
       'tidemark_fenced_instances_total',
     ] as const) {
       registry.count(name, {}, 0);
+    }
+    for (const result of commitResults) registry.count('tidemark_commits_total', { result }, 0);
+    for (const phase of commitPhases) {
+      registry.start('tidemark_commit_duration_seconds', { phase });
+    }
+    for (const stage of stages) registry.count('tidemark_stage_seconds_total', { stage }, 0);
+    for (const api of kafkaApis) {
+      registry.start('tidemark_kafka_request_duration_seconds', { api });
+      for (const code of [...requestErrors, 'other']) {
+        registry.count('tidemark_kafka_request_errors_total', { api, code }, 0);
+      }
     }
     for (const remedy of remedies) registry.count('tidemark_recoveries_total', { remedy }, 0);
     for (const status of statusClasses)
@@ -80,11 +104,7 @@ export class ServiceMetrics {
     const { registry } = this;
     const plan = this.#options.plan.flows.find(({ name }) => name === flow);
     const table = this.#options.plan.tables.find(({ name }) => name === plan?.target);
-    registry.set(
-      'tidemark_flow_info',
-      { flow, table: table?.name ?? '', kind: plan?.kind ?? '' },
-      1,
-    );
+    registry.set('tidemark_info', { flow, table: table?.name ?? '', kind: plan?.kind ?? '' }, 1);
     for (const source of sourceTopics(this.#options.plan, flow)) this.#countSource(flow, source);
     for (const { name } of table?.expectations ?? []) {
       this.#countExpectation(flow, name, { passed: 0, failed: 0 });
@@ -92,12 +112,17 @@ export class ServiceMetrics {
     for (const outcome of outcomes) {
       registry.count('tidemark_keyed_rows_total', { flow, outcome }, 0);
     }
-    for (const cause of ['rebalance', 'recovery'] as const) {
-      registry.count('tidemark_takeovers_total', { flow, cause }, 0);
+    registry.count('tidemark_rebalances_total', { flow }, 0);
+    registry.start('tidemark_end_to_end_latency_seconds', { flow });
+    registry.start('tidemark_row_set_rows', { flow });
+    for (const op of ['upsert', 'delete']) {
+      registry.count('tidemark_output_records_total', { flow, op }, 0);
     }
-    registry.count('tidemark_output_records_total', { flow }, 0);
-    registry.count('tidemark_restores_total', { flow }, 0);
-    registry.count('tidemark_restored_records_total', { flow }, 0);
+    registry.count('tidemark_output_bytes_total', { flow }, 0);
+    for (const reason of rebuildReasons) {
+      registry.count('tidemark_state_rebuilds_total', { flow, reason }, 0);
+    }
+    registry.count('tidemark_state_rebuild_records_total', { flow }, 0);
   }
 
   hear(event: RuntimeEvent, nowMs: number): void {
@@ -105,22 +130,29 @@ export class ServiceMetrics {
     const progress = this.#options.progress();
     switch (event.event) {
       case 'committed':
-        registry.count('tidemark_commits_total', {});
-        registry.observe('tidemark_commit_duration_seconds', {}, event.durationMs / 1000);
+        registry.count('tidemark_commits_total', { result: 'ok' });
+        this.#showPhases(event.durationMs, event.phases);
+        for (const figures of event.flows) this.#countFigures(figures, nowMs);
         registry.observe('tidemark_commit_records', {}, event.records);
         registry.set('tidemark_last_commit_timestamp_seconds', {}, nowMs / 1000);
         if (progress !== undefined) this.#count(this.#growth.committed(progress));
         break;
       case 'assigned': {
         const { flow } = event;
-        const cause = this.#recovering.delete(flow) ? 'recovery' : 'rebalance';
-        registry.count('tidemark_takeovers_total', { flow, cause });
+        // After a fault the partitions are taken once more, and the group has nothing to do with it.
+        if (!this.#recovering.delete(flow)) {
+          registry.count('tidemark_rebalances_total', { flow });
+          registry.observe('tidemark_rebalance_duration_seconds', {}, event.durationMs / 1000);
+        }
         const found = progress?.flows.find((one) => one.flow === flow);
         if (found !== undefined) this.#count(this.#growth.assigned(found));
         break;
       }
       case 'recovering':
         registry.count('tidemark_recoveries_total', { remedy: event.error.remedy });
+        registry.count('tidemark_commits_total', {
+          result: event.error.code === 'PRODUCER_FENCED' ? 'fenced' : 'aborted',
+        });
         for (const { name } of this.#options.plan.flows) this.#recovering.add(name);
         if (progress !== undefined) {
           this.#growth.doubted(progress, event.error.code === 'TASK_MIGRATED');
@@ -130,13 +162,75 @@ export class ServiceMetrics {
         registry.count('tidemark_fenced_instances_total', {});
         break;
       case 'restored':
-        registry.count('tidemark_restores_total', { flow: event.flow });
-        registry.count('tidemark_restored_records_total', { flow: event.flow }, event.records);
-        registry.observe('tidemark_restore_duration_seconds', {}, event.durationMs / 1000);
+        registry.count('tidemark_state_rebuilds_total', { flow: event.flow, reason: event.cause });
+        registry.count('tidemark_state_rebuild_records_total', { flow: event.flow }, event.records);
+        registry.observe('tidemark_state_rebuild_duration_seconds', {}, event.durationMs / 1000);
         break;
+      case 'gap': {
+        const { flow, gap } = event;
+        const labels = { flow, source: gap.topic };
+        registry.count('tidemark_retention_lost_records_total', labels, gap.lostRecords ?? 0);
+        break;
+      }
       default:
         break;
     }
+  }
+
+  #showPhases(durationMs: number, phases: CommitPhases | undefined): void {
+    const show = (phase: (typeof commitPhases)[number], ms: number): void =>
+      this.registry.observe('tidemark_commit_duration_seconds', { phase }, ms / 1000);
+    show('total', durationMs);
+    if (phases === undefined) return;
+    show('flush', phases.flush);
+    show('send_offsets', phases.sendOffsets);
+    show('end_txn', phases.endTransaction);
+  }
+
+  #countFigures(figures: FlowFigures, nowMs: number): void {
+    const { registry } = this;
+    const { flow, inputBytes, upserts, deletes, outputBytes, recordBytesMax } = figures;
+    for (const [source, bytes] of inputBytes) {
+      registry.count('tidemark_input_bytes_total', { flow, source }, bytes);
+    }
+    registry.count('tidemark_output_records_total', { flow, op: 'upsert' }, upserts);
+    registry.count('tidemark_output_records_total', { flow, op: 'delete' }, deletes);
+    registry.count('tidemark_output_bytes_total', { flow }, outputBytes);
+    for (const [rows, count] of figures.setRows) {
+      registry.observe('tidemark_row_set_rows', { flow }, rows, count);
+    }
+    for (const { timestampMs, count } of figures.times) {
+      const age = Math.max(0, nowMs - timestampMs) / 1000;
+      registry.observe('tidemark_end_to_end_latency_seconds', { flow }, age, count);
+    }
+    const largest = Math.max(recordBytesMax, this.#recordBytesMax.get(flow) ?? 0);
+    this.#recordBytesMax.set(flow, largest);
+    registry.set('tidemark_record_bytes_max', { flow }, largest);
+  }
+
+  /** A request to Kafka is over. */
+  readonly requested: RequestListener = ({ api: name, durationMs, throttleMs, error }) => {
+    const { registry } = this;
+    const api = kafkaApis.find((known) => known === name) ?? 'other';
+    registry.observe('tidemark_kafka_request_duration_seconds', { api }, durationMs / 1000);
+    registry.count('tidemark_kafka_throttle_seconds_total', {}, throttleMs / 1000);
+    if (error === undefined) return;
+    const code = requestErrors.find((known) => known === error.code) ?? 'other';
+    registry.count('tidemark_kafka_request_errors_total', { api, code });
+  };
+
+  /** How large the state is, as of a look. */
+  sized({ usage, keys }: StateSize): void {
+    const { registry } = this;
+    const { store } = this.#options;
+    registry.set('tidemark_state_store_used_bytes', { store }, usage.usedBytes);
+    registry.set('tidemark_state_store_limit_bytes', { store }, usage.limitBytes);
+    const before = this.#evictedKeys ?? usage.evictedKeys;
+    // A store that was restarted counts from 0 again.
+    const evicted = usage.evictedKeys < before ? usage.evictedKeys : usage.evictedKeys - before;
+    registry.count('tidemark_state_store_evicted_keys_total', { store }, evicted);
+    this.#evictedKeys = usage.evictedKeys;
+    for (const [flow, count] of keys) registry.set('tidemark_state_keys', { flow }, count);
   }
 
   /** An answer of the HTTP interface. */
@@ -156,6 +250,8 @@ export class ServiceMetrics {
     const { registry } = this;
     const labels = { flow, source };
     registry.count('tidemark_input_records_total', labels, grown?.records ?? 0);
+    registry.count('tidemark_input_bytes_total', labels, 0);
+    registry.count('tidemark_retention_lost_records_total', labels, 0);
     registry.count('tidemark_decoded_records_total', labels, grown?.decoded ?? 0);
     registry.count('tidemark_tombstone_records_total', labels, grown?.tombstones ?? 0);
     registry.count('tidemark_dead_letter_records_total', labels, grown?.deadLettered ?? 0);
@@ -194,12 +290,18 @@ export class ServiceMetrics {
     const { health, progress: progressNow } = this.#options;
     const progress = progressNow();
     for (const state of workerStates) {
-      registry.set('tidemark_worker_state', { state }, progress?.state === state ? 1 : 0);
+      registry.set('tidemark_pipeline_state', { state }, progress?.state === state ? 1 : 0);
     }
     registry.set('tidemark_ready', {}, health.ready(progress).reasons.length === 0 ? 1 : 0);
     if (progress !== undefined) {
       registry.count('tidemark_fencings_total', {}, progress.fencings - this.#fencings);
       this.#fencings = progress.fencings;
+      for (const stage of stages) {
+        const spentMs = progress.stageMs[stage];
+        const seconds = Math.max(0, spentMs - (this.#stageMs.get(stage) ?? 0)) / 1000;
+        registry.count('tidemark_stage_seconds_total', { stage }, seconds);
+        this.#stageMs.set(stage, spentMs);
+      }
       for (const flow of progress.flows) this.#showFlow(flow);
     }
     return registry.text();
@@ -208,14 +310,15 @@ export class ServiceMetrics {
   #showFlow(progress: FlowProgress): void {
     const { registry } = this;
     const { health, facts: factsNow } = this.#options;
-    const { flow, failed, outputRecords } = progress;
+    const { flow, failed } = progress;
     registry.set('tidemark_flow_failed', { flow }, failed === undefined ? 0 : 1);
     const restoring = health.restoringPartitions(flow);
     registry.set('tidemark_restoring_partitions', { flow }, restoring);
-    registry.set('tidemark_restore_remaining_records', { flow }, health.restoreRemaining(flow));
-    const before = this.#outputRecords.get(flow) ?? 0;
-    registry.count('tidemark_output_records_total', { flow }, Math.max(0, outputRecords - before));
-    this.#outputRecords.set(flow, outputRecords);
+    registry.set(
+      'tidemark_state_rebuild_remaining_records',
+      { flow },
+      health.restoreRemaining(flow),
+    );
     const facts = factsNow().find((one) => one.flow.name === flow);
     if (facts !== undefined) this.#showPartitions(progress, facts);
   }
@@ -248,6 +351,7 @@ export class ServiceMetrics {
       registry.set('tidemark_flow_partitions', { flow, stage }, existing[stage]);
     }
     registry.set('tidemark_row_account_difference', { flow }, difference);
+    registry.set('tidemark_record_limit_bytes', { flow }, facts.outputRecordBytesMax);
   }
 
   #showWaiting(flow: string, source: string): void {

@@ -13,6 +13,7 @@ import type {
 } from '../plan/pipeline-plan.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
+import type { StateStore } from '../ports/state-store.ts';
 import { gapText } from '../refresh/continuity.ts';
 import { Catalog } from '../runtime/catalog.ts';
 import { type RecordedGap, recordedGaps } from '../runtime/gaps.ts';
@@ -27,7 +28,11 @@ import { type ServiceMetrics, sourceTopics } from './service-metrics.ts';
 import { flowSummary } from './update-summary.ts';
 
 /** What runs once Kafka and the state store have answered. */
-export type RunningParts = { readonly worker: Worker; readonly log: Log };
+export type RunningParts = {
+  readonly worker: Worker;
+  readonly log: Log;
+  readonly state: StateStore;
+};
 
 export type ServiceViewsOptions = {
   readonly config: Config;

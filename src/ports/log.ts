@@ -172,6 +172,15 @@ export type OffsetCommit = {
 export type CommitResult = {
   /** "topic/partition" → the offset after the last record of this commit in that partition. */
   readonly ends: ReadonlyMap<string, number>;
+  /** Undefined where the adapter has nothing to wait for. */
+  readonly phases?: CommitPhases;
+};
+
+/** Milliseconds that a commit took: to send what was pending, to send the offsets, to end the transaction. */
+export type CommitPhases = {
+  readonly flush: number;
+  readonly sendOffsets: number;
+  readonly endTransaction: number;
 };
 
 export interface LogProducer extends RecordSink {

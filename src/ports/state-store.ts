@@ -18,8 +18,18 @@ export interface StateStore {
   /** Refuses a store whose settings break the contract (such as key-wise eviction), naming the setting. */
   check(): Promise<void>;
   open(task: StateTaskId, epoch: number): Promise<StateSession>;
+  usage(): Promise<StateUsage>;
   close(): Promise<void>;
 }
+
+/** What the store needs, all of its users together. */
+export type StateUsage = {
+  readonly usedBytes: number;
+  /** 0: there is no limit. */
+  readonly limitBytes: number;
+  /** Since the store was started. A state that is being evicted is lost task by task and built anew. */
+  readonly evictedKeys: number;
+};
 
 /** Names one table task for ever: it depends on pipeline, flow, generation and partition only. */
 export type StateTaskId = {
@@ -63,5 +73,7 @@ export interface StateSession {
    * while the state grows. Rejects with TASK_CORRUPTED when the session's epoch mark is gone.
    */
   scan(): AsyncIterable<readonly (readonly [StateKey, Buffer])[]>;
+  /** How many entries there are, without reading them. */
+  keyCount(): Promise<number>;
   close(): Promise<void>;
 }

@@ -1,5 +1,6 @@
 import { FlowError } from '../base/errors.ts';
 import { partitionOf } from '../data/murmur2.ts';
+import { storedRowCount } from '../data/row-set.ts';
 import type { Clock } from '../ports/clock.ts';
 import type {
   Assignment,
@@ -33,12 +34,14 @@ import type { TableEffects } from '../task/table-task.ts';
 import type { Catalog } from './catalog.ts';
 import { compileSource } from './compile-source.ts';
 import type { FlowFacts } from './flow-facts.ts';
+import { type FlowFigures, FlowTally } from './flow-tally.ts';
 import { isAccepted, recordGaps } from './gaps.ts';
 import { refuseOtherGeneration } from './generation.ts';
 import { refuseLocked } from './locks.ts';
 import { partitionKey } from './partition-key.ts';
 import type { RuntimeListener } from './runtime-events.ts';
 import { skippedOffsets } from './skips.ts';
+import type { StageTimes } from './stage-times.ts';
 import { StaticData } from './static-data.ts';
 import type { StoredEntry, TableSlot } from './table-slot.ts';
 import {
@@ -60,6 +63,7 @@ export type FlowRunnerOptions = {
   readonly instance: string;
   readonly member: GroupMember;
   readonly cacheBytesMax: number;
+  readonly stages: StageTimes;
   readonly isStopping: () => boolean;
 };
 
@@ -85,6 +89,7 @@ type InFlight = {
   readonly reads: readonly CommittedRead[];
   /** Rows that went straight to the output topic. */
   readonly appended: number;
+  readonly figures: FlowFigures | undefined;
 };
 
 type CommittedRead = {
@@ -93,7 +98,7 @@ type CommittedRead = {
   readonly counters: FlowCounters | TableCounters;
 };
 
-const nothingInFlight: InFlight = { effects: [], reads: [], appended: 0 };
+const nothingInFlight: InFlight = { effects: [], reads: [], appended: 0, figures: undefined };
 
 type GainedPartition = {
   readonly topic: string;
@@ -137,13 +142,18 @@ export class FlowRunner {
   #pollError: { readonly error: unknown } | undefined;
   /** Partitions of the last commit that stands. */
   #lastCommitted: readonly ReadPartition[] = [];
+  /** Since when it has had no assignment to work on. */
+  #unassignedMs: number | undefined;
   /** Grows with each `drop`: what went wrong in a poll before it is nobody's any more. */
   #drops = 0;
   #outputRecords = 0;
+  readonly #tally: FlowTally;
+  #figures: FlowFigures | undefined;
 
   constructor(options: FlowRunnerOptions) {
     this.#options = options;
     this.facts = options.facts;
+    this.#tally = new FlowTally(options.facts.flow.name, options.facts.output.topic);
     this.#reader = options.log.openReader();
     this.#statics = new StaticData({
       ...options,
@@ -212,6 +222,7 @@ export class FlowRunner {
    * it was nobody else's in between.
    */
   async rejoin(): Promise<void> {
+    this.#unassignedMs ??= this.#options.clock.monotonic();
     const before = this.#assignment?.identity;
     if (this.#options.member.status !== 'rebalancing') await this.drop();
     const assignment = await this.#options.member.rejoin();
@@ -221,6 +232,7 @@ export class FlowRunner {
 
   /** Takes every assigned partition over once more, from its checkpoint: after any doubt. */
   async retake(isOusted: boolean): Promise<void> {
+    this.#unassignedMs ??= this.#options.clock.monotonic();
     const assignment = this.#assignment;
     await this.drop();
     if (assignment !== undefined && this.#options.member.status === 'stable' && !isOusted) {
@@ -249,7 +261,10 @@ export class FlowRunner {
       if (fresh.length > 0) gained.set(topic, fresh);
     }
     if (gained.size > 0) await this.#gain(gained);
-    listener({ event: 'assigned', flow: flow.name, partitions: [...wanted].sort() });
+    const nowMs = this.#options.clock.monotonic();
+    const durationMs = nowMs - (this.#unassignedMs ?? nowMs);
+    this.#unassignedMs = undefined;
+    listener({ event: 'assigned', flow: flow.name, partitions: [...wanted].sort(), durationMs });
   }
 
   async #gain(gained: ReadonlyMap<string, readonly number[]>): Promise<void> {
@@ -278,7 +293,10 @@ export class FlowRunner {
         if (gap !== undefined) gaps.push(gap);
       }
     }
-    if (gaps.length > 0) throw await recordGaps(catalog, gaps, clock.now());
+    if (gaps.length === 0) return;
+    const fresh = gaps.filter(({ id }) => catalog.get('gap', id) === undefined);
+    for (const gap of fresh) this.#options.listener({ event: 'gap', flow: facts.flow.name, gap });
+    throw await recordGaps(catalog, gaps, clock.now());
   }
 
   /** As the topic stands now: it may have been recreated since the start. */
@@ -412,6 +430,8 @@ export class FlowRunner {
       listener,
       ownTransactionalId: this.#options.transactionalId,
       cacheBytesMax: this.#options.cacheBytesMax,
+      times: this.#tally.times,
+      stages: this.#options.stages,
       isInterrupted: () => member.status !== 'stable' || this.#options.isStopping(),
     };
   }
@@ -429,6 +449,7 @@ export class FlowRunner {
       skipped: skippedOffsets(catalog, { flow, topic, topicId, partition }),
       deadLetters: facts.deadLetter,
       deadLetterShareMax: facts.table.deadLetterShareMax,
+      times: facts.repartition === undefined ? this.#tally.times : undefined,
     });
   }
 
@@ -444,7 +465,10 @@ export class FlowRunner {
     if (read === undefined || slice.fromOffset !== read.position) return false;
     const { work } = read;
     if (work instanceof FlowTask) {
-      work.process(slice, sink, nowMs);
+      // Only where rows go straight to the output topic is there anything to count on their way.
+      const target = this.facts.repartition === undefined ? this.#tally.over(sink) : sink;
+      this.#options.stages.run('query', () => work.process(slice, target, nowMs));
+      this.#tally.fetched(slice.topic, slice.byteLength);
     } else {
       await work.merge(slice);
     }
@@ -463,6 +487,7 @@ export class FlowRunner {
     const effects: (readonly [TableSlot, TableEffects])[] = [];
     const reads: CommittedRead[] = [];
     const offsets: OffsetCommit['offsets'][number][] = [];
+    const counted = this.#tally.over(sink);
     let appended = 0;
     for (const read of this.#partitions.values()) {
       const { topic, partition, work, position, isDirty } = read;
@@ -472,7 +497,9 @@ export class FlowRunner {
         metadata = flowMetadata(work.counters);
         appended += this.#appendedBy(work, read.committedCounters);
       } else {
-        effects.push([work, work.task.effects(sink, nowMs)]);
+        const done = this.#options.stages.run('emit', () => work.task.effects(counted, nowMs));
+        for (const entry of done.entries) this.#tally.rowSet(storedRowCount(entry));
+        effects.push([work, done]);
         metadata = tableMetadata(work.task.counters);
         work.task.applied();
       }
@@ -480,7 +507,7 @@ export class FlowRunner {
       reads.push({ read, offset: position, counters: countersOf(work) });
       read.isDirty = false;
     }
-    this.#inFlight = { effects, reads, appended };
+    this.#inFlight = { effects, reads, appended, figures: this.#tally.take() };
     return offsets.length === 0 ? undefined : { member: identity, offsets };
   }
 
@@ -500,7 +527,8 @@ export class FlowRunner {
   /** The transaction stands: the state follows. Gives the number of output records. */
   applied(ends: ReadonlyMap<string, number>): number {
     const { output, levels } = this.#options.facts;
-    const { effects, reads, appended } = this.#inFlight;
+    const { effects, reads, appended, figures } = this.#inFlight;
+    this.#figures = figures;
     this.#inFlight = nothingInFlight;
     let outputRecords = appended;
     for (const [slot, done] of effects) {
@@ -518,6 +546,22 @@ export class FlowRunner {
     this.#lastCommitted = reads.map(({ read }) => read);
     this.#outputRecords += outputRecords;
     return outputRecords;
+  }
+
+  /** What the last commit that stands carried; asked for once. */
+  takeFigures(): FlowFigures | undefined {
+    const figures = this.#figures;
+    this.#figures = undefined;
+    return figures;
+  }
+
+  /** How many keys the state of its partitions holds. */
+  async keyCount(): Promise<number> {
+    let keys = 0;
+    for (const { work } of [...this.#partitions.values()]) {
+      if (!(work instanceof FlowTask)) keys += await work.keyCount();
+    }
+    return keys;
   }
 
   /** Where each partition of this worker stands. */
@@ -579,6 +623,7 @@ export class FlowRunner {
   async drop(): Promise<void> {
     for (const key of [...this.#partitions.keys()]) await this.#release(key);
     this.#inFlight = nothingInFlight;
+    this.#tally.take();
     this.#drops += 1;
     this.#ready.length = 0;
     this.#lastCommitted = [];

@@ -1,14 +1,30 @@
 import type { FlowError } from '../base/errors.ts';
+import type { CommitPhases } from '../ports/log.ts';
+import type { Gap } from '../refresh/continuity.ts';
+import type { FlowFigures } from './flow-tally.ts';
+
+/**
+ * Why the state of a partition is brought to the end of the output topic: there is none, it is of another topic, it
+ * stands below the end, or an open transaction hides where the end is.
+ */
+export type RestoreCause = 'empty' | 'foreign' | 'behind' | 'unsettled';
 
 /** What the runtime tells whoever watches it; the composition turns it into log lines and metrics. */
 export type RuntimeEvent =
   | { readonly event: 'topic_created'; readonly topic: string; readonly partitions: number }
-  | { readonly event: 'assigned'; readonly flow: string; readonly partitions: readonly string[] }
+  | {
+      readonly event: 'assigned';
+      readonly flow: string;
+      readonly partitions: readonly string[];
+      /** From the end of the work under the assignment before to the first record under this one. */
+      readonly durationMs: number;
+    }
   | { readonly event: 'revoked'; readonly flow: string; readonly partitions: readonly string[] }
   | {
       readonly event: 'restoring';
       readonly flow: string;
       readonly partition: number;
+      readonly cause: RestoreCause;
       readonly reason: string;
     }
   | {
@@ -22,6 +38,7 @@ export type RuntimeEvent =
       readonly event: 'restored';
       readonly flow: string;
       readonly partition: number;
+      readonly cause: RestoreCause;
       readonly records: number;
       readonly durationMs: number;
     }
@@ -31,6 +48,9 @@ export type RuntimeEvent =
       readonly records: number;
       readonly outputRecords: number;
       readonly durationMs: number;
+      /** Of `durationMs`, what the log needed; undefined: the log does not tell. */
+      readonly phases: CommitPhases | undefined;
+      readonly flows: readonly FlowFigures[];
     }
   | {
       readonly event: 'recovering';
@@ -38,6 +58,7 @@ export type RuntimeEvent =
       readonly attempt: number;
       readonly delayMs: number;
     }
+  | { readonly event: 'gap'; readonly flow: string; readonly gap: Gap }
   | { readonly event: 'flow_failed'; readonly flow: string; readonly error: FlowError }
   | { readonly event: 'caught_up'; readonly flow: string };
 

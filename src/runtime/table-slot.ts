@@ -3,6 +3,7 @@ import type { Slice } from '../ports/log.ts';
 import type { StateKey, StateMark, StateSession, StateWrite } from '../ports/state-store.ts';
 import { encodeLevelsPosition, levelsPositionKey } from '../task/levels-position.ts';
 import type { TableEffects, TableTask } from '../task/table-task.ts';
+import type { StageTimes } from './stage-times.ts';
 
 export type TableSlotOptions = {
   readonly task: TableTask;
@@ -10,6 +11,7 @@ export type TableSlotOptions = {
   readonly session: StateSession;
   readonly mark: StateMark;
   readonly levelsTopicId: string | undefined;
+  readonly stages?: StageTimes | undefined;
 };
 
 /** Where a commit ended in the topics that the state follows; undefined: nothing was written there. */
@@ -34,6 +36,7 @@ export class TableSlot {
   readonly #session: StateSession;
   readonly #topicId: string;
   readonly #levelsTopicId: string | undefined;
+  readonly #stages: StageTimes | undefined;
   #mark: StateMark;
   #isBroken = false;
   /** The read that was begun last, judged. */
@@ -43,24 +46,38 @@ export class TableSlot {
   /** What `peek` has found: the state was lost, or an older image of it came back. */
   #corrupted: FlowError | undefined;
 
-  constructor({ task, partition, session, mark, levelsTopicId }: TableSlotOptions) {
+  constructor({ task, partition, session, mark, levelsTopicId, stages }: TableSlotOptions) {
     this.task = task;
     this.partition = partition;
     this.#session = session;
     this.#topicId = mark.topicId;
     this.#levelsTopicId = levelsTopicId;
+    this.#stages = stages;
     this.#mark = mark;
   }
 
   /** Merges one slice of the repartition topic. */
   async merge(slice: Slice): Promise<void> {
-    const keys = this.task.keysOf(slice);
+    const keys = this.#timed(() => this.task.keysOf(slice));
     let entries: readonly (Buffer | undefined)[] = [];
     if (keys.length > 0) {
-      await this.settle();
-      entries = await this.#read(keys);
+      const reading = async (): Promise<readonly (Buffer | undefined)[]> => {
+        await this.settle();
+        return this.#read(keys);
+      };
+      entries = await (this.#stages?.wait('store', reading) ?? reading());
     }
-    this.task.process(entries);
+    this.#timed(() => this.task.process(entries));
+  }
+
+  #timed<Result>(work: () => Result): Result {
+    return this.#stages === undefined ? work() : this.#stages.run('merge', work);
+  }
+
+  /** How many keys the state holds, as of the last write; a level that outlives its rows counts as a key. */
+  async keyCount(): Promise<number> {
+    const count = await this.#session.keyCount();
+    return this.#levelsTopicId === undefined ? count : Math.max(0, count - 1);
   }
 
   async #read(keys: readonly StateKey[]): Promise<readonly (Buffer | undefined)[]> {

@@ -7,11 +7,13 @@ import { encodeLevelsPosition, levelsOffset, levelsPositionKey } from '../task/l
 import { Restore } from '../task/restore-entries.ts';
 import { LevelRestore } from '../task/restore-levels.ts';
 import { TableTask } from '../task/table-task.ts';
+import type { TimeRuns } from '../task/time-runs.ts';
 import type { Catalog } from './catalog.ts';
 import type { FlowFacts, ReplaceFlowFacts } from './flow-facts.ts';
 import { generationStart, swapTest } from './generation.ts';
 import { isSettledWithin } from './is-settled-within.ts';
-import type { RuntimeListener } from './runtime-events.ts';
+import type { RestoreCause, RuntimeListener } from './runtime-events.ts';
+import type { StageTimes } from './stage-times.ts';
 import { readAt, TableSlot } from './table-slot.ts';
 
 export type TakeoverOptions = {
@@ -24,6 +26,9 @@ export type TakeoverOptions = {
   readonly listener: RuntimeListener;
   readonly ownTransactionalId: string | undefined;
   readonly cacheBytesMax: number;
+  /** Told when the rows were made that the table merges. */
+  readonly times?: TimeRuns;
+  readonly stages?: StageTimes;
   /** True when the worker has to turn to something else: a rebalance, a stop. */
   readonly isInterrupted: () => boolean;
 };
@@ -71,6 +76,7 @@ export async function takeOverTable(
       output: facts.table.output,
       rowSetRowsMax: facts.table.rowSetRowsMax,
       cacheBytesMax: options.cacheBytesMax,
+      times: options.times,
     });
     return new TableSlot({
       task,
@@ -78,6 +84,7 @@ export async function takeOverTable(
       session,
       mark,
       levelsTopicId: facts.levels?.topicId,
+      stages: options.stages,
     });
   } catch (error) {
     await session.close().catch(() => undefined);
@@ -130,6 +137,7 @@ export async function settledRange(
         event: 'restoring',
         flow: facts.flow.name,
         partition,
+        cause: 'unsettled',
         reason: `an open transaction holds topic "${topic}", partition ${partition} at offset ${range.stable}`,
       });
       await fenceOthers(options, `it may hold topic "${topic}", partition ${partition}`);
@@ -191,10 +199,11 @@ async function restore(
   const start = isUsable ? found : await emptyState(session, facts.output.topicId, firstOffset);
   if (start.offset >= range.end) return start;
   const startedMs = clock.monotonic();
+  const cause: RestoreCause = isUsable ? 'behind' : found === undefined ? 'empty' : 'foreign';
   const reason = isUsable
     ? `its state stands at offset ${start.offset} of ${range.end}`
     : 'it has no usable state';
-  listener({ event: 'restoring', flow: facts.flow.name, partition, reason });
+  listener({ event: 'restoring', flow: facts.flow.name, partition, cause, reason });
   const { mark, records } = await catchUp({
     ...options,
     session,
@@ -203,7 +212,7 @@ async function restore(
     end: range.end,
   });
   const durationMs = clock.monotonic() - startedMs;
-  listener({ event: 'restored', flow: facts.flow.name, partition, records, durationMs });
+  listener({ event: 'restored', flow: facts.flow.name, partition, cause, records, durationMs });
   return mark;
 }
 

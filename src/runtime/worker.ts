@@ -10,6 +10,7 @@ import { FlowRunner, type PartitionProgress } from './flow-runner.ts';
 import { isSettledWithin } from './is-settled-within.ts';
 import { RepartitionPurge } from './repartition-purge.ts';
 import type { RuntimeListener } from './runtime-events.ts';
+import { type Stage, StageTimes } from './stage-times.ts';
 import { StuckPartitions } from './stuck-partitions.ts';
 import type { StoredEntry } from './table-slot.ts';
 import { TriggeredUpdate } from './triggered-update.ts';
@@ -58,6 +59,7 @@ export type WorkerProgress = {
   readonly fencings: number;
   /** Steps that the loop has begun: whoever lives, turns. */
   readonly turns: number;
+  readonly stageMs: Readonly<Record<Stage, number>>;
   readonly flows: readonly FlowProgress[];
 };
 
@@ -99,6 +101,7 @@ export class Worker {
   readonly #transactionalId: string | undefined;
   readonly #purge: RepartitionPurge;
   readonly #stuck: StuckPartitions;
+  readonly #stages: StageTimes;
   #producer: LogProducer | undefined;
   /** The commit that runs; at most one does. */
   #committing: Promise<void> | undefined;
@@ -132,6 +135,7 @@ export class Worker {
     this.#options = options;
     const { pipeline, instance, delivery } = options.settings;
     this.#transactionalId = delivery === 'exactly_once' ? `${pipeline}-${instance}` : undefined;
+    this.#stages = new StageTimes(options.clock);
     this.#purge = new RepartitionPurge(options.log, options.clock);
     this.#stuck = new StuckPartitions({
       ...options,
@@ -195,6 +199,7 @@ export class Worker {
       commits: this.#commits,
       fencings: this.#fencings,
       turns: this.#turns,
+      stageMs: this.#stages.spentMs,
       flows: this.#options.flows.map((facts) => {
         const runner = this.#runners.find((one) => one.facts === facts);
         return {
@@ -207,6 +212,15 @@ export class Worker {
         };
       }),
     };
+  }
+
+  /** Flow → keys that the state of its partitions on this instance holds. */
+  async keyCounts(): Promise<ReadonlyMap<string, number>> {
+    const counts = new Map<string, number>();
+    for (const runner of this.#activeRunners()) {
+      counts.set(runner.facts.flow.name, await runner.keyCount());
+    }
+    return counts;
   }
 
   /** What the state has of a key of a flow's table; undefined: its partition is not here. */
@@ -236,6 +250,7 @@ export class Worker {
         cacheBytesMax: settings.cacheBytesMax,
         facts,
         transactionalId: this.#transactionalId,
+        stages: this.#stages,
         member,
         isStopping: () => this.#isStopping,
       });
@@ -289,7 +304,7 @@ export class Worker {
       this.#isInDoubt = false;
       this.#isOusted = false;
     }
-    await this.#keepMembership();
+    await this.#stages.wait('takeover', () => this.#keepMembership());
     for (const runner of this.#activeRunners()) await blame(runner, () => runner.refreshStatics());
     this.#noticeDirt();
     const slices = await this.#poll();
@@ -325,7 +340,8 @@ export class Worker {
   async #poll(): Promise<(readonly [FlowRunner, Slice])[]> {
     const maxWaitMs = this.#waitMs();
     const runners = this.#activeRunners();
-    await Promise.race(runners.map((runner) => runner.poll(maxWaitMs)));
+    const polls = runners.map((runner) => runner.poll(maxWaitMs));
+    await this.#stages.wait('wait_source', () => Promise.race(polls));
     return runners.flatMap((runner) => {
       try {
         return runner.take().map((slice) => [runner, slice] as const);
@@ -358,7 +374,7 @@ export class Worker {
     this.#bytesSinceCommit += slice.byteLength;
     this.#dirtySinceMs ??= clock.monotonic();
     if (producer.pendingBytes > settings.pendingBytesMax) {
-      await producer.drain(settings.pendingBytesMax);
+      await this.#stages.wait('wait_sink', () => producer.drain(settings.pendingBytesMax));
     }
   }
 
@@ -385,7 +401,7 @@ export class Worker {
    * for the broker for most of its time.
    */
   async #commit(): Promise<void> {
-    await this.#settleCommit();
+    await this.#stages.wait('wait_sink', () => this.#settleCommit());
     if (this.#dirtySinceMs === undefined || this.#producer === undefined) return;
     const { clock } = this.#options;
     const startedMs = clock.monotonic();
@@ -394,7 +410,7 @@ export class Worker {
     const commits: OffsetCommit[] = [];
     for (const runner of runners) {
       // The state writes of the commit before: no more than one of them is ever behind the log.
-      await runner.settle();
+      await this.#stages.wait('store', () => runner.settle());
       try {
         const commit = runner.commits(producer, clock.now());
         if (commit !== undefined) commits.push(commit);
@@ -408,7 +424,7 @@ export class Worker {
     if (commits.length === 0) return;
     this.#committing = producer
       .commit(commits)
-      .then(({ ends }) => this.#committed(runners, ends, { records, startedMs }))
+      .then((result) => this.#committed(runners, result, { records, startedMs }))
       .catch((error: unknown) => {
         this.#commitFailure = { error };
         // Even where no record comes any more, somebody has to look at it.
@@ -418,7 +434,7 @@ export class Worker {
 
   async #committed(
     runners: readonly FlowRunner[],
-    ends: CommitResult['ends'],
+    { ends, phases }: CommitResult,
     { records, startedMs }: { readonly records: number; readonly startedMs: number },
   ): Promise<void> {
     const { clock, listener } = this.#options;
@@ -430,7 +446,8 @@ export class Worker {
     this.#commits += 1;
     this.#failuresInRow = 0;
     const durationMs = clock.monotonic() - startedMs;
-    listener({ event: 'committed', records, outputRecords, durationMs });
+    const flows = runners.flatMap((runner) => runner.takeFigures() ?? []);
+    listener({ event: 'committed', records, outputRecords, durationMs, phases, flows });
   }
 
   /** Waits for the commit that runs, and throws what became of it. */

@@ -8,6 +8,9 @@ import { emptyOutgoingRecord } from './outgoing-record.ts';
 import type { RowOutput } from './row-output.ts';
 import type { RowProgram } from './row-program.ts';
 
+/** A record is passed off as no older than this: some brokers refuse old timestamps. */
+const ageMsMax = 3_600_001;
+
 export type RepartitionTarget = {
   readonly topic: string;
   readonly partitions: number;
@@ -58,14 +61,14 @@ export class RepartitionOutput implements RowOutput {
     this.#spans.push(keyStart, valueStart, rows.length);
   }
 
-  send(_records: RecordCursor, sink: RecordSink, nowMs: number): number {
+  send(records: RecordCursor, sink: RecordSink, nowMs: number): number {
     const { topic, partitions } = this.#target;
     const { buffer } = this.#rows;
     const spans = this.#spans;
     const record = this.#record;
     record.key = buffer;
     record.value = buffer;
-    record.timestampMs = nowMs;
+    record.timestampMs = timestampOf(records, nowMs);
     for (let at = 0; at < spans.length; at += 3) {
       const keyStart = spans[at] as number;
       const valueStart = spans[at + 1] as number;
@@ -78,4 +81,9 @@ export class RepartitionOutput implements RowOutput {
     }
     return spans.length / 3;
   }
+}
+
+/** That of the source record, so that the table stage knows how old a row is; within what every broker takes. */
+function timestampOf({ timestampMs }: RecordCursor, nowMs: number): number {
+  return Math.min(nowMs, Math.max(timestampMs, nowMs - ageMsMax));
 }

@@ -4,6 +4,7 @@ import { type EnvelopeParts, readEnvelope } from '../data/row-envelope.ts';
 import type { MergeInput } from '../operators/replace-using.ts';
 import type { Slice } from '../ports/log.ts';
 import type { StateKey } from '../ports/state-store.ts';
+import type { TimeRuns } from './time-runs.ts';
 
 const nothing = Buffer.alloc(0);
 
@@ -41,7 +42,7 @@ export class RowBatch {
   count = 0;
   readonly #rows: LoadedRow[] = [];
 
-  load(slice: Slice, table: string): void {
+  load(slice: Slice, table: string, times?: TimeRuns): void {
     const { records } = slice;
     this.count = 0;
     while (records.next()) {
@@ -60,6 +61,7 @@ export class RowBatch {
       ) {
         throw foreignRecord(slice, records.offset, table);
       }
+      times?.add(records.timestampMs);
       this.count += 1;
     }
   }

@@ -21,6 +21,7 @@ import type { KeyState } from './key-state.ts';
 import { type OutputTarget, OutputWriter } from './output-record.ts';
 import { emptyTableCounters, type TableCounters } from './row-account.ts';
 import { RowBatch } from './row-batch.ts';
+import type { TimeRuns } from './time-runs.ts';
 
 export type TableTaskOptions = {
   readonly target: OutputTarget;
@@ -28,6 +29,8 @@ export type TableTaskOptions = {
   readonly rowSetRowsMax: number;
   /** Bound of what is kept of keys that were touched lately, in bytes. */
   readonly cacheBytesMax: number;
+  /** Told when each row was made that comes in. */
+  readonly times?: TimeRuns | undefined;
 };
 
 /** What one commit asks of the state store, once the transaction stands. */
@@ -92,7 +95,7 @@ export class TableTask {
   /** Loads a slice and gives the keys whose entries `process` needs: all of them, and no others. */
   keysOf(slice: Slice): readonly StateKey[] {
     const batch = this.#batch;
-    batch.load(slice, this.#options.target.table);
+    batch.load(slice, this.#options.target.table, this.#options.times);
     this.#asked = [];
     for (let index = 0; index < batch.count; index += 1) {
       const state = this.#cache.get(batch.at(index).key);

@@ -5,6 +5,7 @@ import type {
   StateSession,
   StateStore,
   StateTaskId,
+  StateUsage,
   StateView,
   StateWrite,
 } from '../ports/state-store.ts';
@@ -47,6 +48,10 @@ export class SimulatedStateStore implements StateStore {
       (misfortune) => this.#state.meet(misfortune, task),
     );
     return new SimulatedStateSession(session, task, this.#state, this.#process);
+  }
+
+  usage(): Promise<StateUsage> {
+    return this.#process.call(reading, () => this.#state.store.usage());
   }
 
   close(): Promise<void> {
@@ -105,6 +110,10 @@ class SimulatedStateSession implements StateSession {
       await this.#process.pause('state_read_answer');
       yield piece;
     }
+  }
+
+  keyCount(): Promise<number> {
+    return this.#process.call(reading, () => this.#session.keyCount(), this.#meet);
   }
 
   close(): Promise<void> {

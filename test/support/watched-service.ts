@@ -83,6 +83,7 @@ export class WatchedService {
       waiting: (flow, source) => this.watch?.waiting(flow, source),
       now: () => systemClock.now(),
       hasProcessMetrics: false,
+      store: 'embedded',
     });
     this.state = measureStateStore(
       options.state ?? new MemoryStateStore(),
@@ -132,7 +133,7 @@ export class WatchedService {
         retriesMax: 50,
       },
     });
-    this.running = { worker, log: this.log };
+    this.running = { worker, log: this.log, state: this.state };
     this.watch = new SourceWatch({
       log: this.log,
       clock: systemClock,

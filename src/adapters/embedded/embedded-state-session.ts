@@ -76,6 +76,10 @@ export class EmbeddedStateSession implements StateSession {
     }
   }
 
+  keyCount(): Promise<number> {
+    return attempt(() => this.#log().size);
+  }
+
   close(): Promise<void> {
     return attempt(() => this.#onClose());
   }

@@ -1,7 +1,7 @@
 import { mkdirSync, realpathSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FlowError } from '../../base/errors.ts';
-import type { StateSession, StateStore, StateTaskId } from '../../ports/state-store.ts';
+import type { StateSession, StateStore, StateTaskId, StateUsage } from '../../ports/state-store.ts';
 import { stateTaskName } from '../../ports/state-task-name.ts';
 import { DirectoryLock } from './directory-lock.ts';
 import { EmbeddedStateSession, type TaskLogHolder } from './embedded-state-session.ts';
@@ -94,6 +94,13 @@ class EmbeddedStateStore implements StateStore {
       leave();
       throw error;
     }
+  }
+
+  /** The files on disk, superseded entries included: what the directory needs. */
+  usage(): Promise<StateUsage> {
+    let usedBytes = 0;
+    for (const { log } of this.#tasks.values()) usedBytes += log?.fileBytes ?? 0;
+    return Promise.resolve({ usedBytes, limitBytes: 0, evictedKeys: 0 });
   }
 
   async close(): Promise<void> {

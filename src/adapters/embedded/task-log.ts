@@ -109,6 +109,11 @@ export class TaskLog {
     return this.#state.mark;
   }
 
+  /** Of all its segments. */
+  get fileBytes(): number {
+    return this.#bytes;
+  }
+
   get size(): number {
     return this.#index.size;
   }

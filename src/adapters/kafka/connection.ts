@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
+import { performance } from 'node:perf_hooks';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import { Kafka, type KafkaConfig, logLevel, type SASLOptions } from 'kafkajs';
 import { FlowError } from '../../base/errors.ts';
@@ -19,7 +20,19 @@ export type ConnectionSettings = {
   readonly ssl?: ConnectionOptions | boolean;
   readonly sasl?: SASLOptions;
   readonly connectTimeoutMs: number;
+  /** Told of every request that was sent, once it is over. */
+  readonly onRequest?: RequestListener;
 };
+
+export type RequestListener = (request: {
+  /** The name of the API. */
+  readonly api: string;
+  readonly durationMs: number;
+  /** How long the broker asks this client to wait because it has passed a quota. */
+  readonly throttleMs: number;
+  /** Why there was no answer; undefined: there was one, whatever it says. */
+  readonly error: FlowError | undefined;
+}) => void;
 
 /** What is used of the library below its public surface; `kafkajs-internals.test.ts` names each of them again. */
 type KafkajsCluster = {
@@ -88,7 +101,7 @@ export class Connector {
       connectionPool: pool,
       logger: this.#cluster.brokerPool.rootLogger,
     });
-    const opened = new Connection(connection, where, this.settings.sasl !== undefined);
+    const opened = new Connection(connection, where, this.settings);
     // The library's own requests have no deadline here, so the whole of it gets one.
     let timer: NodeJS.Timeout | undefined;
     const expired = new Promise<never>((_, reject) => {
@@ -122,15 +135,19 @@ export class Connector {
 export class Connection {
   readonly where: string;
   readonly #connection: KafkajsConnection;
-  readonly #withSasl: boolean;
+  readonly #settings: Pick<ConnectionSettings, 'sasl' | 'onRequest'>;
   #apis: ReadonlyMap<number, ApiVersionRange> = new Map();
   #features: ReadonlyMap<string, number> = new Map();
   #failure: FlowError | undefined;
 
-  constructor(connection: KafkajsConnection, where: string, withSasl: boolean) {
+  constructor(
+    connection: KafkajsConnection,
+    where: string,
+    settings: Pick<ConnectionSettings, 'sasl' | 'onRequest'>,
+  ) {
     this.#connection = connection;
     this.where = where;
-    this.#withSasl = withSasl;
+    this.#settings = settings;
   }
 
   /** False when another one has to be opened: broken, closed, or its SASL session is about to end. */
@@ -138,7 +155,7 @@ export class Connection {
     return (
       this.#failure === undefined &&
       this.#connection.isConnected() &&
-      (!this.#withSasl || this.#connection.isAuthenticated())
+      (this.#settings.sasl === undefined || this.#connection.isAuthenticated())
     );
   }
 
@@ -177,7 +194,9 @@ export class Connection {
       });
     }
     const version = Math.min(newest, options.versionMax ?? newest);
-    return await this.#send(codec, version, request, options.timeoutMs);
+    const { onRequest } = this.#settings;
+    const sent = this.#send(codec, version, request, options.timeoutMs);
+    return await (onRequest === undefined ? sent : reported(codec.name, sent, onRequest));
   }
 
   /** Takes no more requests from now on, and closes once those on the way have had their time. */
@@ -247,6 +266,34 @@ export class Connection {
 }
 
 const ownVersion = '0.1.0';
+
+/** The same answer, with a word to whoever counts. */
+async function reported<Response>(
+  api: string,
+  sent: Promise<Response>,
+  onRequest: RequestListener,
+): Promise<Response> {
+  const startedMs = performance.now();
+  let throttleMs = 0;
+  let error: FlowError | undefined;
+  try {
+    const response = await sent;
+    throttleMs = throttleOf(response);
+    return response;
+  } catch (failure) {
+    error = connectionError(failure, api);
+    throw failure;
+  } finally {
+    onRequest({ api, durationMs: performance.now() - startedMs, throttleMs, error });
+  }
+}
+
+/** Only the answers of the APIs that move data tell it. */
+function throttleOf(response: unknown): number {
+  if (typeof response !== 'object' || response === null) return 0;
+  const { throttleMs } = response as { readonly throttleMs?: unknown };
+  return typeof throttleMs === 'number' ? throttleMs : 0;
+}
 
 function createCluster(settings: ConnectionSettings): KafkajsCluster {
   checkLibraryVersion();

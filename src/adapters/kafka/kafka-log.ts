@@ -31,7 +31,10 @@ import { EARLIEST_OFFSET, LATEST_OFFSET } from './wire/list-offsets.ts';
 import { offsetFetch } from './wire/offset-fetch.ts';
 import { zeroUuid } from './wire/response-reader.ts';
 
-export type KafkaLogOptions = Pick<ConnectionSettings, 'brokers' | 'clientId' | 'ssl' | 'sasl'> & {
+export type KafkaLogOptions = Pick<
+  ConnectionSettings,
+  'brokers' | 'clientId' | 'ssl' | 'sasl' | 'onRequest'
+> & {
   readonly connectTimeoutMs?: number;
   readonly requestTimeoutMs?: number;
   /** How long an operation is tried again through elections and restarts before it fails. */
@@ -61,6 +64,7 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<Log> {
     clientId: options.clientId,
     ...(options.ssl === undefined ? {} : { ssl: options.ssl }),
     ...(options.sasl === undefined ? {} : { sasl: options.sasl }),
+    ...(options.onRequest === undefined ? {} : { onRequest: options.onRequest }),
     connectTimeoutMs: options.connectTimeoutMs ?? 10_000,
     requestTimeoutMs: options.requestTimeoutMs ?? 30_000,
     retryMs: options.retryMs ?? 60_000,

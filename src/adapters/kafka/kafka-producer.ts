@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks';
 import { assert } from '../../base/assert.ts';
 import { FlowError } from '../../base/errors.ts';
 import type { CommitResult, LogProducer, OffsetCommit, OutgoingRecord } from '../../ports/log.ts';
@@ -171,11 +172,16 @@ export class KafkaProducer implements LogProducer {
     this.#appending += 1;
     this.#hasRecords = false;
     const transaction = this.#transaction;
+    const startedMs = performance.now();
+    let flushedMs = startedMs;
+    let offsetsMs = startedMs;
     try {
       await this.#flushUntil(() =>
         [...this.#partitions.values()].every((batches) => batches.isEmpty(transaction)),
       );
+      flushedMs = performance.now();
       for (const commit of withOffsets) await this.#commitOffsets(commit);
+      offsetsMs = performance.now();
       if (this.#isOpen) await this.#end(true);
     } catch (error) {
       const failure = connectionError(error, this.#where);
@@ -186,7 +192,12 @@ export class KafkaProducer implements LogProducer {
     }
     const ends = this.#ends;
     this.#beginNext();
-    return { ends };
+    const phases = {
+      flush: flushedMs - startedMs,
+      sendOffsets: offsetsMs - flushedMs,
+      endTransaction: performance.now() - offsetsMs,
+    };
+    return { ends, phases };
   }
 
   #beginNext(): void {

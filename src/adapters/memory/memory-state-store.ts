@@ -5,6 +5,7 @@ import type {
   StateSession,
   StateStore,
   StateTaskId,
+  StateUsage,
   StateView,
   StateWrite,
 } from '../../ports/state-store.ts';
@@ -48,6 +49,14 @@ export class MemoryStateStore implements StateStore {
       }
       return new MemoryStateSession(this.#tasks, name, epoch);
     });
+  }
+
+  usage(): Promise<StateUsage> {
+    let usedBytes = 0;
+    for (const { entries } of this.#tasks.values()) {
+      for (const [key, entry] of entries) usedBytes += key.length + entry.length;
+    }
+    return Promise.resolve({ usedBytes, limitBytes: 0, evictedKeys: 0 });
   }
 
   close(): Promise<void> {
@@ -138,6 +147,10 @@ class MemoryStateSession implements StateSession {
       }
     }
     if (piece.length > 0) yield piece;
+  }
+
+  keyCount(): Promise<number> {
+    return Promise.resolve(this.#tasks.get(this.#name)?.entries.size ?? 0);
   }
 
   close(): Promise<void> {

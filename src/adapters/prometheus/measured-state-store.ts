@@ -30,6 +30,7 @@ export function measureStateStore(
     check: () => meter.watch(() => store.check()),
     open: async (task: StateTaskId, epoch: number) =>
       new MeasuredSession(await meter.time('open', () => store.open(task, epoch)), meter),
+    usage: () => store.usage(),
     close: () => store.close(),
   };
 }
@@ -122,6 +123,11 @@ class MeasuredSession implements StateSession {
 
   scan(): AsyncIterable<readonly (readonly [StateKey, Buffer])[]> {
     return this.#session.scan();
+  }
+
+  keyCount(): Promise<number> {
+    // Not a call of the work: a session that was let go meanwhile is no outage of the store.
+    return this.#session.keyCount();
   }
 
   close(): Promise<void> {

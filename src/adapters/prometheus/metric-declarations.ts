@@ -23,6 +23,7 @@ export type MetricGroup =
   | 'retention'
   | 'transactions'
   | 'membership and recovery'
+  | 'Kafka requests'
   | 'state store'
   | 'restore'
   | 'HTTP'
@@ -30,6 +31,25 @@ export type MetricGroup =
 
 const durationBuckets = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
+] as const;
+
+/** Those that a running service sends; whatever else there is counts as other. */
+export const kafkaApis = [
+  'Fetch',
+  'Produce',
+  'TxnOffsetCommit',
+  'OffsetCommit',
+  'AddPartitionsToTxn',
+  'AddOffsetsToTxn',
+  'EndTxn',
+  'InitProducerId',
+  'ListOffsets',
+  'OffsetFetch',
+  'Metadata',
+  'JoinGroup',
+  'SyncGroup',
+  'Heartbeat',
+  'other',
 ] as const;
 
 const declared = [
@@ -41,14 +61,14 @@ const declared = [
     help: 'Always 1; the labels tell the build.',
   },
   {
-    name: 'tidemark_flow_info',
+    name: 'tidemark_info',
     type: 'gauge',
     group: 'identity and state',
     labels: ['flow', 'table', 'kind'],
     help: 'Always 1; the labels tell which table a flow keeps, and how.',
   },
   {
-    name: 'tidemark_worker_state',
+    name: 'tidemark_pipeline_state',
     type: 'gauge',
     group: 'identity and state',
     labels: ['state'],
@@ -77,6 +97,13 @@ const declared = [
     group: 'input',
     labels: ['flow', 'source'],
     help: 'Records of the source that were read and committed: decoded + tombstones + dead letters.',
+  },
+  {
+    name: 'tidemark_input_bytes_total',
+    type: 'counter',
+    group: 'input',
+    labels: ['flow', 'source'],
+    help: 'Bytes that were fetched from the source, uncompressed, and whose records are committed.',
   },
   {
     name: 'tidemark_decoded_records_total',
@@ -147,8 +174,45 @@ const declared = [
     name: 'tidemark_output_records_total',
     type: 'counter',
     group: 'keyed rows',
+    labels: ['flow', 'op'],
+    values: { op: ['upsert', 'delete'] },
+    help: 'Records that this instance committed to the output topic; op is delete for tombstones.',
+  },
+  {
+    name: 'tidemark_output_bytes_total',
+    type: 'counter',
+    group: 'keyed rows',
     labels: ['flow'],
-    help: 'Records that this instance committed to output topics, tombstones of numbered rows included.',
+    help: 'Bytes of these records: key, value and headers, before compression.',
+  },
+  {
+    name: 'tidemark_row_set_rows',
+    type: 'histogram',
+    group: 'keyed rows',
+    labels: ['flow'],
+    buckets: [0, 1, 2, 5, 10, 50, 100, 1000, 10000],
+    help: 'Rows of a key each time that its row-set was written; 0 where it became empty.',
+  },
+  {
+    name: 'tidemark_record_bytes_max',
+    type: 'gauge',
+    group: 'keyed rows',
+    labels: ['flow'],
+    help: 'The largest record that this instance has written to the output topic. Of a table with whole row-sets it is the largest row-set.',
+  },
+  {
+    name: 'tidemark_record_limit_bytes',
+    type: 'gauge',
+    group: 'keyed rows',
+    labels: ['flow'],
+    help: 'The largest record that the output topic takes.',
+  },
+  {
+    name: 'tidemark_state_keys',
+    type: 'gauge',
+    group: 'keyed rows',
+    labels: ['flow'],
+    help: 'Keys that the state of the partitions of this instance holds, as of the last look, 10 s ago at most.',
   },
   {
     name: 'tidemark_row_account_difference',
@@ -170,6 +234,22 @@ const declared = [
     group: 'progress',
     labels: ['flow', 'source'],
     help: 'Age of the oldest record that is not committed, by its own timestamp, on the partitions of this instance; 0 when none has waited since the last look, 5 s ago.',
+  },
+  {
+    name: 'tidemark_end_to_end_latency_seconds',
+    type: 'histogram',
+    group: 'progress',
+    labels: ['flow'],
+    buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600],
+    help: 'From the timestamp of a source record to the commit of its result, for each row of a keyed flow and each record of an append flow. Rows of records older than an hour count as just over an hour.',
+  },
+  {
+    name: 'tidemark_stage_seconds_total',
+    type: 'counter',
+    group: 'progress',
+    labels: ['stage'],
+    values: { stage: ['wait_source', 'query', 'store', 'merge', 'emit', 'wait_sink', 'takeover'] },
+    help: 'Time of the main loop by what it did: waited for records, decoded and queried, waited for the state store, merged, made output records, waited for the brokers to take them, joined groups and took partitions over.',
   },
   {
     name: 'tidemark_table_lag_records',
@@ -209,19 +289,28 @@ const declared = [
     help: 'Offsets between the log start and the checkpoint, the fewest over the partitions of this instance. 0 while records wait: retention has reached what was not read.',
   },
   {
+    name: 'tidemark_retention_lost_records_total',
+    type: 'counter',
+    group: 'retention',
+    labels: ['flow', 'source'],
+    help: 'Offsets that were gone before the flow had read them, by the gaps that this instance found. A gap is counted by the instance that finds it first.',
+  },
+  {
     name: 'tidemark_commits_total',
     type: 'counter',
     group: 'transactions',
-    labels: [],
-    help: 'Commits that stand.',
+    labels: ['result'],
+    values: { result: ['ok', 'aborted', 'fenced'] },
+    help: 'Ends of transactions: ok stands; aborted was given up on a fault, and its records are read again; fenced was ended by another instance of the same name.',
   },
   {
     name: 'tidemark_commit_duration_seconds',
     type: 'histogram',
     group: 'transactions',
-    labels: [],
+    labels: ['phase'],
+    values: { phase: ['total', 'flush', 'send_offsets', 'end_txn'] },
     buckets: durationBuckets,
-    help: 'Time of a commit that stands, from collecting the effects to the end of the transaction.',
+    help: 'Time of a commit that stands: total from collecting the effects to the end of the transaction, and of that what it took to send the records, to send the offsets, and to end the transaction.',
   },
   {
     name: 'tidemark_commit_records',
@@ -239,12 +328,19 @@ const declared = [
     help: 'When the last commit was made; the start of the instance before the first one.',
   },
   {
-    name: 'tidemark_takeovers_total',
+    name: 'tidemark_rebalances_total',
     type: 'counter',
     group: 'membership and recovery',
-    labels: ['flow', 'cause'],
-    values: { cause: ['rebalance', 'recovery'] },
-    help: 'Times that this instance got its partitions of the flow: from the group, or once more after a fault.',
+    labels: ['flow'],
+    help: 'Times that the group gave this instance its partitions of the flow, the first one included.',
+  },
+  {
+    name: 'tidemark_rebalance_duration_seconds',
+    type: 'histogram',
+    group: 'membership and recovery',
+    labels: [],
+    buckets: [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800],
+    help: 'From the end of the work on the partitions before to the first record of those after, restores included.',
   },
   {
     name: 'tidemark_recoveries_total',
@@ -267,6 +363,30 @@ const declared = [
     group: 'membership and recovery',
     labels: [],
     help: 'Transactions of other instances that this one ended because they held up readers.',
+  },
+  {
+    name: 'tidemark_kafka_request_duration_seconds',
+    type: 'histogram',
+    group: 'Kafka requests',
+    labels: ['api'],
+    values: { api: kafkaApis },
+    buckets: [0.005, 0.025, 0.1, 0.5, 1, 5, 30],
+    help: 'Time of a request to a broker. Fetch waits at the broker for up to half a second when there is nothing to read.',
+  },
+  {
+    name: 'tidemark_kafka_request_errors_total',
+    type: 'counter',
+    group: 'Kafka requests',
+    labels: ['api', 'code'],
+    values: { api: kafkaApis, code: ['BROKER_TIMEOUT', 'BROKER_UNAVAILABLE', 'other'] },
+    help: 'Requests to brokers that got no answer. What an answer refuses counts as a recovery.',
+  },
+  {
+    name: 'tidemark_kafka_throttle_seconds_total',
+    type: 'counter',
+    group: 'Kafka requests',
+    labels: [],
+    help: 'Time that brokers asked this client to wait because of a quota.',
   },
   {
     name: 'tidemark_state_store_up',
@@ -305,6 +425,30 @@ const declared = [
     help: 'Calls of the state store that failed, by error code.',
   },
   {
+    name: 'tidemark_state_store_used_bytes',
+    type: 'gauge',
+    group: 'state store',
+    labels: ['store'],
+    values: { store: ['redis', 'embedded'] },
+    help: 'Memory that Redis uses for all of its users, or size of the files of the embedded store.',
+  },
+  {
+    name: 'tidemark_state_store_limit_bytes',
+    type: 'gauge',
+    group: 'state store',
+    labels: ['store'],
+    values: { store: ['redis', 'embedded'] },
+    help: 'Memory that the store may use; 0 when it has no limit.',
+  },
+  {
+    name: 'tidemark_state_store_evicted_keys_total',
+    type: 'counter',
+    group: 'state store',
+    labels: ['store'],
+    values: { store: ['redis', 'embedded'] },
+    help: 'Keys that the store has evicted since this instance looks at it. Each may have been the state of a partition, which is then built anew.',
+  },
+  {
     name: 'tidemark_restoring_partitions',
     type: 'gauge',
     group: 'restore',
@@ -312,28 +456,29 @@ const declared = [
     help: 'Partitions whose state is being brought to the end of the output topic.',
   },
   {
-    name: 'tidemark_restore_remaining_records',
+    name: 'tidemark_state_rebuild_remaining_records',
     type: 'gauge',
     group: 'restore',
     labels: ['flow'],
     help: 'Offsets of the output topic that the restores under way still have to read.',
   },
   {
-    name: 'tidemark_restores_total',
+    name: 'tidemark_state_rebuilds_total',
     type: 'counter',
     group: 'restore',
-    labels: ['flow'],
-    help: 'Restores of a partition that were completed.',
+    labels: ['flow', 'reason'],
+    values: { reason: ['empty', 'foreign', 'behind'] },
+    help: 'Restores of a partition that were completed: its state was empty, or of another topic, or stood below the end of the output topic.',
   },
   {
-    name: 'tidemark_restored_records_total',
+    name: 'tidemark_state_rebuild_records_total',
     type: 'counter',
     group: 'restore',
     labels: ['flow'],
     help: 'Records of output topics that completed restores have read.',
   },
   {
-    name: 'tidemark_restore_duration_seconds',
+    name: 'tidemark_state_rebuild_duration_seconds',
     type: 'histogram',
     group: 'restore',
     labels: [],
@@ -349,7 +494,7 @@ const declared = [
     help: 'Answers of the HTTP interface, by class of status.',
   },
   {
-    name: 'tidemark_memory_limit_bytes',
+    name: 'tidemark_process_memory_limit_bytes',
     type: 'gauge',
     group: 'process',
     labels: [],

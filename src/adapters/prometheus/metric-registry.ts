@@ -1,4 +1,4 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { assert } from '../../base/assert.ts';
 import {
   type CounterName,
@@ -7,6 +7,7 @@ import {
   type LabelsOf,
   metricDeclarations,
 } from './metric-declarations.ts';
+import { WeightedHistogram } from './weighted-histogram.ts';
 
 export type MetricRegistryOptions = {
   /** On every series, so that pipelines can be told apart wherever they are scraped. */
@@ -23,7 +24,7 @@ export class MetricRegistry {
   readonly #registry = new Registry();
   readonly #counters = new Map<string, Counter>();
   readonly #gauges = new Map<string, Gauge>();
-  readonly #histograms = new Map<string, Histogram>();
+  readonly #histograms = new Map<string, WeightedHistogram>();
 
   constructor({ pipeline, hasProcessMetrics }: MetricRegistryOptions) {
     this.#registry.setDefaultLabels({ pipeline });
@@ -32,7 +33,10 @@ export class MetricRegistry {
       if (type === 'counter') this.#counters.set(name, new Counter(settings));
       else if (type === 'gauge') this.#gauges.set(name, new Gauge(settings));
       else {
-        this.#histograms.set(name, new Histogram({ ...settings, buckets: [...(buckets ?? [])] }));
+        this.#histograms.set(
+          name,
+          new WeightedHistogram({ ...settings, buckets: [...(buckets ?? [])] }),
+        );
       }
     }
     if (hasProcessMetrics) collectDefaultMetrics({ register: this.#registry });
@@ -47,13 +51,19 @@ export class MetricRegistry {
     found(this.#gauges, name).set(labels, value);
   }
 
-  observe<Name extends HistogramName>(name: Name, labels: LabelsOf<Name>, value: number): void {
-    found(this.#histograms, name).observe(labels, value);
+  /** `count` equal values at once. */
+  observe<Name extends HistogramName>(
+    name: Name,
+    labels: LabelsOf<Name>,
+    value: number,
+    count = 1,
+  ): void {
+    found(this.#histograms, name).add(labels, value, count);
   }
 
   /** Makes the series of a histogram visible before its first value. */
   start<Name extends HistogramName>(name: Name, labels: LabelsOf<Name>): void {
-    found(this.#histograms, name).zero(labels);
+    found(this.#histograms, name).start(labels);
   }
 
   get contentType(): string {

@@ -17,7 +17,7 @@ import {
   type WritePiece,
   writeRequest,
 } from './redis-requests.ts';
-import { epochField, markField, redisScripts } from './redis-scripts.ts';
+import { cutField, epochField, markField, redisScripts } from './redis-scripts.ts';
 
 const pieceKeysMax = 1_000;
 /** Keeps a piece's script far below 50 ms, in which the server serves nobody else. */
@@ -132,6 +132,18 @@ export class RedisStateSession implements StateSession {
       });
       if (piece.length > 0) yield piece;
     } while (cursor !== '0');
+  }
+
+  keyCount(): Promise<number> {
+    return this.#inTurn(async () => {
+      const fields = [epochField, markField, cutField];
+      const outcomes = await this.#client.sendAll([
+        plainRequest('HLEN', this.#hash),
+        plainRequest('HMGET', this.#hash, ...fields),
+      ]);
+      const found = this.#value(outcomes[1]) as (Buffer | null)[];
+      return Number(this.#value(outcomes[0])) - found.filter((field) => field !== null).length;
+    });
   }
 
   async close(): Promise<void> {

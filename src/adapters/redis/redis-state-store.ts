@@ -1,5 +1,5 @@
 import { FlowError } from '../../base/errors.ts';
-import type { StateSession, StateStore, StateTaskId } from '../../ports/state-store.ts';
+import type { StateSession, StateStore, StateTaskId, StateUsage } from '../../ports/state-store.ts';
 import { stateTaskName } from '../../ports/state-task-name.ts';
 import { RedisClient, type RedisClientOptions } from './redis-client.ts';
 import { plainRequest } from './redis-requests.ts';
@@ -56,18 +56,34 @@ class RedisStateStore implements StateStore {
     return new RedisStateSession({ client: this.#client, hash, epoch, mark: decodeMark(answer) });
   }
 
+  async usage(): Promise<StateUsage> {
+    const usage = { usedBytes: 0, limitBytes: 0, evictedKeys: 0 };
+    for (const text of await this.#client.info()) {
+      const info = parseInfo(text);
+      usage.usedBytes += Number(info.get('used_memory') ?? 0);
+      usage.limitBytes += Number(info.get('maxmemory') ?? 0);
+      usage.evictedKeys += Number(info.get('evicted_keys') ?? 0);
+    }
+    return usage;
+  }
+
   close(): Promise<void> {
     this.#client.close();
     return Promise.resolve();
   }
 }
 
-function checkServer(text: string, address: string): void {
+function parseInfo(text: string): ReadonlyMap<string, string> {
   const info = new Map<string, string>();
   for (const line of text.split(/\r?\n/)) {
     const colon = line.indexOf(':');
     if (colon > 0) info.set(line.slice(0, colon), line.slice(colon + 1));
   }
+  return info;
+}
+
+function checkServer(text: string, address: string): void {
+  const info = parseInfo(text);
   const version = info.get('redis_version') ?? '0';
   if (isBelow(version, versionMin)) {
     throw new FlowError('NOT_SUPPORTED', `redis ${version} at ${address} is too old`, {

@@ -30,6 +30,7 @@ function progress({
     commits: 0,
     fencings: 0,
     turns,
+    stageMs: { wait_source: 0, query: 0, store: 0, merge: 0, emit: 0, wait_sink: 0, takeover: 0 },
     flows: [
       {
         flow: 'f',
@@ -48,8 +49,14 @@ function health(readyLagMax = Number.POSITIVE_INFINITY): ServiceHealth {
   return new ServiceHealth({ flows: ['f'], deadAfterMs: 10_000, readyLagMax }, 0);
 }
 
-const assigned = { event: 'assigned', flow: 'f', partitions: ['t/0'] } as const;
-const restoring = { event: 'restoring', flow: 'f', partition: 0, reason: 'a test' } as const;
+const assigned = { event: 'assigned', flow: 'f', partitions: ['t/0'], durationMs: 0 } as const;
+const restoring = {
+  event: 'restoring',
+  flow: 'f',
+  partition: 0,
+  cause: 'empty',
+  reason: 'a test',
+} as const;
 
 function isReady(of: ServiceHealth, told: Told = {}): boolean {
   return of.ready(progress(told)).reasons.length === 0;
@@ -77,7 +84,10 @@ test('restoring is not ready, and ends with the assignment', () => {
   one.hear({ event: 'restore_progress', flow: 'f', partition: 0, remaining: 42 }, 2);
   expect(one.restoreRemaining('f')).toBe(42);
   expect(one.ready(progress()).reasons[0]).toContain('not assigned');
-  one.hear({ event: 'restored', flow: 'f', partition: 0, records: 1, durationMs: 1 }, 3);
+  one.hear(
+    { event: 'restored', flow: 'f', partition: 0, cause: 'empty', records: 1, durationMs: 1 },
+    3,
+  );
   one.hear(assigned, 4);
   expect(one.restoringPartitions('f')).toBe(0);
   expect(isReady(one)).toBe(true);

@@ -263,7 +263,10 @@ describe('gaps and events', () => {
   test('events are told in order, by flow and from an id on', async () => {
     const { service, url } = await serve({ memory: world() });
     for (const partition of [0, 1, 2]) {
-      service.events.hear({ event: 'restoring', flow: 'CUR', partition, reason: 'a test' }, 0);
+      service.events.hear(
+        { event: 'restoring', flow: 'CUR', partition, cause: 'empty', reason: 'a test' },
+        0,
+      );
     }
     const all = (await answer(`${url}/v1/events?flow=cur`))['events'] as { id: number }[];
     expect(all.length).toBeGreaterThanOrEqual(3);

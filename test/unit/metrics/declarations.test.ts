@@ -11,6 +11,9 @@ const labelsAllowed = [
   'flow',
   'table',
   'kind',
+  'phase',
+  'reason',
+  'api',
   'source',
   'expectation',
   'state',
@@ -26,7 +29,7 @@ const labelsAllowed = [
 ];
 
 const units =
-  /_(seconds|bytes|records|rows|keys|partitions|total|info|up|state|ready|failed|difference)$/;
+  /_(seconds|bytes|records|rows|keys|partitions|total|info|up|state|ready|failed|difference|max)$/;
 
 test.each(metricDeclarations)('$name is named and described by the rules', (metric) => {
   const { name, type, labels, values, help } = metric;

@@ -42,6 +42,7 @@ async function world(configs: Readonly<Record<string, string>> = {}) {
       commits: 0,
       fencings: 0,
       turns: 0,
+      stageMs: { wait_source: 0, query: 0, store: 0, merge: 0, emit: 0, wait_sink: 0, takeover: 0 },
       flows: [{ ...flow, partitions: [{ ...partition, counters, committedCounters: counters }] }],
     };
   };
