@@ -30,6 +30,15 @@ const misfortunes = {
   stall: undefined,
   /** The others run first. */
   delay: undefined,
+  /** The service takes its time, far longer than anybody would wait who did not have to. */
+  slow: [
+    'state_read',
+    'state_read_answer',
+    'state_write',
+    'state_write_answer',
+    'commit',
+    'broker',
+  ],
   /** The service is away: the call does nothing. */
   refuse: ['broker', 'poll', 'commit', 'state_read', 'state_write'],
   /** The call does nothing, and its caller cannot know. */
@@ -86,6 +95,7 @@ export function drawMood(random: Random): Mood {
           crash: up(20),
           stall: up(15),
           delay: up(200),
+          slow: up(10),
           refuse: up(20),
           time_out: up(20),
           lose_answer: up(20),
@@ -117,6 +127,8 @@ const seams: readonly (readonly [Place, Misfortune])[] = [
   ['state_read_answer', 'roll_back'],
   ['state_write', 'stall'],
   ['state_write', 'delay'],
+  ['state_write', 'slow'],
+  ['state_read_answer', 'slow'],
   ['state_write', 'roll_back'],
 ];
 
@@ -147,11 +159,11 @@ export class Faults {
     this.#mood = mood;
   }
 
-  /** Whether anything can go wrong at all; being late is not wrong. */
+  /** Whether anything can go wrong at all; being late is not wrong, however late. */
   get isCalm(): boolean {
     const { rates, focuses } = this.#mood;
     const struck = [...names.filter((name) => (rates[name] ?? 0) > 0), ...focuses.map(kindOf)];
-    return struck.every((misfortune) => misfortune === 'delay');
+    return struck.every((misfortune) => misfortune === 'delay' || misfortune === 'slow');
   }
 
   /** Whether a misfortune strikes anywhere, so that what it needs is worth preparing. */

@@ -28,6 +28,7 @@ export type CallKind = {
 };
 
 const longDelayMsMax = 50;
+const slowMsMax = 10_000;
 
 /**
  * One process of a simulated world: every call it makes to the outside may be slow, fail, stop the
@@ -152,6 +153,9 @@ export class SimulatedProcess {
         break;
       case 'delay':
         await clock.sleep(faults.below(longDelayMsMax));
+        break;
+      case 'slow':
+        await clock.sleep(faults.below(slowMsMax));
         break;
       case 'refuse':
         throw failure(kind?.unavailable ?? 'BROKER_UNAVAILABLE', 'the simulated service is away');

@@ -1,0 +1,86 @@
+import { spawn } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import type { Mutant } from './mutant-list.ts';
+import type { CopyMessage } from './simulate-copy.ts';
+
+export type MutantOutcome = {
+  readonly name: string;
+  /** undefined: it was not found. */
+  readonly seed: number | undefined;
+  readonly fault: string;
+  readonly seeds: number;
+  readonly cpuSeconds: number;
+};
+
+type Planted = Pick<Mutant, 'name' | 'edits'>;
+
+const root = resolve(import.meta.dirname, '..');
+/** Of a seed that does not end at all. */
+const silenceMsMax = 120_000;
+
+/** A copy of the source with a bug in it. Fails where the text that the bug changes is not there exactly once. */
+export function plant({ name, edits }: Planted): string {
+  const folder = mkdtempSync(join(tmpdir(), 'tidemark-mutant-'));
+  cpSync(join(root, 'src'), join(folder, 'src'), { recursive: true });
+  for (const file of ['package.json', 'tsconfig.json']) {
+    cpSync(join(root, file), join(folder, file));
+  }
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+  for (const { file, from, to } of edits) {
+    const path = join(folder, file);
+    const text = readFileSync(path, 'utf8');
+    if (text.split(from).length !== 2) {
+      rmSync(folder, { recursive: true });
+      throw new Error(`mutant "${name}": ${file} does not hold its text exactly once:\n${from}`);
+    }
+    const mutated = text.replace(from, () => to);
+    writeFileSync(path, mutated);
+  }
+  return folder;
+}
+
+/** Plants a bug in a copy of the source, and simulates until a seed fails: none of so many means that nothing was found. */
+export async function tryMutant(one: Planted, seedsMax: number): Promise<MutantOutcome> {
+  const folder = plant(one);
+  try {
+    return await simulateCopy(one.name, folder, seedsMax);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+function simulateCopy(name: string, folder: string, seedsMax: number): Promise<MutantOutcome> {
+  const script = join(import.meta.dirname, 'simulate-copy.ts');
+  const flags = ['--max-semi-space-size=64', '--single-threaded-gc', '--import', 'tsx'];
+  const child = spawn(process.execPath, [...flags, script, folder, String(seedsMax)], {
+    cwd: root,
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+  return new Promise((done, fail) => {
+    let last: CopyMessage | undefined;
+    const end = (seed: number | undefined, fault: string): void => {
+      clearTimeout(silence);
+      done({ name, seed, fault, seeds: last?.seed ?? 0, cpuSeconds: last?.cpuSeconds ?? 0 });
+    };
+    const silent = (): void => {
+      child.kill('SIGKILL');
+    };
+    let silence = setTimeout(silent, silenceMsMax);
+    child.on('message', (message: CopyMessage) => {
+      last = message;
+      clearTimeout(silence);
+      silence = setTimeout(silent, silenceMsMax);
+    });
+    child.on('exit', (code, signal) => {
+      if (last === undefined) {
+        clearTimeout(silence);
+        fail(new Error(`mutant "${name}" does not even start: it ended with ${signal ?? code}`));
+      } else if (last.isLast)
+        end(last.fault === undefined ? undefined : last.seed, last.fault ?? '');
+      // A world that hangs so that not even its clock leaps shows that something is wrong, too.
+      else end(last.seed + 1, `the simulation ended with ${signal ?? code}`);
+    });
+  });
+}
