@@ -42,6 +42,12 @@ export function namedTable(
   name: string,
 ): { readonly table: TablePlan; readonly flow: FlowPlan } {
   const table = plan.tables.find((one) => one.name.toLowerCase() === name.toLowerCase());
+  if (table?.isSink === true) {
+    throw usageError(
+      `"${table.name}" is a sink: the pipeline writes its topic and never reads it`,
+      'Name a table.',
+    );
+  }
   const flow = plan.flows.find(({ target }) => target === table?.name);
   if (table !== undefined && flow !== undefined) return { table, flow };
   const names = plan.tables.map((one) => one.name);

@@ -1,6 +1,6 @@
 import type { Column } from '../data/types.ts';
 import type { Query } from '../sql/ast.ts';
-import type { Catalog, TableDataset } from './catalog.ts';
+import type { Catalog, TableDataset, ViewDataset } from './catalog.ts';
 import type { FaultList } from './faults.ts';
 import type { BoundRelation } from './relation.ts';
 
@@ -21,10 +21,15 @@ export type QueryMemo = {
 type QueryFacts = {
   readonly bound: Map<Query, BoundRelation | undefined>;
   readonly streaming: Map<Query, boolean>;
+  readonly judged: Map<ViewDataset, BoundRelation | undefined>;
 };
 
 export function emptyMemo(): QueryMemo {
-  const facts = (): QueryFacts => ({ bound: new Map(), streaming: new Map() });
+  const facts = (): QueryFacts => ({
+    bound: new Map(),
+    streaming: new Map(),
+    judged: new Map(),
+  });
   return { plain: facts(), streamed: facts(), static: facts() };
 }
 
@@ -46,6 +51,8 @@ export function bindNamedQuery(query: Query, context: BindContext): BoundRelatio
 export type BindContext = {
   readonly catalog: Catalog;
   readonly faults: FaultList;
+  /** The texts that places speak of, by file. */
+  readonly texts: ReadonlyMap<string, string>;
   readonly ctes: ReadonlyMap<string, CommonTable>;
   /** Inside STREAM(view): what the view reads is streamed, with or without STREAM. */
   readonly isStreamed: boolean;

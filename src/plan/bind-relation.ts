@@ -1,7 +1,7 @@
 import { nearestNames } from '../base/nearest-name.ts';
 import type { Place } from '../base/place.ts';
 import type { Identifier, Name, Relation, TableAlias, Watermark } from '../sql/ast.ts';
-import { type BindContext, bindNamedQuery, type CommonTable } from './bind-context.ts';
+import { type BindContext, bindNamedQuery, type CommonTable, factsIn } from './bind-context.ts';
 import {
   type Dataset,
   nounOf,
@@ -11,6 +11,7 @@ import {
   type ViewDataset,
 } from './catalog.ts';
 import { undeclared } from './declared-source.ts';
+import { viewExpectations } from './expectations.ts';
 import { type FaultList, notSupportedYet, planFault } from './faults.ts';
 import { kindOf } from './flow-kind.ts';
 import { bindGenerator } from './generator.ts';
@@ -24,6 +25,7 @@ import {
   sourceRelation,
   tableRelation,
   withColumnNames,
+  withStep,
 } from './relation.ts';
 import { functionName, generatorOf } from './row-rules.ts';
 import { bindStaticJoin } from './static-join.ts';
@@ -92,8 +94,8 @@ function bindDataset(
       return bindView(dataset, relation, context);
     case 'table':
       return bindTable(dataset, relation, qualifier, context);
-    case 'materialized view':
     case 'sink':
+    case 'materialized view':
       return notAStream(dataset, relation, context.faults);
   }
 }
@@ -119,12 +121,23 @@ function bindView(
   const key = nameKey(view.name);
   // A circle of views has its own fault; here it only must not go on for ever.
   if (context.views.includes(key)) return undefined;
-  return bindNamedQuery(view.query, {
+  return bindViewRows(view, {
     ...context,
     ctes: new Map(),
     isStreamed: context.isStreamed || relation.stream,
     views: [...context.views, key],
   });
+}
+
+/** The rows of a view, judged by its expectations; `context` is that inside of it. */
+export function bindViewRows(view: ViewDataset, context: BindContext): BoundRelation | undefined {
+  const { judged } = factsIn(context);
+  if (judged.has(view)) return judged.get(view);
+  const bound = bindNamedQuery(view.query, context);
+  const step = bound === undefined ? undefined : viewExpectations(view, bound, context);
+  const rows = bound === undefined || step === undefined ? bound : withStep(bound, step);
+  judged.set(view, rows);
+  return rows;
 }
 
 function bindTable(

@@ -1,11 +1,11 @@
-import { FaultError, type Place } from '../base/place.ts';
+import type { Place } from '../base/place.ts';
 import { isOrderable } from '../data/compare.ts';
 import { formatType } from '../data/type-text.ts';
 import { literal } from '../expr/call.ts';
-import { castTo } from '../expr/coerce.ts';
 import { columnsOf, isDeterministic } from '../expr/columns.ts';
 import type { Expression as BoundExpression } from '../expr/expression.ts';
 import type { CallExpression, Expression, SelectItem, SelectQuery } from '../sql/ast.ts';
+import { asCondition } from './as-condition.ts';
 import { autoName } from './auto-name.ts';
 import type { BindContext } from './bind-context.ts';
 import { bindRelation, notStreaming } from './bind-relation.ts';
@@ -157,19 +157,6 @@ function bindWhere(
   if (bound === undefined) return relation;
   const condition = context.faults.attempt(() => asCondition(bound, 'WHERE'));
   return condition === undefined ? relation : withStep(relation, { step: 'filter', condition });
-}
-
-/** A condition is a boolean, or NULL. */
-export function asCondition(expression: BoundExpression, clause: string): BoundExpression {
-  if (expression.type.kind === 'boolean') return expression;
-  if (expression.type.kind === 'void') return castTo(expression, { kind: 'boolean' });
-  throw new FaultError({
-    severity: 'error',
-    code: 'DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN',
-    message: `${clause} needs a boolean, not ${formatType(expression.type)}`,
-    hint: 'Compare the value with something, or cast it.',
-    place: expression.place,
-  });
 }
 
 // ---------------------------------------------------------------- the select list

@@ -35,11 +35,13 @@ function addStatement(
     case 'create_streaming_table':
       addTable(catalog, statement, faults);
       break;
+    case 'create_sink':
+      addSink(catalog, statement, faults);
+      break;
     case 'create_view':
       addView(catalog, statement, faults);
       break;
     case 'create_materialized_view':
-    case 'create_sink':
       addOther(catalog, statement, faults);
       break;
     case 'create_flow':
@@ -90,18 +92,9 @@ type CreateTable = Extract<Statement, { node: 'create_streaming_table' }>;
 
 function addTable(catalog: Catalog, statement: CreateTable, faults: FaultList): void {
   const name = nameText(statement.name);
-  const { body, flow } = statement;
-  checkClauses(body, faults);
-  const options = readOptions({ noun: 'streaming table', name }, body, faults);
-  const topic = topicOf(name, options.text('topic'), statement.name.place, faults);
-  checkConstraintNames(body.constraints, faults);
-  const columns = body.columns.length === 0 ? undefined : readColumns(body.columns, faults);
-  const place = statement.name.place;
-  catalog.declare(
-    { kind: 'table', name, place, topic, columns, constraints: body.constraints, options },
-    statement.name,
-    faults,
-  );
+  const { flow } = statement;
+  const { place } = statement.name;
+  declareTarget(catalog, 'table', statement, faults);
   if (flow === undefined) return;
   const isPlainDefault =
     flow.node === 'insert' && flow.replaceUsing === undefined && flow.replaceWhere === undefined;
@@ -120,11 +113,8 @@ function addView(
   statement: Extract<Statement, { node: 'create_view' }>,
   faults: FaultList,
 ): void {
-  const [constraint] = statement.body.constraints;
-  if (constraint !== undefined) {
-    const hint = 'Declare the expectation on the table that reads the view.';
-    faults.add(notSupportedYet('an expectation on a view', constraint.place, hint));
-  }
+  const { constraints } = statement.body;
+  checkConstraintNames(constraints, faults);
   const [column] = statement.body.columns;
   if (column !== undefined) {
     const hint = 'Name the columns in the query: SELECT … AS name.';
@@ -132,20 +122,61 @@ function addView(
   }
   checkClauses(statement.body, faults);
   const { name, query } = statement;
-  catalog.declare({ kind: 'view', name: nameText(name), place: name.place, query }, name, faults);
+  const view = { name: nameText(name), place: name.place, constraints, query };
+  catalog.declare({ kind: 'view', ...view }, name, faults);
 }
 
 function addOther(
   catalog: Catalog,
-  statement: Extract<Statement, { node: 'create_materialized_view' | 'create_sink' }>,
+  statement: Extract<Statement, { node: 'create_materialized_view' }>,
   faults: FaultList,
 ): void {
-  const isView = statement.node === 'create_materialized_view';
-  const kind = isView ? 'materialized view' : 'sink';
-  const { name } = statement;
-  const query = isView ? statement.query : undefined;
+  const { name, query } = statement;
+  const kind = 'materialized view';
   catalog.declare({ kind, name: nameText(name), place: name.place, query }, name, faults);
   faults.add(notSupportedYet(`a ${kind}`, name.place));
+}
+
+function addSink(
+  catalog: Catalog,
+  statement: Extract<Statement, { node: 'create_sink' }>,
+  faults: FaultList,
+): void {
+  const { body } = statement;
+  const [constraint] = body.constraints;
+  const name = nameText(statement.name);
+  if (constraint !== undefined) {
+    faults.add(
+      planFault('SINK_CONSTRAINT', `sink "${name}" has an expectation`, constraint.place, {
+        detail: 'A sink is a topic of somebody else; what it may hold is judged before.',
+        hint: 'Declare the expectation on a view that the flow reads, or on a table before it.',
+      }),
+    );
+  }
+  declareTarget(catalog, 'sink', statement, faults);
+}
+
+function declareTarget(
+  catalog: Catalog,
+  kind: 'table' | 'sink',
+  statement: Pick<CreateTable, 'name' | 'body'>,
+  faults: FaultList,
+): void {
+  const { body } = statement;
+  const name = nameText(statement.name);
+  const { place } = statement.name;
+  checkClauses(body, faults);
+  const noun = kind === 'sink' ? 'sink' : 'streaming table';
+  const options = readOptions({ noun, name }, body, faults);
+  const topic = topicOf(name, options.text('topic'), place, faults);
+  checkConstraintNames(body.constraints, faults);
+  const columns = body.columns.length === 0 ? undefined : readColumns(body.columns, faults);
+  const constraints = kind === 'sink' ? [] : body.constraints;
+  catalog.declare(
+    { kind, name, place, topic, columns, constraints, options },
+    statement.name,
+    faults,
+  );
 }
 
 function checkFlowNames(catalog: Catalog, faults: FaultList): void {

@@ -17,8 +17,9 @@ export type SourceDataset = {
   readonly broken: boolean;
 };
 
+/** What flows write. A sink is a table that the pipeline does not own: it only appends to its topic. */
 export type TableDataset = {
-  readonly kind: 'table';
+  readonly kind: 'table' | 'sink';
   readonly name: string;
   readonly place: Place;
   readonly topic: string;
@@ -32,11 +33,12 @@ export type ViewDataset = {
   readonly kind: 'view';
   readonly name: string;
   readonly place: Place;
+  readonly constraints: readonly Constraint[];
   readonly query: Query;
 };
 
 export type OtherDataset = {
-  readonly kind: 'materialized view' | 'sink';
+  readonly kind: 'materialized view';
   readonly name: string;
   readonly place: Place;
   readonly query: Query | undefined;
@@ -132,6 +134,10 @@ export class Catalog {
     this.#datasets.set(nameKey(topic), dataset);
     return dataset;
   }
+}
+
+export function isTarget(dataset: Dataset): dataset is TableDataset {
+  return dataset.kind === 'table' || dataset.kind === 'sink';
 }
 
 export function nounOf(dataset: Dataset): string {

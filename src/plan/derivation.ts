@@ -36,6 +36,8 @@ type Made = { readonly filters: string[]; readonly generators: string[] };
 function follow(step: RowStep, columns: string[], { filters, generators }: Made): string[] {
   const textOf = (value: Expression): string => textOver(columns, value);
   switch (step.step) {
+    case 'expect':
+      return columns;
     case 'filter':
       filters.push(textOf(step.condition));
       return columns;

@@ -21,6 +21,9 @@ export function dissolveProjections(
       case 'filter':
         result.push({ ...step, condition: moveColumns(step.condition, placeOf) });
         break;
+      case 'expect':
+        result.push(moveStep(step, placeOf));
+        break;
       case 'explode': {
         result.push({ ...step, value: moveColumns(step.value, placeOf) });
         if (places !== undefined) {

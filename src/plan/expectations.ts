@@ -1,13 +1,16 @@
 import { formatType } from '../data/type-text.ts';
 import type { Column } from '../data/types.ts';
+import type { Expression } from '../expr/expression.ts';
 import type { Constraint } from '../sql/ast.ts';
+import { asCondition } from './as-condition.ts';
 import { bindRow } from './bind-row.ts';
-import { asCondition } from './bind-select.ts';
-import type { Catalog, TableDataset } from './catalog.ts';
+import type { Catalog, TableDataset, ViewDataset } from './catalog.ts';
 import { chanceIn, operationName } from './chance.ts';
 import { type FaultList, planFault, planWarning } from './faults.ts';
+import { columnNode } from './move-columns.ts';
 import { nameKey } from './names.ts';
-import type { ExpectationPlan } from './pipeline-plan.ts';
+import type { ExpectationPlan, ExpectStep } from './pipeline-plan.ts';
+import type { BoundRelation } from './relation.ts';
 import { checkRowExpression } from './row-rules.ts';
 import type { RowScope } from './scope.ts';
 import { sketch } from './sketch.ts';
@@ -27,30 +30,69 @@ export function checkExpectations(
   columns: readonly JudgedColumn[] | undefined,
   around: Around,
 ): readonly ExpectationPlan[] {
-  const expectations: ExpectationPlan[] = [];
-  for (const constraint of table.constraints) {
-    const { condition, name, action } = constraint;
-    const clause = { clause: 'an expectation', allowsGenerator: false, hasWatermark: false };
-    if (!checkRowExpression(condition, clause, around.faults) || columns === undefined) continue;
-    const bound = bindRow(condition, scopeOf(table, columns), around);
-    if (bound === undefined) continue;
-    if (bound.type.kind !== 'boolean' && bound.type.kind !== 'void') {
-      const message = `expectation "${name.text}" needs a boolean, not ${formatType(bound.type)}`;
-      const hint = 'Compare the value with something.';
-      around.faults.add(planFault('EXPECTATION_TYPE', message, condition.place, { hint }));
-      continue;
-    }
-    const chance = chanceIn(bound);
-    if (chance !== undefined) {
-      const message = `expectation "${name.text}" depends on ${operationName(chance)}`;
-      const detail = 'A row that is checked again may then be judged differently.';
-      around.faults.add(planWarning('NONDETERMINISTIC', message, chance.place, { detail }));
-    }
-    const names = columns.map((column) => column.name);
-    const sql = textOf(constraint, around.texts) ?? sketch(bound, names);
-    expectations.push({ name: name.text, condition: asCondition(bound, 'EXPECT'), action, sql });
+  const names = columns?.map(({ name }) => name) ?? [];
+  return table.constraints.flatMap((constraint) => {
+    const scope = columns === undefined ? undefined : scopeOf(table, columns);
+    const found = bindExpectation(constraint, scope, around);
+    if (found === undefined) return [];
+    const sql = textOf(constraint, around.texts) ?? sketch(found, names);
+    return [planOf(constraint, found, sql)];
+  });
+}
+
+/** The step in which the rows of a view are judged; undefined where it has no expectation. */
+export function viewExpectations(
+  view: ViewDataset,
+  relation: BoundRelation,
+  around: Around,
+): ExpectStep | undefined {
+  if (view.constraints.length === 0) return undefined;
+  const visible = relation.columns.filter(({ hidden }) => !hidden);
+  const names: string[] = [];
+  for (const { index, name } of visible) names[index] = name ?? '';
+  const expectations = view.constraints.flatMap((constraint) => {
+    const found = bindExpectation(constraint, { aliases: [], columns: visible }, around);
+    if (found === undefined) return [];
+    const sql = textOf(constraint, around.texts) ?? sketch(found, names);
+    return [planOf(constraint, found, sql)];
+  });
+  // Only the error of one that stops the flow shows a row.
+  const shown = expectations.some(({ action }) => action === 'fail') ? visible : [];
+  const columns = shown.map((column) => ({
+    name: column.name ?? '',
+    value: columnNode(column),
+  }));
+  return { step: 'expect', view: view.name, columns, expectations };
+}
+
+function planOf({ name, action }: Constraint, condition: Expression, sql: string): ExpectationPlan {
+  return { name: name.text, condition: asCondition(condition, 'EXPECT'), action, sql };
+}
+
+/** undefined: it has a fault, or the columns are not known. */
+function bindExpectation(
+  { condition, name }: Constraint,
+  scope: RowScope | undefined,
+  around: Around,
+): Expression | undefined {
+  const clause = { clause: 'an expectation', allowsGenerator: false, hasWatermark: false };
+  if (!checkRowExpression(condition, clause, around.faults) || scope === undefined)
+    return undefined;
+  const bound = bindRow(condition, scope, around);
+  if (bound === undefined) return undefined;
+  if (bound.type.kind !== 'boolean' && bound.type.kind !== 'void') {
+    const message = `expectation "${name.text}" needs a boolean, not ${formatType(bound.type)}`;
+    const hint = 'Compare the value with something.';
+    around.faults.add(planFault('EXPECTATION_TYPE', message, condition.place, { hint }));
+    return undefined;
   }
-  return expectations;
+  const chance = chanceIn(bound);
+  if (chance !== undefined) {
+    const message = `expectation "${name.text}" depends on ${operationName(chance)}`;
+    const detail = 'A row that is checked again may then be judged differently.';
+    around.faults.add(planWarning('NONDETERMINISTIC', message, chance.place, { detail }));
+  }
+  return bound;
 }
 
 function scopeOf(table: TableDataset, columns: readonly JudgedColumn[]): RowScope {

@@ -19,7 +19,7 @@ export function explainText(pipeline: ExplainedPipeline): string {
 
 function flowLines(flow: ExplainedFlow): readonly string[] {
   const keys = flow.keys.map(({ name, type }) => `${name} ${type}`).join(', ');
-  const lines = [`flow "${flow.flow}" → streaming table "${flow.target}" (${flow.kind})`];
+  const lines = [`flow "${flow.flow}" → ${flow.targetKind} "${flow.target}" (${flow.kind})`];
   for (const [i, branch] of flow.branches.entries()) {
     lines.push(...branchLines(branch, flow.branches.length > 1 ? `${i + 1}. ` : ''));
   }

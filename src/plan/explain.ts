@@ -80,6 +80,7 @@ function explainFlow(plan: PipelinePlan, flow: FlowPlan, deployment: Deployment)
     flow: flow.name,
     kind: replacing === undefined ? 'append' : 'REPLACE USING',
     target: table.name,
+    targetKind: table.isSink === true ? 'sink' : 'streaming table',
     branches: flow.branches.map((branch) => explainBranch(plan, branch)),
     distinct: replacing?.distinct === true,
     expectations: table.expectations.map(({ name, action, sql }) => ({
@@ -141,6 +142,12 @@ function explainStep(step: RowStep, names: readonly string[]): ExplainedStep {
   switch (step.step) {
     case 'filter':
       return { step: 'filter', text: [sketch(step.condition, names)], types: [] };
+    case 'expect':
+      return {
+        step: 'expect',
+        text: step.expectations.map(({ name, action, sql }) => `${name} (${action}): ${sql}`),
+        types: [],
+      };
     case 'explode': {
       const form = step.outer ? `${step.form}_outer` : step.form;
       const columns = step.columns.map(({ name }) => name).join(', ');

@@ -14,6 +14,7 @@ export type ExplainedFlow = {
   readonly flow: string;
   readonly kind: string;
   readonly target: string;
+  readonly targetKind: 'streaming table' | 'sink';
   readonly branches: readonly ExplainedBranch[];
   readonly distinct: boolean;
   readonly expectations: readonly {

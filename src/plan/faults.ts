@@ -20,6 +20,7 @@ export const planFaults = {
   SOURCE_UNDECLARED: 'A stream reads a topic whose columns the pipeline does not declare.',
   SOURCE_COLUMNS: 'The columns of a source do not suit its format.',
   SOURCE_CONSTRAINT: 'A source has an expectation; expectations belong to the table.',
+  SINK_CONSTRAINT: 'A sink has an expectation; expectations belong to what is before it.',
   HIDDEN_COLUMN_SHADOWED: 'A declared column hides a hidden column of the source.',
   OPTION_UNKNOWN: 'An option does not exist.',
   OPTION_VALUE: 'The value of an option has the wrong type or is out of range.',

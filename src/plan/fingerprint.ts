@@ -9,7 +9,7 @@ import { dissolveProjections } from './dissolve.ts';
 import type { BranchDefinition, FlowDefinition } from './flow-definition.ts';
 import { moveColumns } from './move-columns.ts';
 import { sourceColumnsOf } from './optimize.ts';
-import type { JoinStep, RowStep } from './pipeline-plan.ts';
+import type { ExpectStep, JoinStep, RowStep } from './pipeline-plan.ts';
 import { pruneSides } from './prune-sides.ts';
 import type { BoundBranch } from './relation.ts';
 import type { BoundReplaceFlow } from './replace-flow.ts';
@@ -91,7 +91,9 @@ function columnText(column: { readonly name: string; readonly type: DataType }):
 function branchDefinition(branch: BoundBranch): BranchDefinition {
   const { source } = branch;
   const width = source.columns.length;
-  const steps = pruneSides(dissolveProjections(branch.steps, width), width);
+  // Expectations come and go without a new definition, on views as on tables.
+  const unjudged = branch.steps.filter(({ step }) => step !== 'expect');
+  const steps = pruneSides(dissolveProjections(unjudged, width), width);
   const read = readColumns(steps, source.columns);
   const places = new Map(read.map(({ index }, place) => [index, place]));
   const placeOf = (index: number): number =>
@@ -123,14 +125,15 @@ function stepTexts(
   placeOf: (index: number) => number,
 ): readonly string[] {
   let place = placeOf;
-  return steps.map((step) => {
+  return steps.flatMap((step) => {
+    if (step.step === 'expect') return [];
     const text = stepText(step, place);
     if (step.step === 'project') place = (index) => index;
     return text;
   });
 }
 
-function stepText(step: RowStep, place: (index: number) => number): string {
+function stepText(step: Exclude<RowStep, ExpectStep>, place: (index: number) => number): string {
   switch (step.step) {
     case 'filter':
       return `filter ${expressionText(moveColumns(step.condition, place))}`;

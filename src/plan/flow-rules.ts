@@ -26,7 +26,10 @@ export function checkTargets(catalog: Catalog, faults: FaultList): readonly Targ
   for (const flow of catalog.flows) {
     const target = catalog.find(flow.target);
     if (target !== undefined) written.add(target.name);
-    targeted.push({ flow, table: target?.kind === 'table' ? target : undefined });
+    targeted.push({
+      flow,
+      table: target !== undefined && mayWrite(flow, target) ? target : undefined,
+    });
     if (target === undefined) faults.add(unknownTarget(flow, catalog));
     else if (!mayWrite(flow, target)) faults.add(wrongTarget(flow, nounOf(target)));
   }
@@ -35,7 +38,7 @@ export function checkTargets(catalog: Catalog, faults: FaultList): readonly Targ
   return targeted;
 }
 
-function mayWrite(flow: FlowDeclaration, target: Dataset): boolean {
+function mayWrite(flow: FlowDeclaration, target: Dataset): target is TableDataset {
   return target.kind === 'table' || (target.kind === 'sink' && kindOf(flow) === 'append');
 }
 

@@ -46,6 +46,19 @@ const tableOptions = {
   ties: { kind: 'choice', values: ['keep'] },
 } as const satisfies OptionKinds;
 
+/** The options of CREATE SINK … WITH: what is written to a topic of somebody else is one row a record. */
+const sinkOptions = {
+  topic: { kind: 'topic' },
+  partitions: { kind: 'integer', min: 1, max: 100_000 },
+  dead_letter_topic: { kind: 'topic' },
+} as const satisfies OptionKinds;
+
+const optionsOf: Readonly<Record<OptionOwner['noun'], OptionKinds>> = {
+  source: sourceOptions,
+  'streaming table': tableOptions,
+  sink: sinkOptions,
+};
+
 /** A value that stood in an option, with the place to blame for it. */
 export type Given<T> = { readonly value: T; readonly place: Place };
 
@@ -63,14 +76,17 @@ export const noOptions: OptionValues = {
   durationMicros: () => undefined,
 };
 
-export type OptionOwner = { readonly noun: 'source' | 'streaming table'; readonly name: string };
+export type OptionOwner = {
+  readonly noun: 'source' | 'streaming table' | 'sink';
+  readonly name: string;
+};
 
 /**
  * Reads the options of a source or table. Invariant: what it gives has the kind that the option
  * declares; everything else became a fault.
  */
 export function readOptions(owner: OptionOwner, body: TableBody, faults: FaultList): OptionValues {
-  const kinds: OptionKinds = owner.noun === 'source' ? sourceOptions : tableOptions;
+  const kinds = optionsOf[owner.noun];
   const given = new Map<string, Given<string | number | bigint>>();
   const seen = new Set<string>();
   for (const option of body.options) {

@@ -59,6 +59,8 @@ export type OutputMode = 'row_set' | 'rows' | 'append';
 
 export type TablePlan = {
   readonly name: string;
+  /** The topic is somebody else's: its settings and its other records are no business of ours. */
+  readonly isSink?: boolean;
   readonly topic: string;
   readonly columns: readonly Column[];
   readonly expectations: readonly ExpectationPlan[];
@@ -136,9 +138,19 @@ export type RowStep =
   | { readonly step: 'filter'; readonly condition: Expression }
   | { readonly step: 'project'; readonly columns: readonly ProjectedColumn[] }
   | ExplodeStep
-  | JoinStep;
+  | JoinStep
+  | ExpectStep;
 
 export type ProjectedColumn = { readonly name: string; readonly value: Expression };
+
+/** The expectations of a view, where its rows go by. Their conditions are over the row. */
+export type ExpectStep = {
+  readonly step: 'expect';
+  readonly view: string;
+  /** The columns of the view, where somebody may have to show a row. */
+  readonly columns: readonly ProjectedColumn[];
+  readonly expectations: readonly ExpectationPlan[];
+};
 
 /** EXPLODE, POSEXPLODE, INLINE: appends columns to the row, one row an element. */
 export type ExplodeStep = {

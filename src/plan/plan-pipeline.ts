@@ -5,9 +5,15 @@ import { parsePipeline } from '../sql/parse.ts';
 import { type AppendDeclaration, type BoundAppendFlow, bindAppendFlows } from './append-flow.ts';
 import { type BindContext, emptyMemo } from './bind-context.ts';
 import { bindQuery } from './bind-query.ts';
-import { bindRelation } from './bind-relation.ts';
+import { bindRelation, bindViewRows } from './bind-relation.ts';
 import { buildCatalog } from './build-catalog.ts';
-import type { Catalog, FlowDeclaration, Schemas, TableDataset } from './catalog.ts';
+import {
+  type Catalog,
+  type FlowDeclaration,
+  isTarget,
+  type Schemas,
+  type TableDataset,
+} from './catalog.ts';
 import { checkExpectations } from './expectations.ts';
 import { FaultList, notSupportedYet } from './faults.ts';
 import { appendDefinition, fingerprintText, flowDefinition } from './fingerprint.ts';
@@ -69,6 +75,14 @@ export type ParsedPipeline = {
   readonly faults: readonly Fault[];
 };
 
+/** What everything is bound in. */
+type Around = {
+  readonly catalog: Catalog;
+  /** By file. */
+  readonly texts: ReadonlyMap<string, string>;
+  readonly faults: FaultList;
+};
+
 /** The plan of statements, whoever wrote them. */
 export function planStatements(parsed: ParsedPipeline, options: PlanOptions = {}): PlannedPipeline {
   const faults = new FaultList();
@@ -77,20 +91,18 @@ export function planStatements(parsed: ParsedPipeline, options: PlanOptions = {}
   const reads = readsOf(catalog);
   checkCycles(reads, faults);
   const texts = new Map(parsed.files.map(({ file, text }) => [file, text]));
-  const draft = bindFlows(catalog, texts, faults);
-  checkUnreadViews(catalog, reads, faults);
+  const around = { catalog, texts, faults };
+  const draft = bindFlows(around);
+  checkUnreadViews(around, reads);
   const sorted = faults.sorted(parsed.files.map(({ file }) => file));
   if (faults.hasErrors) return { plan: undefined, faults: sorted };
   const warnings = sorted.filter((fault) => fault.severity === 'warning');
   return { plan: { ...draft, timeZone: catalog.timeZone, warnings }, faults: sorted };
 }
 
-function bindFlows(
-  catalog: Catalog,
-  texts: ReadonlyMap<string, string>,
-  faults: FaultList,
-): Pick<PipelinePlan, 'sources' | 'tables' | 'flows'> {
-  const binder = new FlowBinder(catalog, faults);
+function bindFlows(around: Around): Pick<PipelinePlan, 'sources' | 'tables' | 'flows'> {
+  const { catalog, faults } = around;
+  const binder = new FlowBinder(around);
   const targeted = checkTargets(catalog, faults);
   for (const { flow, table } of targeted) {
     if (table === undefined) binder.bindWithoutTarget(flow);
@@ -105,13 +117,17 @@ function bindFlows(
     faults,
   );
   checkLineage(sources, flows, faults);
-  const tables = [...catalog.datasets].filter((dataset) => dataset.kind === 'table');
+  const written = new Set(targeted.map(({ table }) => table));
+  // Nothing writes a sink without flows, so there is nothing to create.
+  const tables = [...catalog.datasets]
+    .filter(isTarget)
+    .filter((table) => table.kind === 'table' || written.has(table));
   return {
     sources,
     tables: tables.map((table) => {
       const flow = bound.find((one) => one.table === table);
       const columns = flow?.columns ?? declaredColumns(table);
-      const expectations = checkExpectations(table, columns, { catalog, texts, faults });
+      const expectations = checkExpectations(table, columns, around);
       return planTable(
         table,
         {
@@ -135,13 +151,15 @@ type BoundFlow = BoundReplaceFlow | BoundAppendFlow;
  */
 class FlowBinder {
   readonly bound = new Map<FlowDeclaration, BoundFlow>();
+  readonly #around: Around;
   readonly #catalog: Catalog;
   readonly #faults: FaultList;
   readonly #tables = new Map<TableDataset, 'binding' | 'bound'>();
 
-  constructor(catalog: Catalog, faults: FaultList) {
-    this.#catalog = catalog;
-    this.#faults = faults;
+  constructor(around: Around) {
+    this.#around = around;
+    this.#catalog = around.catalog;
+    this.#faults = around.faults;
   }
 
   bindTable(table: TableDataset): void {
@@ -182,7 +200,7 @@ class FlowBinder {
   }
 
   #context(role: BindContext['flow']): BindContext {
-    return newContext(this.#catalog, role, this.#faults, (table) => this.#columnsOf(table));
+    return newContext(this.#around, role, (table) => this.#columnsOf(table));
   }
 
   #flowsOf(table: TableDataset): readonly FlowDeclaration[] {
@@ -233,14 +251,14 @@ function sourcesOf(catalog: Catalog, flows: Iterable<BoundFlow>): readonly Sourc
 }
 
 function newContext(
-  catalog: Catalog,
+  { catalog, faults, texts }: Around,
   flow: BindContext['flow'],
-  faults: FaultList,
   columnsOf: BindContext['columnsOf'],
 ): BindContext {
   return {
     catalog,
     faults,
+    texts,
     ctes: new Map(),
     isStreamed: false,
     isStatic: false,
@@ -253,12 +271,13 @@ function newContext(
 }
 
 /** A view over streams that nobody reads has its faults too. */
-function checkUnreadViews(catalog: Catalog, reads: DatasetReads, faults: FaultList): void {
+function checkUnreadViews(around: Around, reads: DatasetReads): void {
+  const { catalog } = around;
   const read = new Set([...reads.values()].flatMap((datasets) => [...datasets]));
   for (const dataset of [...catalog.datasets]) {
     if (dataset.kind !== 'view' || read.has(dataset)) continue;
-    const context = newContext(catalog, 'replace_using', faults, declaredColumns);
-    if (isStreamingQuery(dataset.query, context)) bindQuery(dataset.query, context);
+    const context = newContext(around, 'replace_using', declaredColumns);
+    if (isStreamingQuery(dataset.query, context)) bindViewRows(dataset, context);
   }
 }
 

@@ -14,6 +14,11 @@ export function stepExpressions(step: RowStep): readonly Expression[] {
       return [step.value];
     case 'project':
       return step.columns.map(({ value }) => value);
+    case 'expect':
+      return [
+        ...step.expectations.map(({ condition }) => condition),
+        ...step.columns.map(({ value }) => value),
+      ];
     case 'join': {
       const keys = step.keys.map(({ left }) => left);
       return step.condition === undefined ? keys : [...keys, step.condition];
@@ -29,6 +34,15 @@ export function moveStep(step: RowStep, position: (index: number) => number): Ro
       return { ...step, condition: moved(step.condition) };
     case 'explode':
       return { ...step, value: moved(step.value) };
+    case 'expect':
+      return {
+        ...step,
+        columns: step.columns.map(({ name, value }) => ({ name, value: moved(value) })),
+        expectations: step.expectations.map((one) => ({
+          ...one,
+          condition: moved(one.condition),
+        })),
+      };
     case 'project':
       return {
         ...step,

@@ -35,6 +35,7 @@ export function planTable(
   }
   return {
     name: table.name,
+    ...(table.kind === 'sink' ? { isSink: true } : {}),
     topic: table.topic,
     columns: columns.map(({ name, type }) => ({ name, type })),
     expectations,

@@ -1,5 +1,5 @@
 import type { Place } from '../base/place.ts';
-import type { Catalog } from './catalog.ts';
+import { type Catalog, isTarget, nounOf } from './catalog.ts';
 import { type FaultList, planFault } from './faults.ts';
 import { topicNameFault } from './names.ts';
 import type { Given } from './options.ts';
@@ -44,9 +44,9 @@ export function checkTopics(
       }),
     );
   };
-  const tables = [...catalog.datasets].filter((dataset) => dataset.kind === 'table');
+  const tables = [...catalog.datasets].filter(isTarget);
   for (const table of tables) {
-    claim(table.topic, `streaming table "${table.name}" writes`, table.place);
+    claim(table.topic, `${nounOf(table)} "${table.name}" writes`, table.place);
   }
   for (const table of tables) {
     const letters = table.options.text('dead_letter_topic');

@@ -29,7 +29,7 @@ export type FlowTopology = {
   readonly levelsTopic: string | undefined;
 };
 
-export type TopicRole = 'output' | 'repartition' | 'levels' | 'dead_letter' | 'catalog';
+export type TopicRole = 'output' | 'sink' | 'repartition' | 'levels' | 'dead_letter' | 'catalog';
 
 export type TopicPlan = {
   readonly name: string;
@@ -194,7 +194,7 @@ function flowTopics(
     {
       ...base,
       name: facts.outputTopic,
-      role: 'output',
+      role: table.isSink === true ? 'sink' : 'output',
       configs: table.output === 'append' ? keptWhole : compacted,
     },
   ];
@@ -239,9 +239,9 @@ function withoutTwins(plan: PipelinePlan, topics: readonly TopicPlan[]): readonl
   const names = new Set(appended.map(({ topic }) => topic));
   return topics.filter(
     ({ name, role }, index) =>
-      role !== 'output' ||
+      (role !== 'output' && role !== 'sink') ||
       !names.has(name) ||
-      topics.findIndex((one) => one.role === 'output' && one.name === name) === index,
+      topics.findIndex((one) => one.role === role && one.name === name) === index,
   );
 }
 

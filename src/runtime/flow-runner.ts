@@ -1,6 +1,7 @@
 import { FlowError } from '../base/errors.ts';
 import { partitionOf } from '../data/murmur2.ts';
 import { storedRowCount } from '../data/row-set.ts';
+import { countedExpectations } from '../plan/counted-expectations.ts';
 import type { Clock } from '../ports/clock.ts';
 import type {
   Assignment,
@@ -671,7 +672,7 @@ function startCounters(
   place: string,
 ): void {
   if (work instanceof FlowTask) {
-    const names = facts.table.expectations.map(({ name }) => name);
+    const names = countedExpectations(facts.flow, facts.table);
     const counters = parseFlowMetadata(metadata, names);
     if (counters === undefined) throw damaged(facts, place);
     work.startCounters(counters);

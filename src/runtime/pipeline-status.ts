@@ -1,3 +1,4 @@
+import { countedExpectations } from '../plan/counted-expectations.ts';
 import type { FlowPlan, PipelinePlan, TablePlan } from '../plan/pipeline-plan.ts';
 import type { Log, TopicDescription } from '../ports/log.ts';
 import {
@@ -105,7 +106,7 @@ export class StatusReader {
     // Checkpoints first: an end that is read later is never behind them.
     const committed = await this.#log.committedOffsets(this.#group(flow), topic, numbers);
     const ranges = await this.#log.offsetRanges(topic, numbers);
-    const expectations = (table?.expectations ?? []).map(({ name }) => name);
+    const expectations = countedExpectations(flow, table);
     const partitions = numbers.flatMap((partition): PartitionStatus[] => {
       const range = ranges.get(partition);
       if (range === undefined) return [];

@@ -30,7 +30,7 @@ export type PreparedPipeline = {
   readonly catalog: Catalog;
 };
 
-type Role = 'output' | 'repartition' | 'levels' | 'dead_letter';
+type Role = 'output' | 'sink' | 'repartition' | 'levels' | 'dead_letter';
 
 type WantedTopic = TopicSpec & { readonly role: Role; readonly flow: string };
 
@@ -179,7 +179,7 @@ function partitionsOf(plan: PipelinePlan, table: TablePlan, known: Known): numbe
 function withoutTwins(topics: readonly WantedTopic[]): WantedTopic[] {
   const names = new Set<string>();
   return topics.filter(({ name, role }) => {
-    if (role === 'output' && names.has(name)) return false;
+    if ((role === 'output' || role === 'sink') && names.has(name)) return false;
     names.add(name);
     return true;
   });
@@ -204,7 +204,7 @@ function wantedTopics(
     {
       ...base,
       name: table.topic,
-      role: 'output',
+      role: table.isSink === true ? 'sink' : 'output',
       configs:
         flow.kind === 'append' ? keptWhole : { 'cleanup.policy': 'compact', 'retention.ms': '-1' },
     },
@@ -277,7 +277,8 @@ type ExistingCheck = {
 async function checkExisting({ log, catalog, existing, wanted }: ExistingCheck): Promise<void> {
   for (const topic of wanted) {
     const found = existing.get(topic.name);
-    if (found === undefined) continue;
+    // A sink is as its owner made it.
+    if (found === undefined || topic.role === 'sink') continue;
     if (topic.role !== 'dead_letter' && found.partitions !== topic.partitions) {
       throw new FlowError(
         'TOPIC_PARTITIONS',

@@ -1,5 +1,4 @@
-import { FlowError } from '../base/errors.ts';
-import { ByteWriter } from '../data/byte-writer.ts';
+import type { ByteWriter } from '../data/byte-writer.ts';
 import { rowEncoder } from '../data/json-encode.ts';
 import { keyEncoder } from '../data/key.ts';
 import { emptyFlag } from '../data/row-envelope.ts';
@@ -9,6 +8,7 @@ import { columnsOf } from '../expr/columns.ts';
 import { compile } from '../expr/compile.ts';
 import type { CompileContext, Evaluator, Frame } from '../expr/expression.ts';
 import { ExpressionError } from '../expr/expression-error.ts';
+import { countedExpectations, viewExpectationName } from '../plan/counted-expectations.ts';
 import { indexLevels } from '../plan/index-levels.ts';
 import { sourceColumnsOf } from '../plan/optimize.ts';
 import type {
@@ -21,6 +21,7 @@ import type {
 import type { RecordCursor } from '../ports/log.ts';
 import type { BadRow } from './bad-row.ts';
 import { ChainedSource, chainedBranches } from './chained-source.ts';
+import { compileJudge, type Judged, rowText } from './judge.ts';
 import type { FlowCounters } from './row-account.ts';
 import { compileSteps, type FindPartners, noPartners, type RowStepRunner } from './row-steps.ts';
 import { sequenceBound } from './sequence-bound.ts';
@@ -87,7 +88,7 @@ export class RowProgram {
             branch: isUnion ? branch : 0,
             generators: indexLevels(plan.steps),
           });
-    this.expectationNames = table.expectations.map(({ name }) => name);
+    this.expectationNames = countedExpectations(flow, table);
     const context: CompileContext = { timeZone };
     const passed = isSpliced
       ? passedThrough(plan, source, table.columns)
@@ -111,6 +112,7 @@ export class RowProgram {
       counters: () => this.#counters as FlowCounters,
       unread,
       partners: options.partners ?? noPartners,
+      count: (view) => this.#counter(({ name }) => viewExpectationName(view, name)),
       finish: this.#finish(context),
     });
     this.#keys = replacing?.keys ?? [];
@@ -204,48 +206,34 @@ export class RowProgram {
     this.#writer.write(row, out);
   }
 
-  /** Expectations: every one is evaluated and counted; fail wins over drop, drop over warn. */
+  /** A row that says that its key is empty skips the expectations of the table. */
   #finish(context: CompileContext): RowStepRunner {
     const { table } = this.#options;
-    const expectations = table.expectations.map((expectation) => ({
-      expectation,
-      evaluate: compile(expectation.condition, context),
-    }));
+    const options = { context, frame: this.#frame };
+    const judge = compileJudge(table.expectations, options, {
+      owner: `table "${table.name}"`,
+      count: this.#counter(({ name }) => name),
+      rowText: (row) => rowText(this.#rowText, row),
+    });
     return (row, index) => {
-      if (this.#isEmpty(row)) {
-        this.#emit(row, index);
-        return;
-      }
-      const counters = this.#counters as FlowCounters;
-      let isDropped = false;
-      let failed: ExpectationPlan | undefined;
-      for (const [position, { expectation, evaluate }] of expectations.entries()) {
-        const counter = counters.expectations[position];
-        const isMet = evaluate(row, this.#frame) === true;
-        if (counter !== undefined) {
-          if (isMet) counter.passed += 1;
-          else counter.failed += 1;
-        }
-        if (isMet) continue;
-        if (expectation.action === 'drop') isDropped = true;
-        if (expectation.action === 'fail') failed ??= expectation;
-      }
-      if (failed !== undefined) throw this.#expectationFailed(failed, row);
-      if (isDropped) counters.dropped += 1;
-      else this.#emit(row, index);
+      if (this.#isEmpty(row) || judge(row)) this.#emit(row, index);
+      else (this.#counters as FlowCounters).dropped += 1;
     };
   }
 
-  #expectationFailed(expectation: ExpectationPlan, row: Row): FlowError {
-    const { table } = this.#options;
-    return new FlowError(
-      'EXPECTATION_FAILED',
-      `expectation "${expectation.name}" of table "${table.name}" failed`,
-      {
-        detail: `The condition ${expectation.sql} is not true for the row ${rowText(this.#rowText, row)}.`,
-        hint: 'Correct the row at its producer, change the expectation to ON VIOLATION DROP ROW, or filter such rows in the query; then start again.',
-      },
-    );
+  #counter(nameOf: (expectation: ExpectationPlan) => string): Judged['count'] {
+    const positions = new Map<ExpectationPlan, number>();
+    return (expectation, isMet) => {
+      let position = positions.get(expectation);
+      if (position === undefined) {
+        position = this.expectationNames.indexOf(nameOf(expectation));
+        positions.set(expectation, position);
+      }
+      const counter = this.#counters?.expectations[position];
+      if (counter === undefined) return;
+      if (isMet) counter.passed += 1;
+      else counter.failed += 1;
+    };
   }
 }
 
@@ -254,12 +242,6 @@ function beyondCalendar(): ExpressionError {
     'SEQUENCE_OUT_OF_RANGE',
     'the sequence lies beyond the year 9999: is its unit right?',
   );
-}
-
-function rowText(encode: ReturnType<typeof rowEncoder>, row: Row): string {
-  const out = new ByteWriter(1024);
-  encode(row, out);
-  return out.copy().toString('utf8').slice(0, 2000);
 }
 
 /** Positions of the source's columns that any step before the first projection, or that projection, reads. */

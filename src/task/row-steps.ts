@@ -5,13 +5,14 @@ import { compile } from '../expr/compile.ts';
 import type { CompileContext, Evaluator, Expression, Frame } from '../expr/expression.ts';
 import { ExpressionError } from '../expr/expression-error.ts';
 import { indexLevels, indexLevelsMax, isMultiplying } from '../plan/index-levels.ts';
-import type { ExplodeStep, JoinStep, RowStep } from '../plan/pipeline-plan.ts';
+import type { ExpectStep, ExplodeStep, JoinStep, RowStep } from '../plan/pipeline-plan.ts';
+import { compileViewJudge, type Judged } from './judge.ts';
 
 /** What is done with a row; `index` tells apart the rows that one record gives. */
 export type RowStepRunner = (row: Row, index: number) => void;
 
 /** Rows that steps give and take away; whoever runs them keeps the account. */
-export type StepCounters = { rows: number; filtered: number };
+export type StepCounters = { rows: number; filtered: number; dropped: number };
 
 /** The rows of a static side that may go with a row: equal in the keys of the join, in a fixed order. */
 export type FindPartners = (join: JoinStep) => (row: Row, frame: Frame) => readonly Row[];
@@ -27,6 +28,8 @@ export type StepOptions = {
   /** Columns of the last projection that nothing reads. */
   readonly unread: ReadonlySet<number>;
   readonly partners: FindPartners;
+  /** Who is told what the rows of a view met; undefined: nobody. */
+  readonly count?: (view: string) => Judged['count'];
   readonly finish: RowStepRunner;
 };
 
@@ -66,6 +69,9 @@ export function compileSteps(steps: readonly RowStep[], options: StepOptions): R
       case 'explode':
         next = explode(step, options, next);
         break;
+      case 'expect':
+        next = expect(step, options, next);
+        break;
       case 'join': {
         if (!isMultiplying(step)) {
           next = choose(step, options, next);
@@ -94,6 +100,15 @@ function filter(
   return (row, index) => {
     if (evaluate(row, frame) === true) next(row, index);
     else counters().filtered += 1;
+  };
+}
+
+/** A row that a view drops is as if its source had never produced it. */
+function expect(step: ExpectStep, options: StepOptions, next: RowStepRunner): RowStepRunner {
+  const judge = compileViewJudge(step, options, options.count?.(step.view) ?? (() => undefined));
+  return (row, index) => {
+    if (judge(row)) next(row, index);
+    else options.counters().dropped += 1;
   };
 }
 

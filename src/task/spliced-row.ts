@@ -20,7 +20,7 @@ type IsCanonical = (bytes: Buffer, start: number, end: number, kind: number) => 
 
 /**
  * Which source column each target column is taken from unchanged, by position; -1 where it is computed.
- * Only where nothing but filters stands before the last projection.
+ * Only where nothing but filters and expectations stands before the last projection.
  */
 export function passedThrough(
   plan: BranchPlan,
@@ -30,7 +30,10 @@ export function passedThrough(
   const nothing = columns.map(() => -1);
   const last = plan.steps.at(-1);
   if (last?.step !== 'project' || source.format !== 'json') return nothing;
-  if (plan.steps.slice(0, -1).some(({ step }) => step !== 'filter')) return nothing;
+  const isChanged = plan.steps
+    .slice(0, -1)
+    .some(({ step }) => step !== 'filter' && step !== 'expect');
+  if (isChanged) return nothing;
   const declared = source.columns.length - hiddenColumns.length;
   return last.columns.map(({ value }, position) => {
     const type = columns[position]?.type;

@@ -184,7 +184,7 @@ class SideBranch {
       [...sourceColumnsOf(steps)].filter((index) => index < source.columns.length),
     );
     this.#reader = new SourceReader({ source, used, located: new Set(), timeZone });
-    const counters = { rows: 0, filtered: 0 };
+    const counters = { rows: 0, filtered: 0, dropped: 0 };
     this.#first = compileSteps(steps, {
       context,
       frame,

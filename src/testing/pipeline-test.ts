@@ -58,8 +58,18 @@ export class PipelineTest {
    * those of the records, where they have any.
    */
   given<Row>(
-    source: Shaped<Row> | string,
+    source: Shaped<Row>,
     records: readonly (GivenRecord<Row> | string | null)[],
+    options?: { readonly keys?: readonly string[] },
+  ): this;
+  given(
+    source: string,
+    records: readonly (Readonly<Record<string, unknown>> | string | null)[],
+    options?: { readonly keys?: readonly string[] },
+  ): this;
+  given(
+    source: { readonly name: string } | string,
+    records: readonly (Readonly<Record<string, unknown>> | string | null)[],
     options: { readonly keys?: readonly string[] } = {},
   ): this {
     const { topic, columns } = this.#source(typeof source === 'string' ? source : source.name);

@@ -1,3 +1,4 @@
+import { countedExpectations } from '../plan/counted-expectations.ts';
 import type { FlowPlan, PipelinePlan } from '../plan/pipeline-plan.ts';
 import type { Log } from '../ports/log.ts';
 import {
@@ -21,7 +22,7 @@ export async function readAccount(
 ): Promise<AccountOfFlow> {
   const group = `${pipeline}.${flow.name}`;
   const target = plan.tables.find(({ name }) => name === flow.target);
-  const names = target?.expectations.map(({ name }) => name) ?? [];
+  const names = countedExpectations(flow, target);
   const source = emptyFlowCounters(names);
   const sources = new Set(flow.branches.map((branch) => branch.source));
   const topics = plan.sources.filter(({ name }) => sources.has(name)).map(({ topic }) => topic);

@@ -50,6 +50,7 @@ export function boundOf(query: string): BoundRelation {
     isStreamed: false,
     isStatic: false,
     views: [],
+    texts: new Map(),
     memo: emptyMemo(),
     flow: 'replace_using',
     columnsOf: () => undefined,
