@@ -9,6 +9,7 @@ import type { Config } from './config/options.ts';
 import type { PipelinePlan } from './plan/pipeline-plan.ts';
 import type { Log } from './ports/log.ts';
 import type { StateStore } from './ports/state-store.ts';
+import type { Tracer } from './ports/tracer.ts';
 import type { RuntimeListener } from './runtime/runtime-events.ts';
 import { defaultWorkerSettings, startWorker } from './runtime/start-worker.ts';
 import type { Worker } from './runtime/worker.ts';
@@ -177,6 +178,7 @@ export type ServiceOptions = {
   readonly wrapState?: (store: StateStore) => StateStore;
   /** Told of every request to Kafka. */
   readonly onRequest?: KafkaLogOptions['onRequest'];
+  readonly tracer?: Tracer | undefined;
 };
 
 /** Config → adapters → a worker that is ready to run. */
@@ -193,6 +195,7 @@ export async function composeService(options: ServiceOptions): Promise<ComposedS
       state: options.wrapState?.(state) ?? state,
       clock: systemClock,
       listener,
+      tracer: options.tracer,
       acceptGaps,
       replicationFactor: config['kafka.replicationFactor'],
       settings: {

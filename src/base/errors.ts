@@ -39,6 +39,10 @@ const remedies = {
 
 export type ErrorCode = keyof typeof remedies;
 
+export function isErrorCode(text: string): text is ErrorCode {
+  return Object.hasOwn(remedies, text);
+}
+
 export type ErrorOptions = {
   /** Facts that the message is too short for; whole sentences. */
   readonly detail?: string;

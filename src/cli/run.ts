@@ -1,16 +1,20 @@
+import { type OpenedTracer, openTracer } from '../adapters/otel/open-tracer.ts';
 import { systemClock } from '../adapters/system/system-clock.ts';
 import { FlowError } from '../base/errors.ts';
 import { type ComposedService, composeService, type ServiceOptions } from '../compose.ts';
 import { requireOptions, shownConfig } from '../config/load-config.ts';
 import type { Config } from '../config/options.ts';
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
+import type { RuntimeListener } from '../runtime/runtime-events.ts';
 import type { Worker } from '../runtime/worker.ts';
 import type { Command, ExitCode, Invocation } from './command.ts';
 import { faultJson, loadPipeline } from './load-pipeline.ts';
 import { type ServiceLog, serviceLog } from './run-log.ts';
 import { ProgressMeter } from './run-progress.ts';
 import { openServiceFront, type ServiceFront } from './service-front.ts';
+import { traceListener } from './trace-listener.ts';
 import { summaryText, updateSummary } from './update-summary.ts';
+import { version } from './version.ts';
 
 const progressIntervalMs = 1000;
 const progressLogIntervalMs = 30_000;
@@ -46,17 +50,21 @@ export const run: Command = {
       }
       return 3;
     }
-    return runService(invocation, plan);
+    return runService(invocation, plan, paths);
   },
 };
 
-async function runService(invocation: Invocation, plan: PipelinePlan): Promise<ExitCode> {
+async function runService(
+  invocation: Invocation,
+  plan: PipelinePlan,
+  files: readonly string[],
+): Promise<ExitCode> {
   const config = invocation.config();
   const log = serviceLog(config);
   log.info({ config: shownConfig(config) }, 'starting');
   const once = invocation.isSet('once');
   requireOptions(config, ['pipeline.name', 'kafka.brokers']);
-  const front = await openServiceFront({ config, plan, once, log });
+  const front = await openServiceFront({ config, plan, once, log, files });
   try {
     return await runShown(invocation, plan, { config, log, once, front });
   } finally {
@@ -85,6 +93,7 @@ async function runShown(
     front.stopping();
     worker?.stop();
   });
+  const tracing = await openTracing(config, plan);
   const service = await composeUnlessStopped(() => stopAsked, {
     config,
     plan,
@@ -93,10 +102,12 @@ async function runShown(
     listener: (event) => {
       log.listener(event);
       front.hear(event);
+      tracing?.listener(event);
     },
     onTrouble: log.trouble,
     wrapState: (store) => front.measure(store),
     onRequest: (request) => front.requested(request),
+    tracer: tracing?.tracer,
   });
   if (service === undefined) {
     log.info({}, 'stopped before it had started');
@@ -124,7 +135,39 @@ async function runShown(
     stopProgress();
     // At once: what looks on may wait for a broker that does not answer, until its log is closed.
     await Promise.all([front.close(), service.close()]);
+    await tracing?.close();
   }
+}
+
+/** Undefined: nobody traces. */
+async function openTracing(
+  config: Config,
+  plan: PipelinePlan,
+): Promise<(OpenedTracer & { readonly listener: RuntimeListener }) | undefined> {
+  if (!config['traces.enabled']) return undefined;
+  const pipeline = config['pipeline.name'] ?? '';
+  const instance = config['instance.name'] ?? '';
+  const opened = await openTracer({
+    serviceName: `tidemark ${pipeline}`,
+    instance,
+    version,
+    endpoint: config['traces.endpoint'],
+    share: config['traces.perThousand'] / 1000,
+    propagates: config['traces.propagate'],
+  });
+  const topics = new Map(
+    plan.flows.map(({ name, target }) => [
+      name,
+      plan.tables.find((table) => table.name === target)?.topic ?? target,
+    ]),
+  );
+  const listener = traceListener({
+    tracer: opened.tracer,
+    clock: systemClock,
+    transactionalId: config.delivery === 'exactly_once' ? `${pipeline}-${instance}` : undefined,
+    outputTopic: (flow) => topics.get(flow) ?? flow,
+  });
+  return { ...opened, listener };
 }
 
 /** Undefined: whoever asked for the end did so while Kafka or Redis was waited for. */

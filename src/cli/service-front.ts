@@ -16,6 +16,7 @@ import { ServiceMetrics } from './service-metrics.ts';
 import { type RunningParts, ServiceViews } from './service-views.ts';
 import { SourceWatch } from './source-watch.ts';
 import { StateWatch } from './state-watch.ts';
+import { VerbProcesses } from './verb-process.ts';
 import { version } from './version.ts';
 
 export type ServiceFrontOptions = {
@@ -23,6 +24,8 @@ export type ServiceFrontOptions = {
   readonly plan: PipelinePlan;
   readonly once: boolean;
   readonly log: ServiceLog;
+  /** The files of the pipeline. */
+  readonly files: readonly string[];
 };
 
 /** What a run shows of itself while it runs. */
@@ -83,6 +86,7 @@ export async function openServiceFront(options: ServiceFrontOptions): Promise<Se
     store: config['state.kind'],
   });
   const events = new RecentEvents();
+  const verbs = new VerbProcesses(config, options.files);
   const views = new ServiceViews({
     config,
     plan,
@@ -93,6 +97,7 @@ export async function openServiceFront(options: ServiceFrontOptions): Promise<Se
     metrics,
     events,
     running: () => running,
+    startVerb: verbs.start,
   });
   const routes = serviceRoutes(views, version);
   const server = await listen(options, {
@@ -138,6 +143,7 @@ export async function openServiceFront(options: ServiceFrontOptions): Promise<Se
         await watch?.close().catch(() => undefined);
         await stateWatch?.close();
         await views.close().catch(() => undefined);
+        await verbs.close();
       });
       return closing;
     },

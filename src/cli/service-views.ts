@@ -1,5 +1,11 @@
 import { HttpProblem } from '../adapters/http/http-problem.ts';
-import type { EventQuery, JsonObject, ServiceApi, Verdict } from '../adapters/http/service-api.ts';
+import type {
+  EventQuery,
+  JsonObject,
+  RefreshAction,
+  ServiceApi,
+  Verdict,
+} from '../adapters/http/service-api.ts';
 import type { Config } from '../config/options.ts';
 import { readProvenance, topicIdHex } from '../data/provenance.ts';
 import { decodeRowSet } from '../data/row-set.ts';
@@ -25,7 +31,9 @@ import { rowSetJson, type TopicNames } from './row-set-json.ts';
 import { errorFields } from './run-log.ts';
 import type { ServiceHealth } from './service-health.ts';
 import { type ServiceMetrics, sourceTopics } from './service-metrics.ts';
+import { type RefreshAnswer, TableRefreshes } from './table-refreshes.ts';
 import { flowSummary } from './update-summary.ts';
+import type { StartVerb } from './verb-process.ts';
 
 /** What runs once Kafka and the state store have answered. */
 export type RunningParts = {
@@ -44,17 +52,21 @@ export type ServiceViewsOptions = {
   readonly metrics: ServiceMetrics;
   readonly events: RecentEvents;
   readonly running: () => RunningParts | undefined;
+  /** Runs verbs of this program in processes of their own. */
+  readonly startVerb: StartVerb;
 };
 
 /** Reads of an output topic that are under way at once: each reads a whole partition. */
 const logReadsMax = 2;
 
 /**
- * Answers the HTTP interface from what this instance knows. Invariants: it changes nothing; rows come from a commit that
+ * Answers the HTTP interface from what this instance knows. Invariants: it changes nothing by itself, a refresh is the
+ * work of a process of its own; rows come from a commit that
  * stands; what another instance owns is read from the output topic, never guessed.
  */
 export class ServiceViews implements ServiceApi {
   readonly #options: ServiceViewsOptions;
+  readonly #refreshes: TableRefreshes;
   #logReads = 0;
   #catalog: Catalog | undefined;
   /** Readings of the catalog go one after the other. */
@@ -62,6 +74,10 @@ export class ServiceViews implements ServiceApi {
 
   constructor(options: ServiceViewsOptions) {
     this.#options = options;
+    const { startVerb, clock, config } = options;
+    // An answer is there before the interface gives up waiting for it.
+    const patienceMs = config['http.timeoutMs'] * 0.8;
+    this.#refreshes = new TableRefreshes({ start: startVerb, clock, patienceMs });
   }
 
   get #progress(): WorkerProgress | undefined {
@@ -171,7 +187,13 @@ export class ServiceViews implements ServiceApi {
       columns: table.columns.map(({ name, type }) => ({ name, type: formatType(type) })),
       expectations: table.expectations.map(({ name, action, sql }) => ({ name, action, sql })),
       deadLetterTopic: table.deadLetterTopic ?? null,
+      refresh: this.#refreshes.of(table.name) ?? null,
     };
+  }
+
+  async refresh(name: string, request: RefreshAction): Promise<RefreshAnswer | undefined> {
+    const table = this.#options.plan.tables.find((one) => isSame(one.name, name));
+    return table === undefined ? undefined : this.#refreshes.act(table.name, request);
   }
 
   async rows(name: string, keyText: string): Promise<string | undefined> {

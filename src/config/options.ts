@@ -294,6 +294,32 @@ const declared = [
     doc: 'How long the main loop may stand still before /healthz tells that the instance is dead.',
   },
   {
+    name: 'traces.enabled',
+    kind: 'boolean',
+    default: false,
+    doc: 'Whether to send traces. Needs the packages @opentelemetry/sdk-trace-node, @opentelemetry/resources and @opentelemetry/exporter-trace-otlp-http beside Tidemark.',
+  },
+  {
+    name: 'traces.endpoint',
+    kind: 'string',
+    default: undefined,
+    doc: 'Where traces go, by OTLP over HTTP, such as http://collector:4318/v1/traces. Default: what OTEL_EXPORTER_OTLP_ENDPOINT says.',
+  },
+  {
+    name: 'traces.perThousand',
+    kind: 'int',
+    default: 10,
+    min: 0,
+    max: 1000,
+    doc: 'Share of the slices and transactions that are traced although no producer sampled a record in them, in thousandths. Those with a sampled record are always traced.',
+  },
+  {
+    name: 'traces.propagate',
+    kind: 'boolean',
+    default: false,
+    doc: 'Whether each output record carries the context of its transaction in the header traceparent: 68 bytes a record.',
+  },
+  {
     name: 'log.level',
     kind: 'choice',
     choices: ['debug', 'info', 'warn', 'error', 'silent'],

@@ -15,6 +15,7 @@ import type {
   Slice,
 } from '../ports/log.ts';
 import type { StateStore } from '../ports/state-store.ts';
+import type { Tracer } from '../ports/tracer.ts';
 import { decideCheckpoint, type Gap } from '../refresh/continuity.ts';
 import { AppendOutput } from '../task/append-output.ts';
 import type { PlacedBadRow } from '../task/bad-row.ts';
@@ -31,6 +32,7 @@ import {
 } from '../task/row-account.ts';
 import type { RowOutput } from '../task/row-output.ts';
 import type { RowProgram } from '../task/row-program.ts';
+import { SampledContexts } from '../task/sampled-contexts.ts';
 import type { TableEffects } from '../task/table-task.ts';
 import type { Catalog } from './catalog.ts';
 import { compileSource } from './compile-source.ts';
@@ -51,6 +53,7 @@ import {
   type TakeoverOptions,
   takeOverTable,
 } from './takeover.ts';
+import { tracedSink } from './traced-sink.ts';
 
 export type FlowRunnerOptions = {
   readonly pipeline: string;
@@ -65,6 +68,7 @@ export type FlowRunnerOptions = {
   readonly member: GroupMember;
   readonly cacheBytesMax: number;
   readonly stages: StageTimes;
+  readonly tracer?: Tracer | undefined;
   readonly isStopping: () => boolean;
 };
 
@@ -149,6 +153,7 @@ export class FlowRunner {
   #drops = 0;
   #outputRecords = 0;
   readonly #tally: FlowTally;
+  readonly #contexts = new SampledContexts();
   #figures: FlowFigures | undefined;
 
   constructor(options: FlowRunnerOptions) {
@@ -451,6 +456,7 @@ export class FlowRunner {
       deadLetters: facts.deadLetter,
       deadLetterShareMax: facts.table.deadLetterShareMax,
       times: facts.repartition === undefined ? this.#tally.times : undefined,
+      contexts: this.#options.tracer === undefined ? undefined : this.#contexts,
     });
   }
 
@@ -464,18 +470,57 @@ export class FlowRunner {
     const read = this.#partitions.get(partitionKey(slice.topic, slice.partition));
     // A slice that was fetched before the partition was taken over anew would leave a gap.
     if (read === undefined || slice.fromOffset !== read.position) return false;
-    const { work } = read;
-    if (work instanceof FlowTask) {
-      // Only where rows go straight to the output topic is there anything to count on their way.
-      const target = this.facts.repartition === undefined ? this.#tally.over(sink) : sink;
-      this.#options.stages.run('query', () => work.process(slice, target, nowMs));
-      this.#tally.fetched(slice.topic, slice.byteLength);
-    } else {
-      await work.merge(slice);
-    }
+    const { tracer } = this.#options;
+    if (tracer === undefined) await this.#work(read.work, slice, sink, nowMs);
+    else await this.#traced(tracer, slice, () => this.#work(read.work, slice, sink, nowMs));
     read.position = slice.nextOffset;
     read.isDirty = true;
     return true;
+  }
+
+  async #work(
+    work: FlowTask | TableSlot,
+    slice: Slice,
+    sink: RecordSink,
+    nowMs: number,
+  ): Promise<void> {
+    if (!(work instanceof FlowTask)) {
+      await work.merge(slice);
+      return;
+    }
+    // Only where rows go straight to the output topic is there anything to count on their way.
+    const target = this.facts.repartition === undefined ? this.#counted(sink) : sink;
+    this.#options.stages.run('query', () => work.process(slice, target, nowMs));
+    this.#tally.fetched(slice.topic, slice.byteLength);
+  }
+
+  /** On its way to the output topic a record is counted, and given the context of its transaction where that is wished. */
+  #counted(sink: RecordSink): RecordSink {
+    const { tracer, facts } = this.#options;
+    const traceparent = tracer?.outgoing();
+    const target =
+      traceparent === undefined ? sink : tracedSink(sink, facts.output.topic, traceparent);
+    return this.#tally.over(target);
+  }
+
+  async #traced(tracer: Tracer, slice: Slice, work: () => Promise<void>): Promise<void> {
+    const { clock, stages, facts } = this.#options;
+    const startedMs = clock.monotonic();
+    const startedAtMs = clock.now();
+    const storeMs = stages.spentMs.store;
+    await work();
+    tracer.slice({
+      flow: facts.flow.name,
+      group: facts.group,
+      topic: slice.topic,
+      partition: slice.partition,
+      firstOffset: slice.fromOffset,
+      nextOffset: slice.nextOffset,
+      startedAtMs,
+      durationMs: clock.monotonic() - startedMs,
+      storeMs: stages.spentMs.store - storeMs,
+      links: this.#contexts.take(),
+    });
   }
 
   /**
@@ -488,7 +533,7 @@ export class FlowRunner {
     const effects: (readonly [TableSlot, TableEffects])[] = [];
     const reads: CommittedRead[] = [];
     const offsets: OffsetCommit['offsets'][number][] = [];
-    const counted = this.#tally.over(sink);
+    const counted = this.#counted(sink);
     let appended = 0;
     for (const read of this.#partitions.values()) {
       const { topic, partition, work, position, isDirty } = read;

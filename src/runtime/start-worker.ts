@@ -2,6 +2,7 @@ import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { StateStore } from '../ports/state-store.ts';
+import type { Tracer } from '../ports/tracer.ts';
 import { acceptGaps } from './gaps.ts';
 import { prepareTopics } from './prepare-topics.ts';
 import type { RuntimeListener } from './runtime-events.ts';
@@ -14,6 +15,7 @@ export type StartWorkerOptions = {
   readonly state: StateStore;
   readonly clock: Clock;
   readonly listener: RuntimeListener;
+  readonly tracer?: Tracer | undefined;
   readonly replicationFactor: number;
   /** Ids of gaps that somebody takes into account. */
   readonly acceptGaps?: readonly string[];
@@ -55,5 +57,14 @@ export async function startWorker(options: StartWorkerOptions): Promise<Worker> 
     await catalog.close();
     throw error;
   }
-  return new Worker({ settings, flows, catalog, log, state, clock, listener });
+  return new Worker({
+    settings,
+    flows,
+    catalog,
+    log,
+    state,
+    clock,
+    listener,
+    tracer: options.tracer,
+  });
 }

@@ -4,6 +4,7 @@ import { StateMachine } from '../base/state-machine.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { CommitResult, Log, LogProducer, OffsetCommit, Slice } from '../ports/log.ts';
 import type { StateStore } from '../ports/state-store.ts';
+import type { Tracer } from '../ports/tracer.ts';
 import type { Catalog } from './catalog.ts';
 import type { FlowFacts } from './flow-facts.ts';
 import { FlowRunner, type PartitionProgress } from './flow-runner.ts';
@@ -48,6 +49,7 @@ export type WorkerOptions = {
   readonly state: StateStore;
   readonly clock: Clock;
   readonly listener: RuntimeListener;
+  readonly tracer?: Tracer | undefined;
 };
 
 export type WorkerProgress = {
@@ -422,6 +424,7 @@ export class Worker {
     this.#forget();
     // A transaction without offsets is one that no group fences: it is never ended.
     if (commits.length === 0) return;
+    this.#options.tracer?.commitBegins();
     this.#committing = producer
       .commit(commits)
       .then((result) => this.#committed(runners, result, { records, startedMs }))

@@ -16,6 +16,7 @@ import {
 } from './row-account.ts';
 import type { RowOutput } from './row-output.ts';
 import type { RowProgram } from './row-program.ts';
+import type { SampledContexts } from './sampled-contexts.ts';
 import type { TimeRuns } from './time-runs.ts';
 
 export type FlowTaskOptions = {
@@ -34,6 +35,8 @@ export type FlowTaskOptions = {
   readonly deadLetterShareMax: number;
   /** Where it is the last stage: told when each record was made. */
   readonly times?: TimeRuns | undefined;
+  /** Shown every record, for traces; undefined: nobody traces. */
+  readonly contexts?: SampledContexts | undefined;
 };
 
 /** Records of a source partition over which the share of dead letters is taken. */
@@ -81,11 +84,12 @@ export class FlowTask {
   /** Puts the rows of a slice into the sink. Throws BAD_ROW or EXPECTATION_FAILED where the flow has to stop. */
   process(slice: Slice, sink: RecordSink, nowMs: number): void {
     const { records } = slice;
-    const { times } = this.#options;
+    const { times, contexts } = this.#options;
     for (const program of this.#options.programs) program.startBatch(nowMs);
     while (records.next()) {
       this.#counters.records += 1;
       times?.add(records.timestampMs);
+      contexts?.see(records);
       if (this.#options.skipped?.has(records.offset) === true) {
         this.#counters.deadLettered += 1;
         continue;

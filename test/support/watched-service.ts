@@ -9,12 +9,15 @@ import { ServiceHealth } from '../../src/cli/service-health.ts';
 import { ServiceMetrics } from '../../src/cli/service-metrics.ts';
 import { type RunningParts, ServiceViews } from '../../src/cli/service-views.ts';
 import { SourceWatch } from '../../src/cli/source-watch.ts';
+import { traceListener } from '../../src/cli/trace-listener.ts';
+import type { StartVerb } from '../../src/cli/verb-process.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { parseColumnsText } from '../../src/data/type-text.ts';
 import type { PipelinePlan } from '../../src/plan/pipeline-plan.ts';
 import { planPipeline } from '../../src/plan/plan-pipeline.ts';
 import type { Log } from '../../src/ports/log.ts';
 import type { StateStore } from '../../src/ports/state-store.ts';
+import type { Tracer } from '../../src/ports/tracer.ts';
 import type { RuntimeEvent } from '../../src/runtime/runtime-events.ts';
 import { defaultWorkerSettings, startWorker } from '../../src/runtime/start-worker.ts';
 import { until } from './service-process.ts';
@@ -40,6 +43,13 @@ export type WatchedOptions = {
   readonly plan?: PipelinePlan;
   readonly instance?: string;
   readonly readyLagMax?: number;
+  readonly startVerb?: StartVerb;
+  readonly httpTimeoutMs?: number;
+  readonly tracer?: Tracer;
+};
+
+const noVerb: StartVerb = ([verb]) => {
+  throw new Error(`nobody runs the verb ${verb}`);
 };
 
 /**
@@ -97,6 +107,7 @@ export class WatchedService {
         flags: new Map([
           ['pipeline.name', 'p'],
           ['instance.name', options.instance ?? '0'],
+          ['http.timeoutMs', String(options.httpTimeoutMs ?? 5_000)],
         ]),
       }),
       plan: this.plan,
@@ -107,6 +118,7 @@ export class WatchedService {
       metrics: this.metrics,
       events: this.events,
       running: () => this.running,
+      startVerb: options.startVerb ?? noVerb,
     });
   }
 
@@ -114,6 +126,10 @@ export class WatchedService {
     this.health.hear(event, systemClock.monotonic());
     this.metrics.hear(event, systemClock.now());
     this.events.hear(event, systemClock.now());
+    const { tracer } = this.#options;
+    if (tracer === undefined) return;
+    const outputTopic = (flow: string): string => flow;
+    traceListener({ tracer, clock: systemClock, transactionalId: 'p-0', outputTopic })(event);
   }
 
   async start(): Promise<this> {
@@ -123,6 +139,7 @@ export class WatchedService {
       state: this.state,
       clock: systemClock,
       listener: (event) => this.hear(event),
+      tracer: this.#options.tracer,
       replicationFactor: -1,
       settings: {
         ...defaultWorkerSettings,

@@ -7,7 +7,9 @@ export type RequestFault =
   | 'FORBIDDEN'
   | 'NOT_FOUND'
   | 'METHOD_NOT_ALLOWED'
+  | 'CONFLICT'
   | 'BODY_TOO_LARGE'
+  | 'UNSUPPORTED_MEDIA_TYPE'
   | 'TOO_MANY_REQUESTS'
   | 'OVERLOADED'
   | 'STARTING'
@@ -20,7 +22,9 @@ const statusOfFault: Readonly<Record<RequestFault, number>> = {
   FORBIDDEN: 403,
   NOT_FOUND: 404,
   METHOD_NOT_ALLOWED: 405,
+  CONFLICT: 409,
   BODY_TOO_LARGE: 413,
+  UNSUPPORTED_MEDIA_TYPE: 415,
   TOO_MANY_REQUESTS: 429,
   OVERLOADED: 503,
   STARTING: 503,
@@ -74,6 +78,8 @@ export function problemDocument(error: unknown): ProblemDocument {
 function statusOf({ code, remedy }: FlowError): number {
   if (code === 'USAGE') return 400;
   if (code === 'TOPIC_MISSING') return 404;
+  // Refused as things stand: nothing was changed.
+  if (code === 'DATA_LOSS_REFUSED' || code === 'GROUP_BUSY' || code === 'TABLE_LOCKED') return 409;
   return remedy === 'retry' || remedy === 'rejoin' || remedy === 'rebuild-state' ? 503 : 500;
 }
 

@@ -31,6 +31,7 @@ export type HttpServer = {
 };
 
 const headerBytesMax = 16 * 1024;
+const bodyBytesMax = 16 * 1024;
 const connectionsMax = 256;
 /** Guarded requests that are under way at once. */
 const guardedMax = 32;
@@ -116,8 +117,11 @@ class RequestHandler {
     let headers: Readonly<Record<string, string>> = {};
     try {
       const { route, request: asked } = this.#table.match(request.method ?? '', request.url ?? '');
-      refuseBody(request);
-      const run = (): Promise<Reply> => this.#inTime(route, asked);
+      if (route.method !== 'POST') refuseBody(request);
+      const run = async (): Promise<Reply> => {
+        const body = route.method === 'POST' ? await readJson(request) : undefined;
+        return this.#inTime(route, { ...asked, body });
+      };
       reply = route.access === 'open' ? await run() : await this.#guard(request, run);
     } catch (error) {
       if (!(error instanceof HttpProblem) && !(error instanceof FlowError)) {
@@ -193,17 +197,44 @@ class RequestHandler {
       'cache-control': 'no-store',
       'x-content-type-options': 'nosniff',
       // What was not read of a request must not be taken for the next one.
-      ...(this.isClosing || status === 413 ? { connection: 'close' } : {}),
+      ...(this.isClosing || (hasBody(request) && !request.complete) ? { connection: 'close' } : {}),
       ...headers,
     });
     response.end(request.method === 'HEAD' ? undefined : bytes);
   }
 }
 
-function refuseBody({ headers }: IncomingMessage): void {
+function hasBody({ headers }: IncomingMessage): boolean {
   const isEmpty = headers['content-length'] === undefined || headers['content-length'] === '0';
-  if (isEmpty && headers['transfer-encoding'] === undefined) return;
+  return !isEmpty || headers['transfer-encoding'] !== undefined;
+}
+
+function refuseBody(request: IncomingMessage): void {
+  if (!hasBody(request)) return;
   throw new HttpProblem('BODY_TOO_LARGE', 'a request to this resource has no body');
+}
+
+/** Read only after the token was seen, so that nobody else makes the service read anything. */
+async function readJson(request: IncomingMessage): Promise<unknown> {
+  if (!/^application\/json\b/i.test(request.headers['content-type'] ?? '')) {
+    throw new HttpProblem('UNSUPPORTED_MEDIA_TYPE', 'the body has to be JSON', {
+      hint: 'Send the header Content-Type: application/json.',
+    });
+  }
+  const parts: Buffer[] = [];
+  let size = 0;
+  for await (const part of request as AsyncIterable<Buffer>) {
+    size += part.length;
+    if (size > bodyBytesMax) {
+      throw new HttpProblem('BODY_TOO_LARGE', `the body is larger than ${bodyBytesMax} bytes`);
+    }
+    parts.push(part);
+  }
+  try {
+    return JSON.parse(Buffer.concat(parts).toString('utf8'));
+  } catch {
+    throw new HttpProblem('BAD_REQUEST', 'the body is no JSON');
+  }
 }
 
 function noToken(): HttpProblem {

@@ -134,6 +134,10 @@ const schemas: Node = {
     columns: list(object({ name: text, type: text })),
     expectations: list(object({ name: text, action: text, sql: text })),
     deadLetterTopic: orNull(text),
+    refresh: {
+      ...orNull(ref('Refresh')),
+      description: 'The full refresh that was asked for last at this instance.',
+    },
   }),
   RowSet: object({
     key: { type: 'object', description: 'The key columns.' },
@@ -155,6 +159,21 @@ const schemas: Node = {
       enum: ['state', 'log'],
       description: 'The state of this instance, or the output topic.',
     },
+  }),
+  RefreshRequest: object(
+    {
+      action: { type: 'string', enum: ['plan', 'start', 'cancel'] },
+      inPlace: { ...flag, description: 'Empty the table first, instead of building beside it.' },
+      allowLoss: { ...flag, description: 'Accept that what can not be read again goes.' },
+      keepUnrecoverable: { ...flag, description: 'Keep what can not be read again.' },
+    },
+    ['inPlace', 'allowLoss', 'keepUnrecoverable'],
+  ),
+  Refresh: object({
+    state: { type: 'string', enum: ['running', 'done', 'failed'] },
+    startedAt: { type: 'string', format: 'date-time' },
+    endedAt: orNull({ type: 'string', format: 'date-time' }),
+    error: orNull(text),
   }),
   Gap: object({
     id: text,
@@ -183,6 +202,8 @@ type Operation = {
   readonly isGuarded: boolean;
   readonly parameters?: readonly Node[];
   readonly statuses?: readonly number[];
+  /** It is a POST with this body. */
+  readonly body?: Node;
 };
 
 const problemTexts: Readonly<Record<number, string>> = {
@@ -190,6 +211,9 @@ const problemTexts: Readonly<Record<number, string>> = {
   401: 'The bearer token is missing or wrong.',
   403: 'No token is configured, and the interface is not bound to a loopback address.',
   404: 'There is no such thing.',
+  409: 'Refused as things stand; nothing was changed.',
+  413: 'The body is too large.',
+  415: 'The body is no JSON.',
   429: 'This address sends too many requests.',
   500: 'A fault of the service.',
   503: 'Kafka, Redis or the service itself cannot answer now.',
@@ -242,6 +266,15 @@ const operations: Readonly<Record<string, Operation>> = {
       inQuery('key', text, 'JSON object of the key columns; the plain value where there is one.'),
     ],
   },
+  '/v1/tables/{table}/refresh': {
+    ...data(
+      'Plans, starts or gives up a full refresh of the table, as the verb refresh does.',
+      { type: 'object', description: 'What the verb prints with --json.' },
+      [404, 409, 413, 415, 503, 504],
+    ),
+    parameters: [inPath('table')],
+    body: ref('RefreshRequest'),
+  },
   '/v1/gaps': data(
     'Gaps in what the flows have read, accepted or not.',
     object({ gaps: list(ref('Gap')) }),
@@ -271,10 +304,13 @@ function data(summary: string, schema: Node, statuses: readonly number[] = []): 
 }
 
 function operationOf(operation: Operation): Node {
-  const { summary, answer, isGuarded, parameters = [], statuses = [] } = operation;
+  const { summary, answer, isGuarded, parameters = [], statuses = [], body } = operation;
   const refusals = isGuarded ? [400, 401, 403, 429, 500, 503] : [];
   const isProbe = !isGuarded && statuses.includes(503);
   const responses: Record<string, Node> = { 200: { description: 'The answer.', content: answer } };
+  if (body !== undefined) {
+    responses[202] = { description: 'It was begun and goes on.', content: answer };
+  }
   for (const status of [...new Set([...refusals, ...statuses])].sort()) {
     responses[status] = isProbe
       ? { description: 'Not so, and why.', content: answer }
@@ -286,6 +322,9 @@ function operationOf(operation: Operation): Node {
   return {
     summary,
     ...(parameters.length === 0 ? {} : { parameters }),
+    ...(body === undefined
+      ? {}
+      : { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
     responses,
     security: isGuarded ? [{ token: [] }, {}] : [],
   };
@@ -307,7 +346,7 @@ export function openApiDocument(version: string): Node {
     paths: Object.fromEntries(
       Object.entries(operations).map(([path, operation]) => [
         path,
-        { get: operationOf(operation) },
+        { [operation.body === undefined ? 'get' : 'post']: operationOf(operation) },
       ]),
     ),
     components: {

@@ -3,6 +3,8 @@ import { HttpProblem } from './http-problem.ts';
 export type RouteRequest = {
   readonly params: Readonly<Record<string, string>>;
   readonly query: ReadonlyMap<string, string>;
+  /** What came with a POST, as JSON; undefined with a GET. */
+  readonly body: unknown;
 };
 
 export type Reply = {
@@ -12,7 +14,7 @@ export type Reply = {
 };
 
 export type Route = {
-  readonly method: 'GET';
+  readonly method: 'GET' | 'POST';
   /** With parameters in braces: `/v1/tables/{table}`. */
   readonly path: string;
   /** `open`: for whoever can connect, as probes and scrapes need it; `guarded`: tells of data, so it needs the token. */
@@ -22,7 +24,10 @@ export type Route = {
   readonly handle: (request: RouteRequest) => Reply | Promise<Reply>;
 };
 
-export type MatchedRoute = { readonly route: Route; readonly request: RouteRequest };
+export type MatchedRoute = {
+  readonly route: Route;
+  readonly request: Omit<RouteRequest, 'body'>;
+};
 
 /**
  * Finds the route of a request. Invariant: what it gives has exactly the declared parameters, decoded, and no query
@@ -47,7 +52,10 @@ export class RouteTable {
         hint: 'GET /openapi.json lists every resource.',
       });
     }
-    const { route } = first;
+    // Two methods may share a path.
+    const { route } =
+      found.find((one) => one.route.method === method && one.route.path === first.route.path) ??
+      first;
     if (method !== route.method && !(method === 'HEAD' && route.method === 'GET')) {
       const allow = route.method === 'GET' ? 'GET, HEAD' : route.method;
       throw new HttpProblem('METHOD_NOT_ALLOWED', `${route.path} does not take ${method}`, {

@@ -12,6 +12,14 @@ export type EventQuery = {
   readonly limit: number;
 };
 
+/** What a POST to the refresh of a table asks for. */
+export type RefreshAction = {
+  readonly action: 'plan' | 'start' | 'cancel';
+  readonly inPlace?: boolean;
+  readonly allowLoss?: boolean;
+  readonly keepUnrecoverable?: boolean;
+};
+
 /**
  * What the routes ask the service for. Contract: names go without case; `undefined` means that there is no such
  * thing; what is not possible rejects with a FlowError or an HttpProblem.
@@ -31,6 +39,11 @@ export interface ServiceApi {
   table(name: string): JsonObject | undefined;
   /** JSON text, since no digit of a row may pass through a JavaScript number. */
   rows(table: string, key: string): Promise<string | undefined>;
+  /** `isOver`: what was asked is done; else it goes on. */
+  refresh(
+    table: string,
+    request: RefreshAction,
+  ): Promise<{ readonly isOver: boolean; readonly body: JsonObject } | undefined>;
   gaps(): Promise<readonly JsonObject[]>;
   events(query: EventQuery): readonly JsonObject[];
 }

@@ -1,7 +1,7 @@
 import { HttpProblem } from './http-problem.ts';
 import { openApiDocument } from './openapi.ts';
 import type { Reply, Route, RouteRequest } from './route-table.ts';
-import type { ServiceApi, Verdict } from './service-api.ts';
+import type { RefreshAction, ServiceApi, Verdict } from './service-api.ts';
 
 const eventsDefault = 100;
 const eventsMax = 1_000;
@@ -40,6 +40,14 @@ export function serviceRoutes(api: ServiceApi, version: string): readonly Route[
       }
       return jsonText((await api.rows(name, key)) ?? unknown('table', name));
     }),
+    {
+      ...guarded('/v1/tables/{table}/refresh', [], async ({ params, body }) => {
+        const name = params['table'] ?? '';
+        const done = (await api.refresh(name, refreshAction(body))) ?? unknown('table', name);
+        return { ...json(done.body), status: done.isOver ? 200 : 202 };
+      }),
+      method: 'POST',
+    },
     guarded('/v1/gaps', [], async () => json({ gaps: await api.gaps() })),
     guarded('/v1/events', ['flow', 'after', 'limit'], (request) => {
       const events = api.events({
@@ -70,6 +78,33 @@ function probe(path: string, verdict: () => Verdict): Route {
     return { ...json({ status: isFine ? 'ok' : 'failing', reasons }), status: isFine ? 200 : 503 };
   });
 }
+
+const refreshFlags = ['inPlace', 'allowLoss', 'keepUnrecoverable'];
+
+/** What the schema RefreshRequest of the OpenAPI document says, and nothing else. */
+function refreshAction(body: unknown): RefreshAction {
+  const given = typeof body === 'object' && body !== null ? Object.entries(body) : [];
+  for (const [name, value] of given) {
+    const isRight =
+      name === 'action'
+        ? value === 'plan' || value === 'start' || value === 'cancel'
+        : refreshFlags.includes(name) && typeof value === 'boolean';
+    if (!isRight) {
+      throw new HttpProblem('BAD_REQUEST', `member "${name}" of the body is not as it has to be`, {
+        hint: refreshHint,
+      });
+    }
+  }
+  if (!given.some(([name]) => name === 'action')) {
+    throw new HttpProblem('BAD_REQUEST', 'member "action" of the body is missing', {
+      hint: refreshHint,
+    });
+  }
+  return body as RefreshAction;
+}
+
+const refreshHint =
+  'Send {"action": "plan"}, "start" or "cancel"; with start also inPlace, allowLoss and keepUnrecoverable, true or false.';
 
 function json(value: unknown): Reply {
   return jsonText(JSON.stringify(value));

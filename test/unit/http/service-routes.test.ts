@@ -4,6 +4,8 @@ import { serviceRoutes } from '../../../src/adapters/http/service-routes.ts';
 import { MemoryLog } from '../../../src/adapters/memory/memory-log.ts';
 import { MemoryStateStore } from '../../../src/adapters/memory/memory-state-store.ts';
 import { systemClock } from '../../../src/adapters/system/system-clock.ts';
+import { FlowError } from '../../../src/base/errors.ts';
+import type { StartVerb, VerbOutcome } from '../../../src/cli/verb-process.ts';
 import { schemaFaults } from '../../support/json-schema.ts';
 import {
   type WatchedOptions,
@@ -55,10 +57,12 @@ describe('OpenAPI', () => {
     const service = new WatchedService({ memory: world() });
     services.push(service);
     const routes = serviceRoutes(service.views, '1.2.3');
-    const paths = document['paths'] as Record<string, { get: Node }>;
+    const paths = document['paths'] as Record<string, Record<string, Node>>;
     expect(Object.keys(paths).sort()).toEqual(routes.map(({ path }) => path).sort());
-    for (const { path, access, query } of routes) {
-      const operation = paths[path]?.get ?? {};
+    for (const { method, path, access, query } of routes) {
+      expect(Object.keys(paths[path] ?? {})).toEqual([method.toLowerCase()]);
+      const operation = paths[path]?.[method.toLowerCase()] ?? {};
+      expect('requestBody' in operation).toBe(method === 'POST');
       const parameters = (operation['parameters'] ?? []) as { name: string; in: string }[];
       const named = (where: string): string[] =>
         parameters.filter((one) => one.in === where).map(({ name }) => name);
@@ -84,9 +88,9 @@ describe('OpenAPI', () => {
       '/v1/tables/{table}': '/v1/tables/cur',
       '/v1/tables/{table}/rows': '/v1/tables/cur/rows?key=R1',
     };
-    const paths = document['paths'] as Record<string, { get: Node }>;
+    const paths = document['paths'] as Record<string, { get?: Node }>;
     for (const [path, { get }] of Object.entries(paths)) {
-      if (path === '/metrics') continue;
+      if (path === '/metrics' || get === undefined) continue;
       const responses = get['responses'] as Record<string, { content: Record<string, Node> }>;
       const schema = responses['200']?.content['application/json']?.['schema'] as Node;
       expect(schemaFaults(schema, await answer(`${url}${asked[path] ?? path}`), document)).toEqual(
@@ -286,4 +290,88 @@ test('/metrics is what Prometheus takes, and counts the answers', async () => {
   expect(await response.text()).toContain(
     'tidemark_http_requests_total{status="4xx",pipeline="p"} 1',
   );
+});
+
+describe('refresh', () => {
+  const post = (url: string, body: unknown, type = 'application/json'): Promise<Response> =>
+    fetch(`${url}/v1/tables/CUR/refresh`, {
+      method: 'POST',
+      headers: { 'content-type': type },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+    });
+
+  /** Runs of the verb end when the test says so. */
+  function verbs(): {
+    readonly startVerb: StartVerb;
+    readonly asked: (readonly string[])[];
+    end(outcome: Partial<VerbOutcome>): void;
+  } {
+    const asked: (readonly string[])[] = [];
+    const ends: ((outcome: VerbOutcome) => void)[] = [];
+    return {
+      asked,
+      startVerb: (args) => {
+        asked.push(args);
+        return { ended: new Promise((resolve) => ends.push(resolve)), stop: () => undefined };
+      },
+      end: (outcome) => ends.shift()?.({ exitCode: 0, out: '', error: undefined, ...outcome }),
+    };
+  }
+
+  test('FR-05 plan gives what the verb prints; nothing but what the schema has is taken', async () => {
+    const { startVerb, asked, end } = verbs();
+    const { url } = await serve({ memory: world(), startVerb });
+    const planned = post(url, { action: 'plan' });
+    await expect.poll(() => asked.length).toBe(1);
+    end({ out: '{"table":"cur","lossless":true}' });
+    expect(await (await planned).json()).toEqual({ table: 'cur', lossless: true });
+    expect(asked).toEqual([['refresh', 'cur', '--plan']]);
+    for (const [body, status] of [
+      [{ action: 'everything' }, 400],
+      [{}, 400],
+      [{ action: 'plan', force: true }, 400],
+      [{ action: 'start', allowLoss: 'yes' }, 400],
+      ['no JSON', 400],
+      [`"${'x'.repeat(20_000)}"`, 413],
+    ] as const) {
+      expect((await post(url, body)).status).toBe(status);
+    }
+    expect((await post(url, { action: 'plan' }, 'text/plain')).status).toBe(415);
+    expect(asked).toHaveLength(1);
+  });
+
+  test('FR-10 start is refused where the verb refuses, and where one is under way already', async () => {
+    const { startVerb, asked, end } = verbs();
+    const { url, service } = await serve({ memory: world(), startVerb });
+    const first = post(url, { action: 'start', inPlace: true, allowLoss: true });
+    await expect.poll(() => asked.length).toBe(1);
+    expect(asked[0]).toEqual(['refresh', 'cur', '--yes', '--in-place', '--allow-loss']);
+    const second = await post(url, { action: 'start' });
+    expect([second.status, (await second.json()) as Node]).toMatchObject([
+      409,
+      { code: 'CONFLICT' },
+    ]);
+    expect(service.views.table('cur')).toMatchObject({ refresh: { state: 'running' } });
+    const error = new FlowError('DATA_LOSS_REFUSED', 'rows would be lost', { hint: 'Look first.' });
+    end({ exitCode: 4, error });
+    const refused = (await (await first).json()) as Node;
+    expect(refused).toMatchObject({ status: 409, code: 'DATA_LOSS_REFUSED', hint: 'Look first.' });
+    expect(service.views.table('cur')).toMatchObject({
+      refresh: { state: 'failed', error: 'rows would be lost' },
+    });
+  });
+
+  test('FR-34 one that takes long is answered with 202 and goes on', async () => {
+    const { startVerb, end } = verbs();
+    const { url, service } = await serve({ memory: world(), startVerb, httpTimeoutMs: 100 });
+    const answered = await post(url, { action: 'start' });
+    expect([answered.status, await answered.json()]).toMatchObject([
+      202,
+      { table: 'cur', state: 'running', endedAt: null },
+    ]);
+    end({ out: '{}' });
+    await expect
+      .poll(() => service.views.table('cur'))
+      .toMatchObject({ refresh: { state: 'done' } });
+  });
 });

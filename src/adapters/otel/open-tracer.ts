@@ -1,0 +1,84 @@
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Tracer as SpanMaker } from '@opentelemetry/api';
+import { FlowError } from '../../base/errors.ts';
+import type { Tracer } from '../../ports/tracer.ts';
+import { SpanTracer } from './span-tracer.ts';
+
+export type OpenTracerOptions = {
+  readonly serviceName: string;
+  readonly instance: string;
+  readonly version: string;
+  /** Where spans go, by OTLP over HTTP; undefined: what OTEL_EXPORTER_OTLP_ENDPOINT says. */
+  readonly endpoint: string | undefined;
+  readonly share: number;
+  readonly propagates: boolean;
+};
+
+export type OpenedTracer = {
+  readonly tracer: Tracer;
+  /** Sends what is still here. */
+  close(): Promise<void>;
+};
+
+/** What is used of the SDK, which is not a dependency. */
+type SdkTrace = {
+  readonly NodeTracerProvider: new (options: {
+    readonly spanProcessors: readonly unknown[];
+    readonly resource: unknown;
+  }) => {
+    getTracer(name: string, version: string): SpanMaker;
+    shutdown(): Promise<void>;
+  };
+  readonly BatchSpanProcessor: new (exporter: unknown) => unknown;
+};
+type SdkResources = {
+  resourceFromAttributes(attributes: Readonly<Record<string, string>>): unknown;
+};
+type SdkExporter = {
+  readonly OTLPTraceExporter: new (options: { readonly url?: string }) => unknown;
+};
+
+/**
+ * Opens the tracer with an SDK that somebody has installed beside Tidemark. Invariant: nothing of it is loaded before
+ * this call, so that whoever does not trace pays for none of it.
+ */
+export async function openTracer(options: OpenTracerOptions): Promise<OpenedTracer> {
+  const { endpoint, serviceName, instance, version } = options;
+  const sdk = await load<SdkTrace>('@opentelemetry/sdk-trace-node');
+  const resources = await load<SdkResources>('@opentelemetry/resources');
+  const exporters = await load<SdkExporter>('@opentelemetry/exporter-trace-otlp-http');
+  const url = endpoint === undefined ? {} : { url: endpoint };
+  const provider = new sdk.NodeTracerProvider({
+    spanProcessors: [new sdk.BatchSpanProcessor(new exporters.OTLPTraceExporter(url))],
+    resource: resources.resourceFromAttributes({
+      'service.name': serviceName,
+      'service.instance.id': instance,
+      'service.version': version,
+    }),
+  });
+  const { share, propagates } = options;
+  const spans = provider.getTracer('tidemark', version);
+  return {
+    tracer: new SpanTracer({ spans, share, propagates, random: Math.random }),
+    close: () => provider.shutdown(),
+  };
+}
+
+/** Looked for beside Tidemark, then in the folder that it was started in. */
+async function load<Module>(name: string): Promise<Module> {
+  for (const from of [import.meta.url, pathToFileURL(join(process.cwd(), 'x.js')).href]) {
+    let path: string;
+    try {
+      path = createRequire(from).resolve(name);
+    } catch {
+      continue;
+    }
+    return (await import(pathToFileURL(path).href)) as Module;
+  }
+  throw new FlowError('CONFIG_INVALID', `traces are on, and the package ${name} is not there`, {
+    detail: 'The tracing SDK is not part of Tidemark.',
+    hint: 'Install @opentelemetry/sdk-trace-node, @opentelemetry/resources and @opentelemetry/exporter-trace-otlp-http beside it, or turn traces.enabled off.',
+  });
+}

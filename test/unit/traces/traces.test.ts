@@ -1,0 +1,196 @@
+import { SpanKind } from '@opentelemetry/api';
+import fc from 'fast-check';
+import { afterEach, describe, expect, test } from 'vitest';
+import { MemoryLog } from '../../../src/adapters/memory/memory-log.ts';
+import { openTracer } from '../../../src/adapters/otel/open-tracer.ts';
+import { SpanTracer } from '../../../src/adapters/otel/span-tracer.ts';
+import { systemClock } from '../../../src/adapters/system/system-clock.ts';
+import { HeaderWriter } from '../../../src/data/record-headers.ts';
+import type { RecordCursor } from '../../../src/ports/log.ts';
+import { SampledContexts } from '../../../src/task/sampled-contexts.ts';
+import { type RecordedSpan, recordedSpans } from '../../support/recorded-spans.ts';
+import { WatchedService } from '../../support/watched-service.ts';
+
+const services: WatchedService[] = [];
+
+afterEach(async () => {
+  await Promise.all(services.splice(0).map((service) => service.stop()));
+});
+
+const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
+const spanId = '00f067aa0ba902b7';
+const traceparent = (flags: string): string => `00-${traceId}-${spanId}-${flags}`;
+
+function cursor(headers: Readonly<Record<string, string>>): RecordCursor {
+  const writer = new HeaderWriter();
+  const entries = Object.entries(headers);
+  writer.begin(entries.length);
+  for (const [name, value] of entries) writer.addText(name, value);
+  const bytes = writer.writer.copy();
+  const none = { next: () => true, offset: 0, timestampMs: 0, keyStart: 0, keyEnd: -1 };
+  return { ...none, bytes, valueStart: 0, valueEnd: -1, headersStart: 0, headersEnd: bytes.length };
+}
+
+describe('contexts of producers', () => {
+  test('are seen exactly where the sampled bit is set, whatever other headers there are', () => {
+    const flags = fc.integer({ min: 0, max: 255 });
+    const others = fc.dictionary(fc.stringMatching(/^[a-z]{1,12}$/), fc.string(), { maxKeys: 3 });
+    fc.assert(
+      fc.property(flags, others, others, (flag, before, after) => {
+        const contexts = new SampledContexts();
+        const value = traceparent(flag.toString(16).padStart(2, '0'));
+        contexts.see(cursor({ ...before, traceparent: value, ...after }));
+        expect(contexts.take().traceparents).toEqual(flag % 2 === 1 ? [value] : []);
+        contexts.see(cursor({ ...before, ...after }));
+        expect(contexts.take().traceparents).toEqual([]);
+      }),
+    );
+  });
+
+  test('beyond 64 of a slice are only counted', () => {
+    const contexts = new SampledContexts();
+    for (let index = 0; index < 100; index += 1)
+      contexts.see(cursor({ traceparent: traceparent('01') }));
+    expect(contexts.take()).toMatchObject({ traceparents: { length: 64 }, dropped: 36 });
+    expect(contexts.take()).toEqual({ traceparents: [], dropped: 0 });
+  });
+
+  test('that lie about themselves lead to no link', () => {
+    const { spans, recorded } = recordedSpans();
+    const tracer = new SpanTracer({ spans, share: 0, propagates: false, random: () => 0.5 });
+    const slice = {
+      flow: 'f',
+      group: 'g',
+      topic: 't',
+      partition: 0,
+      firstOffset: 0,
+      nextOffset: 1,
+    };
+    const times = { startedAtMs: 0, durationMs: 1, storeMs: 0 };
+    const wrong = `00-${'0'.repeat(32)}-${spanId}-01`;
+    const traceparents = ['x'.repeat(55), wrong, traceparent('01')];
+    tracer.slice({ ...slice, ...times, links: { traceparents, dropped: 0 } });
+    expect(recorded[0]?.links).toHaveLength(1);
+  });
+});
+
+async function traced(
+  propagates: boolean,
+): Promise<{ memory: MemoryLog; recorded: RecordedSpan[] }> {
+  const memory = new MemoryLog({ clock: systemClock });
+  memory.createTopic('orders', 1);
+  const { spans, recorded } = recordedSpans();
+  const tracer = new SpanTracer({ spans, share: 0, propagates, random: () => 0.5 });
+  const service = new WatchedService({ memory, tracer });
+  services.push(service);
+  const value = (seq: number): string => JSON.stringify({ region: 'R', item: 'i', qty: 1, seq });
+  memory.produce('orders', 0, { value: value(1), headers: { traceparent: traceparent('01') } });
+  memory.produce('orders', 0, { value: value(2), headers: { traceparent: traceparent('00') } });
+  await service.start();
+  await service.caughtUp(2);
+  return { memory, recorded };
+}
+
+describe('spans', () => {
+  test('a batch with a sampled record is traced, and the transaction that commits it', async () => {
+    const { recorded } = await traced(false);
+    const batch = recorded.find(({ name }) => name === 'process orders');
+    expect(batch).toMatchObject({
+      kind: SpanKind.CONSUMER,
+      parent: undefined,
+      links: [{ context: { traceId, spanId } }],
+      attributes: {
+        'messaging.system': 'kafka',
+        'messaging.destination.name': 'orders',
+        'messaging.batch.message_count': 2,
+        'tidemark.flow': 'cur',
+      },
+    });
+    const commits = recorded.filter(({ name }) => name === 'commit');
+    expect(commits).toHaveLength(1);
+    expect(commits[0]).toMatchObject({
+      kind: SpanKind.CLIENT,
+      links: [{ context: batch?.context }],
+      attributes: { 'tidemark.commit.result': 'ok', 'tidemark.transactional_id': 'p-0' },
+    });
+    expect(recorded.some(({ name }) => name === 'rebalance')).toBe(true);
+    expect(recorded.every(({ isEnded }) => isEnded)).toBe(true);
+  });
+
+  test('output records carry the context of their transaction only where that is wished', async () => {
+    const quiet = await traced(false);
+    const names = (memory: MemoryLog): string[] =>
+      memory.readCommitted('cur').flatMap(({ headers }) => headers.map(({ key }) => key));
+    expect(names(quiet.memory)).not.toContain('traceparent');
+    const { memory, recorded } = await traced(true);
+    const [record] = memory.readCommitted('cur');
+    expect(record?.headers.map(({ key }) => key)).toEqual([
+      'traceparent',
+      'tm-seq',
+      'tm-src',
+      'tm-gen',
+    ]);
+    const value = record?.headers[0]?.value?.toString() ?? '';
+    const commit = recorded.find(
+      ({ name, context }) => name === 'commit' && value.includes(context.spanId),
+    );
+    expect(value).toBe(`00-${commit?.context.traceId}-${commit?.context.spanId}-01`);
+  });
+
+  test('nothing is traced where nobody sampled and the share is 0; everything with a share of 1', () => {
+    const slice = {
+      flow: 'f',
+      group: 'g',
+      topic: 't',
+      partition: 0,
+      firstOffset: 0,
+      nextOffset: 1,
+    };
+    const trace = {
+      ...slice,
+      startedAtMs: 0,
+      durationMs: 2,
+      storeMs: 1,
+      links: { traceparents: [], dropped: 0 },
+    };
+    for (const [share, names] of [
+      [0, []],
+      [1, ['process t', 'merge state', 'commit', 'send out']],
+    ] as const) {
+      const { spans, recorded } = recordedSpans();
+      const tracer = new SpanTracer({ spans, share, propagates: false, random: () => 0.5 });
+      tracer.slice(trace);
+      tracer.commitBegins();
+      tracer.commitEnds({
+        result: 'ok',
+        transactionalId: undefined,
+        startedAtMs: 0,
+        durationMs: 3,
+        flushMs: 1,
+        records: 1,
+        sent: new Map([
+          ['out', 1],
+          ['other', 0],
+        ]),
+      });
+      expect(recorded.map(({ name }) => name)).toEqual(names);
+      expect(recorded.every(({ isEnded }) => isEnded)).toBe(true);
+    }
+  });
+});
+
+test('without an SDK the error names what to install', async () => {
+  const opening = openTracer({
+    serviceName: 's',
+    instance: 'i',
+    version: '1',
+    endpoint: undefined,
+    share: 1,
+    propagates: false,
+  });
+  await expect(opening).rejects.toMatchObject({
+    code: 'CONFIG_INVALID',
+    message: expect.stringContaining('@opentelemetry/sdk-trace-node'),
+    hint: expect.stringContaining('traces.enabled'),
+  });
+});
