@@ -78,9 +78,9 @@ export const mutants: readonly Mutant[] = [
     'element forgotten',
     'the element of an array is part of where a row came from',
     edit(
-      'src/task/row-program.ts',
-      'index * elementsMax + position',
-      'index * elementsMax + 0 * position',
+      'src/task/row-steps.ts',
+      'next([...row, ...element], index * elementsMax + position);',
+      'next([...row, ...element], index * elementsMax + 0 * position);',
     ),
   ),
   // Commit
@@ -238,8 +238,8 @@ export const mutants: readonly Mutant[] = [
     'the state is read once it has followed the last commit',
     edit(
       tableSlot,
-      '      await this.settle();\n      entries = await this.#read(keys);',
-      '      entries = await this.#read(keys);',
+      '        await this.settle();\n        return this.#read(keys);',
+      '        return this.#read(keys);',
     ),
   ),
   mutant(

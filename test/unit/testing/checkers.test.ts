@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { MemoryLog } from '../../../src/adapters/memory/memory-log.ts';
-import { checkMonotone } from '../../../src/testing/check-monotone.ts';
+import { checkAppended } from '../../../src/testing/check-appended.ts';
+import { checkMonotone, MonotoneCheck } from '../../../src/testing/check-monotone.ts';
 import { checkResult } from '../../../src/testing/check-result.ts';
 import { reference } from '../../../src/testing/reference.ts';
 
@@ -229,4 +230,43 @@ describe('check of what readers saw', () => {
       expect.stringContaining('mixes the sequences 2 and 1'),
     ]);
   });
+});
+
+describe('appended rows', () => {
+  const appended = (...offsets: readonly number[]) => {
+    const log = new MemoryLog();
+    log.createTopic('out', 1);
+    for (const offset of offsets) {
+      const headers = { 'tm-src': `${topicId}/0@${offset}` };
+      log.produce('out', 0, { value: row(offset), headers });
+    }
+    return log.readCommitted('out');
+  };
+  const expected = [1, 2].map((offset) => ({ provenance: source(offset), row: row(offset) }));
+
+  test('each is there once, in any order', () => {
+    expect(checkAppended(appended(2, 1), expected, true)).toEqual([]);
+  });
+
+  test.each([
+    { offsets: [1], fault: `lacks ${source(2)}` },
+    { offsets: [1, 2, 2], fault: `has ${source(2)}` },
+    { offsets: [1, 2, 3], fault: `has ${source(3)}` },
+  ])('$fault', ({ offsets, fault }) => {
+    expect(checkAppended(appended(...offsets), expected, true).join()).toContain(fault);
+  });
+
+  test('without transactions a row may be there again, and none may be missing', () => {
+    expect(checkAppended(appended(1, 2, 2), expected, false)).toEqual([]);
+    expect(checkAppended(appended(2, 2), expected, false)).toHaveLength(1);
+  });
+});
+
+test('what a reader sees is judged in as many steps as it comes in', () => {
+  const records = rowSetLog(['a', 1, [1]], ['a', 2, [2]], ['a', 1, [1]]);
+  const order = { sequenceOf: Number, compare: (a: number, b: number) => a - b };
+  const check = new MonotoneCheck('row_set', order);
+  expect(check.add(records.slice(0, 1))).toEqual([]);
+  expect(check.add(records.slice(1, 2))).toEqual([]);
+  expect(check.add(records.slice(2)).join()).toContain('falls from sequence 2 to 1');
 });
