@@ -5,7 +5,7 @@ import { planPipeline } from '../../src/plan/plan-pipeline.ts';
 import type { Log } from '../../src/ports/log.ts';
 import { Random } from '../../src/testing/random.ts';
 import { ChaosJudge, type TableVerdict } from './chaos-judge.ts';
-import { untilCaughtUp } from './check-output.ts';
+import { partitionsOf, untilCaughtUp } from './check-output.ts';
 import { imageOf, type RedisImage, restoreImage } from './redis-image.ts';
 import { RedisPair } from './redis-pair.ts';
 import { ServiceProcess, sleep, until } from './service-process.ts';
@@ -515,7 +515,26 @@ export class Chaos {
         return [String(error instanceof Error ? error.message : error)];
       }
     }
+    try {
+      await until('readers see all that was committed', () => this.#isReadable(), {
+        withinMs: recoveryMsMax,
+        everyMs: 200,
+        onFailure: () => this.#tails(),
+      });
+    } catch (error) {
+      return [String(error instanceof Error ? error.message : error)];
+    }
     return [];
+  }
+
+  /** Whether no transaction that somebody left open keeps readers from what is committed. */
+  async #isReadable(): Promise<boolean> {
+    const log = this.#use(this.#log);
+    for (const { target } of tables) {
+      const ranges = await log.offsetRanges(target, await partitionsOf(log, target));
+      if ([...ranges.values()].some(({ stable, end }) => stable < end)) return false;
+    }
+    return true;
   }
 
   async #verdict(when: string): Promise<readonly string[]> {
