@@ -260,8 +260,8 @@ function reportText(flow: FlowPlan, report: ReplayReport, isDryRun: boolean): st
     ...(foreign > 0 ? [`${foreign} are of a source that the flow does not read`] : []),
   ];
   const effect =
-    flow.kind === 'replace_using'
-      ? 'rows that the table has already, and those of a lower sequence, change nothing\n'
-      : '';
+    flow.kind === 'append'
+      ? ''
+      : 'rows that the table has already, and those of a lower sequence, change nothing\n';
   return `${letters} dead letters: ${parts.join(', ')}\n${effect}`;
 }

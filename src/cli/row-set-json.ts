@@ -1,7 +1,7 @@
 import { jsonText } from '../data/json-encode.ts';
 import { type Provenance, topicIdHex } from '../data/provenance.ts';
 import { sequenceCodec } from '../data/sequence.ts';
-import type { PipelinePlan, ReplaceUsingFlowPlan } from '../plan/pipeline-plan.ts';
+import type { KeyedFlowPlan, PipelinePlan } from '../plan/pipeline-plan.ts';
 import type { Log } from '../ports/log.ts';
 import type { CommittedSet } from '../runtime/read-table.ts';
 
@@ -18,7 +18,7 @@ export type RowSetToTell = {
   /** JSON object of the key columns. */
   readonly key: string;
   readonly set: CommittedSet | undefined;
-  readonly flow: ReplaceUsingFlowPlan;
+  readonly flow: KeyedFlowPlan;
   readonly topics: TopicNames;
 };
 
@@ -41,7 +41,7 @@ export function rowSetJson(
   return `{"key":${key},"sequence":${sequence},"rows":[${rows}],"sources":${JSON.stringify(sources)}${members.join('')}}`;
 }
 
-function sequenceJson({ sequenceType }: ReplaceUsingFlowPlan, text: string): string {
+function sequenceJson({ sequenceType }: KeyedFlowPlan, text: string): string {
   const { parse, decode } = sequenceCodec(sequenceType);
   const bytes = parse(text);
   return jsonText(sequenceType, decode(bytes, 0, bytes.length));

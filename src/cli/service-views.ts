@@ -11,12 +11,7 @@ import { readProvenance, topicIdHex } from '../data/provenance.ts';
 import { decodeRowSet } from '../data/row-set.ts';
 import { sequenceCodec } from '../data/sequence.ts';
 import { formatType } from '../data/type-text.ts';
-import type {
-  FlowPlan,
-  PipelinePlan,
-  ReplaceUsingFlowPlan,
-  TablePlan,
-} from '../plan/pipeline-plan.ts';
+import type { FlowPlan, KeyedFlowPlan, PipelinePlan, TablePlan } from '../plan/pipeline-plan.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { StateStore } from '../ports/state-store.ts';
@@ -183,7 +178,10 @@ export class ServiceViews implements ServiceApi {
       topic: table.topic,
       flow: flow?.name ?? null,
       output: table.output,
-      keys: flow?.kind === 'replace_using' ? keyColumnsOf(table, flow).map(({ name }) => name) : [],
+      keys:
+        flow === undefined || flow.kind === 'append'
+          ? []
+          : keyColumnsOf(table, flow).map(({ name }) => name),
       columns: table.columns.map(({ name, type }) => ({ name, type: formatType(type) })),
       expectations: table.expectations.map(({ name, action, sql }) => ({ name, action, sql })),
       deadLetterTopic: table.deadLetterTopic ?? null,
@@ -205,7 +203,7 @@ export class ServiceViews implements ServiceApi {
     const key = parseTableKey(keyColumnsOf(table, flow), keyText);
     const parts = this.#running();
     const topics = topicNames(parts.worker);
-    const isWhole = table.output === 'row_set' && !flow.distinct;
+    const isWhole = flow.kind === 'replace_using' && table.output === 'row_set' && !flow.distinct;
     const stored = isWhole ? await parts.worker.peek(flow.name, key) : undefined;
     if (stored !== undefined) {
       const set = storedSet(flow, key, stored);
@@ -218,7 +216,7 @@ export class ServiceViews implements ServiceApi {
   async #readLog(
     log: Log,
     table: TablePlan,
-    flow: ReplaceUsingFlowPlan,
+    flow: KeyedFlowPlan,
     key: Buffer,
   ): Promise<CommittedSet | undefined> {
     if (this.#logReads >= logReadsMax) {
@@ -302,7 +300,7 @@ function topicNames(worker: Worker): TopicNames {
 
 /** The row-set of an entry that holds whole rows; undefined: the key has none. */
 function storedSet(
-  { sequenceType }: ReplaceUsingFlowPlan,
+  { sequenceType }: KeyedFlowPlan,
   key: Buffer,
   { partition, entry }: { readonly partition: number; readonly entry: Buffer | undefined },
 ): CommittedSet | undefined {

@@ -51,6 +51,30 @@ export function rowEncoder(
   return objectEncoder(columns, zeros);
 }
 
+/** As `rowEncoder`, but without the members of the given positions that are NULL: nothing is said of them. */
+export function sparseRowEncoder(
+  columns: readonly Column[],
+  omitted: ReadonlySet<number>,
+): (row: Row, out: ByteWriter) => void {
+  const members = columns.map(({ name, type }) => ({
+    name: Buffer.from(`${JSON.stringify(name)}:`),
+    write: jsonEncoder(type),
+  }));
+  return (row, out) => {
+    let separator = 0x7b;
+    for (const [position, { name, write }] of members.entries()) {
+      const value = row[position] ?? null;
+      if (value === null && omitted.has(position)) continue;
+      out.byte(separator);
+      out.bytes(name);
+      write(value, out);
+      separator = comma;
+    }
+    if (separator === 0x7b) out.byte(separator);
+    out.byte(0x7d);
+  };
+}
+
 export function jsonText(type: DataType, value: Value): string {
   const out = new ByteWriter(256);
   jsonEncoder(type)(value, out);

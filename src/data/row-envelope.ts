@@ -13,8 +13,17 @@ import { provenanceSize } from './provenance.ts';
  */
 export const rowEnvelopeVersion = 1;
 
-/** The row says that its key has no rows at this sequence. */
+/** The row says that its key has no rows at this sequence (REPLACE USING). */
 export const emptyFlag = 1;
+
+/** The key lost its row at this sequence (AUTO CDC). */
+export const deleteFlag = 2;
+
+/** Every key of the table lost its row at this sequence; it goes to all partitions, under `truncateKey`. */
+export const truncateFlag = 4;
+
+/** Keys of rows are JSON objects, so no row ever has this one. */
+export const truncateKey = 'truncate';
 
 /** Starts an envelope; the caller appends the row's bytes right after it. */
 export function writeEnvelopeHead(

@@ -9,6 +9,8 @@ import { checkClauses, readOptions } from './options.ts';
 import { hiddenColumns, type SourceFormat } from './pipeline-plan.ts';
 import { topicOf } from './topic-rules.ts';
 
+const formats: readonly SourceFormat[] = ['json', 'string', 'bytes', 'debezium-json'];
+
 type CreateSource = Extract<Statement, { node: 'create_source' }>;
 
 /** Reads CREATE SOURCE. What cannot be read leaves a broken source, of which nothing more is said. */
@@ -31,8 +33,7 @@ export function readSource(
   }
   const topic = topicOf(name, options.text('topic'), place, faults);
   const formatText = options.text('format')?.value ?? 'json';
-  const format: SourceFormat =
-    formatText === 'string' || formatText === 'bytes' ? formatText : 'json';
+  const format = formats.find((one) => one === formatText) ?? 'json';
   const tombstones = options.text('tombstones')?.value === 'bad' ? 'bad' : 'skip';
   const hasFormat =
     !body.options.some((o) => o.key.toLowerCase() === 'format') ||
@@ -69,7 +70,7 @@ function sourceColumns(
   faults: FaultList,
 ): readonly Column[] | 'broken' {
   const { format, place } = source;
-  if (format === 'json') {
+  if (format === 'json' || format === 'debezium-json') {
     if (body.columns.length > 0) return readColumns(body.columns, faults);
     const known = catalog.schemaOf(source.topic);
     if (known !== undefined) return known;

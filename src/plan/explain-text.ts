@@ -5,6 +5,7 @@ import type {
   ExplainedStage,
   ExplainedStep,
 } from './explained.ts';
+import type { ChangeDefinition } from './flow-definition.ts';
 
 /** An explained pipeline as text for people: one block a flow, from its sources to its state. */
 export function explainText(pipeline: ExplainedPipeline): string {
@@ -30,6 +31,7 @@ function flowLines(flow: ExplainedFlow): readonly string[] {
   if (flow.sequence !== undefined) {
     lines.push(`  key: ${keys}`, `  sequence: ${flow.sequence.value} ${flow.sequence.type}`);
   }
+  if (flow.changes !== undefined) lines.push(...changeLines(flow.changes));
   if (flow.emptyWhen !== undefined) lines.push(`  empty when: ${flow.emptyWhen}`);
   lines.push('  tasks:', ...flow.stages.map(stageLine));
   if (flow.repartition === undefined) lines.push('  not repartitioned: rows need not meet');
@@ -43,6 +45,19 @@ function flowLines(flow: ExplainedFlow): readonly string[] {
   if (flow.nondeterministic.length > 0) {
     lines.push(`  depends on when it runs: ${flow.nondeterministic.join(', ')}`);
   }
+  return lines;
+}
+
+function changeLines(changes: ChangeDefinition): readonly string[] {
+  const lines: string[] = [];
+  const { deleteWhen, truncateWhen, ignoreNull, scdType, tracked } = changes;
+  if (ignoreNull.length > 0) lines.push(`  NULL leaves what was there: ${ignoreNull.join(', ')}`);
+  if (deleteWhen !== 'never' && deleteWhen !== '') lines.push(`  delete when: ${deleteWhen}`);
+  if (truncateWhen !== 'never' && truncateWhen !== '') {
+    lines.push(`  truncate when: ${truncateWhen}`);
+  }
+  if (scdType === 2)
+    lines.push(`  a new row of the history for each change of: ${tracked.join(', ')}`);
   return lines;
 }
 

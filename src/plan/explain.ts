@@ -14,6 +14,7 @@ import type {
   BranchPlan,
   FlowPlan,
   JoinStep,
+  KeyedFlowPlan,
   PipelinePlan,
   ReplaceUsingFlowPlan,
   RowStep,
@@ -26,6 +27,8 @@ import { stepExpressions } from './step-expressions.ts';
 import {
   catalogTopicOf,
   groupOf,
+  hasLevels,
+  hasStage,
   levelsTopicOf,
   partitionsOf,
   repartitionTopicOf,
@@ -74,11 +77,12 @@ function explainFlow(plan: PipelinePlan, flow: FlowPlan, deployment: Deployment)
   const names = table.columns.map(({ name }) => name);
   const { pipeline, counts } = deployment;
   const replacing = flow.kind === 'replace_using' ? flow : undefined;
-  const keys = (replacing?.keys ?? []).flatMap((position) => table.columns[position] ?? []);
+  const keyed = flow.kind === 'append' ? undefined : flow;
+  const keys = (keyed?.keys ?? []).flatMap((position) => table.columns[position] ?? []);
   const emptyWhen = replacing?.emptyWhen;
   return {
     flow: flow.name,
-    kind: replacing === undefined ? 'append' : 'REPLACE USING',
+    kind: kindText(flow),
     target: table.name,
     targetKind: table.isSink === true ? 'sink' : 'streaming table',
     branches: flow.branches.map((branch) => explainBranch(plan, branch)),
@@ -90,22 +94,20 @@ function explainFlow(plan: PipelinePlan, flow: FlowPlan, deployment: Deployment)
     })),
     columns: table.columns.map(explainColumn),
     keys: keys.map(explainColumn),
-    sequence:
-      replacing === undefined
-        ? undefined
-        : { value: sketch(replacing.sequence, names), type: formatType(replacing.sequenceType) },
+    sequence: sequenceOf(flow, names),
+    changes: flow.kind === 'auto_cdc' ? flow.definition.changes : undefined,
     emptyWhen: emptyWhen === undefined ? undefined : sketch(emptyWhen, names),
     output: table.output,
     group: groupOf(pipeline, flow.name),
     stages: stagesOf(plan, flow, deployment),
     repartition:
-      replacing === undefined
+      keyed === undefined
         ? undefined
         : {
-            topic: repartitionTopicOf(pipeline, flow.name),
+            topic: repartitionTopicOf(pipeline, stageFlowOf(keyed)),
             reason: repartitionReason(
               plan,
-              replacing,
+              keyed,
               keys.map(({ name }) => name),
             ),
           },
@@ -113,6 +115,34 @@ function explainFlow(plan: PipelinePlan, flow: FlowPlan, deployment: Deployment)
     state: stateText(flow, table),
     nondeterministic: chancesOf(flow),
   };
+}
+
+function kindText(flow: FlowPlan): string {
+  switch (flow.kind) {
+    case 'append':
+      return 'append';
+    case 'replace_using':
+      return 'REPLACE USING';
+    case 'auto_cdc':
+      if (flow.branches.length === 0) return 'table stage of AUTO CDC';
+      return `AUTO CDC${flow.once ? ' ONCE' : ''}, SCD type ${flow.tracked === undefined ? 1 : 2}`;
+  }
+}
+
+function sequenceOf(flow: FlowPlan, names: readonly string[]): ExplainedFlow['sequence'] {
+  switch (flow.kind) {
+    case 'append':
+      return undefined;
+    case 'replace_using':
+      return { value: sketch(flow.sequence, names), type: formatType(flow.sequenceType) };
+    case 'auto_cdc':
+      return { value: '__sequence', type: formatType(flow.sequenceType) };
+  }
+}
+
+/** The flow whose name the topic between the stages has. */
+function stageFlowOf(flow: KeyedFlowPlan): string {
+  return flow.kind === 'auto_cdc' ? flow.target : flow.name;
 }
 
 function explainColumn({ name, type }: Column): ExplainedColumn {
@@ -202,28 +232,36 @@ function stagesOf(
     const does = 'decodes records, computes rows, checks expectations, writes the output topic';
     return [{ stage: 'flow', does, over: topics, tasks }];
   }
+  const flowStage: ExplainedStage = {
+    stage: 'flow',
+    does: 'decodes records, computes rows, checks expectations, sends each row to the partition of its key',
+    over: topics,
+    tasks,
+  };
+  const tableStage: ExplainedStage = {
+    stage: 'table',
+    does:
+      flow.kind === 'auto_cdc'
+        ? 'merges the changes of each key, whichever flow they come from, and writes the output topic'
+        : 'keeps the rows of the highest sequence of each key and writes the output topic',
+    over: [repartitionTopicOf(pipeline, flow.name)],
+    tasks: partitionsOf(plan, flow, counts),
+  };
   return [
-    {
-      stage: 'flow',
-      does: 'decodes records, computes rows, checks expectations, sends each row to the partition of its key',
-      over: topics,
-      tasks,
-    },
-    {
-      stage: 'table',
-      does: 'keeps the rows of the highest sequence of each key and writes the output topic',
-      over: [repartitionTopicOf(pipeline, flow.name)],
-      tasks: partitionsOf(plan, flow, counts),
-    },
+    ...(flow.branches.length === 0 ? [] : [flowStage]),
+    ...(hasStage(flow) ? [tableStage] : []),
   ];
 }
 
 /** Why rows take the way over a topic of their own before they are merged. */
 function repartitionReason(
   plan: PipelinePlan,
-  flow: ReplaceUsingFlowPlan,
+  flow: KeyedFlowPlan,
   keys: readonly string[],
 ): string {
+  if (flow.kind === 'auto_cdc') {
+    return `changes of one key (${keys.join(', ')}) come from all flows into the table and have to meet in one task`;
+  }
   const sources = sourcesOf(plan, flow);
   const keyText = keys.join(', ');
   if (sources.length > 1) {
@@ -257,14 +295,18 @@ function topicsOf(
     flow.kind === 'append'
       ? [{ topic: table.topic, role: 'output, kept whole', partitions }]
       : [
-          { topic: repartitionTopicOf(pipeline, flow.name), role: 'repartition', partitions },
+          {
+            topic: repartitionTopicOf(pipeline, stageFlowOf(flow)),
+            role: 'repartition',
+            partitions,
+          },
           {
             topic: table.topic,
             role: 'output, compacted; also the changelog of the state',
             partitions,
           },
         ];
-  if (flow.kind === 'replace_using' && flow.emptyWhen !== undefined) {
+  if (hasLevels(flow)) {
     topics.push({
       topic: levelsTopicOf(pipeline, flow.name),
       role: 'levels of empty keys',
@@ -278,6 +320,12 @@ function topicsOf(
 }
 
 function stateText(flow: FlowPlan, table: TablePlan): string {
+  if (!hasStage(flow)) return 'none beyond the checkpoint';
+  if (flow.kind === 'auto_cdc') {
+    return flow.tracked === undefined
+      ? 'per key: the changes that give the columns of its row, and the last delete; the last truncate'
+      : 'per key: all its changes';
+  }
   if (flow.kind === 'append') return 'none beyond the checkpoint';
   const parts = ['per key: the highest sequence and the rows that carry it'];
   if (flow.distinct) parts.push('DISTINCT needs nothing beyond these rows');

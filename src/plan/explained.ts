@@ -1,3 +1,4 @@
+import type { ChangeDefinition } from './flow-definition.ts';
 import type { RowStep } from './pipeline-plan.ts';
 
 /** A pipeline as it will run, for `explain --json`. */
@@ -26,6 +27,8 @@ export type ExplainedFlow = {
   /** None of an append flow, which has no sequence and no way between stages either. */
   readonly keys: readonly ExplainedColumn[];
   readonly sequence: { readonly value: string; readonly type: string } | undefined;
+  /** Of an AUTO CDC flow: what its table stores, and what becomes of a change. */
+  readonly changes: ChangeDefinition | undefined;
   readonly emptyWhen: string | undefined;
   readonly output: string;
   readonly group: string;

@@ -65,6 +65,12 @@ export const planFaults = {
   CDC_KEYS_MISSING: 'AUTO CDC has no KEYS.',
   CDC_TRUNCATE_HISTORY: 'AUTO CDC with history cannot truncate.',
   CDC_HISTORY_ONLY: 'TRACK HISTORY is only of use with SCD TYPE 2.',
+  CDC_HISTORY_COLUMNS:
+    'The columns of the history are declared otherwise than SCD TYPE 2 fills them.',
+  CDC_COLUMN_UNKNOWN: 'A clause of AUTO CDC names a column that is not there.',
+  CDC_FEED: 'A source has the columns of a Debezium envelope and is not read as one.',
+  CDC_WHEN_TYPE: 'The condition of APPLY AS DELETE or APPLY AS TRUNCATE is not a boolean.',
+  CDC_FLOWS_DIFFER: 'AUTO CDC flows into one table do not agree on what it stores.',
   // columns of the result
   TARGET_COLUMN_UNKNOWN: 'A column of the query does not stand among the declared columns.',
   TARGET_COLUMN_TYPE: 'A column of the query cannot be stored in the declared type.',

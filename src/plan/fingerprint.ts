@@ -4,6 +4,7 @@ import { columnsOf } from '../expr/columns.ts';
 import type { Expression } from '../expr/expression.ts';
 import { expressionText } from '../expr/print.ts';
 import type { BoundAppendFlow } from './append-flow.ts';
+import type { BoundCdcFlow } from './cdc-flow.ts';
 import { derivation } from './derivation.ts';
 import { dissolveProjections } from './dissolve.ts';
 import type { BranchDefinition, FlowDefinition } from './flow-definition.ts';
@@ -58,6 +59,42 @@ export function appendDefinition(
   };
 }
 
+export function cdcDefinition(
+  flow: BoundCdcFlow,
+  sequence: Expression,
+  timeZone: string,
+): FlowDefinition {
+  const { columns, keys, ignoreNull, tracked, relation, deleteWhen, truncateWhen } = flow;
+  const branches = relation.branches.map(branchDefinition);
+  const name = (position: number): string => columns[position]?.name.toLowerCase() ?? '';
+  /** Over the source's columns by name: the column that carries it has no name of its own. */
+  const carried = (value: Expression | undefined): string =>
+    value?.node === 'column'
+      ? branches.map(({ values }) => values[value.index]).join(' | ')
+      : 'never';
+  return {
+    kind: 'auto_cdc',
+    timeZone,
+    keys: keys.map(name),
+    sequence: carried(sequence),
+    sequenceValue: carried(sequence),
+    sequenceColumns: [],
+    sequenceType: formatType(sequence.type),
+    emptyWhen: undefined,
+    emptyWhenValue: undefined,
+    distinct: false,
+    changes: {
+      scdType: tracked === undefined ? 1 : 2,
+      tracked: (tracked ?? []).map(name),
+      ignoreNull: ignoreNull.map(name),
+      deleteWhen: carried(deleteWhen),
+      truncateWhen: carried(truncateWhen),
+    },
+    columns: columns.map(columnText),
+    branches,
+  };
+}
+
 /** The definition as one text: two flows are the same exactly when their texts are. */
 export function fingerprintText(definition: FlowDefinition): string {
   const lines = [`flow ${definition.kind}`, `time zone ${JSON.stringify(definition.timeZone)}`];
@@ -67,6 +104,17 @@ export function fingerprintText(definition: FlowDefinition): string {
       `sequence ${definition.sequence} as ${definition.sequenceType}`,
       `empty when ${definition.emptyWhen ?? 'never'}`,
       `distinct ${definition.distinct}`,
+    );
+  }
+  const { changes } = definition;
+  if (changes !== undefined) {
+    lines.push(
+      `keys ${JSON.stringify(definition.keys)}`,
+      `sequence ${definition.sequence} as ${definition.sequenceType}`,
+      `history ${JSON.stringify([changes.scdType, changes.tracked])}`,
+      `ignore null ${JSON.stringify(changes.ignoreNull)}`,
+      `delete when ${changes.deleteWhen}`,
+      `truncate when ${changes.truncateWhen}`,
     );
   }
   lines.push(`columns ${JSON.stringify(definition.columns)}`);

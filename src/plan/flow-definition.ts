@@ -5,7 +5,7 @@
  */
 export type FlowDefinition = {
   /** Of an append flow everything about keys and sequence is empty. */
-  readonly kind: 'replace_using' | 'append';
+  readonly kind: 'replace_using' | 'append' | 'auto_cdc';
   readonly timeZone: string;
   readonly keys: readonly string[];
   readonly sequence: string;
@@ -17,6 +17,8 @@ export type FlowDefinition = {
   readonly emptyWhen: string | undefined;
   readonly emptyWhenValue: string | undefined;
   readonly distinct: boolean;
+  /** Of an AUTO CDC flow: what its table stores, and what becomes of a change. */
+  readonly changes?: ChangeDefinition;
   /** `name type`, in the order of the target. */
   readonly columns: readonly string[];
   readonly branches: readonly BranchDefinition[];
@@ -34,4 +36,12 @@ export type BranchDefinition = {
   readonly filters: readonly string[];
   /** EXPLODE and its kin, in order: they decide how many rows a record gives, and their numbers. */
   readonly generators: readonly string[];
+};
+
+export type ChangeDefinition = {
+  readonly scdType: 1 | 2;
+  readonly tracked: readonly string[];
+  readonly ignoreNull: readonly string[];
+  readonly deleteWhen: string;
+  readonly truncateWhen: string;
 };

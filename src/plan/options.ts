@@ -25,8 +25,8 @@ const sourceOptions = {
   topic: { kind: 'topic' },
   format: {
     kind: 'choice',
-    values: ['json', 'string', 'bytes'],
-    later: ['avro', 'protobuf', 'debezium-json'],
+    values: ['json', 'string', 'bytes', 'debezium-json'],
+    later: ['avro', 'protobuf'],
   },
   tombstones: { kind: 'choice', values: ['skip', 'bad'] },
   refresh_interval: { kind: 'duration', words: [] },

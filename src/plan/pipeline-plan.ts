@@ -16,7 +16,7 @@ export type PipelinePlan = {
   readonly warnings: readonly Fault[];
 };
 
-export type SourceFormat = 'json' | 'string' | 'bytes';
+export type SourceFormat = 'json' | 'string' | 'bytes' | 'debezium-json';
 
 export type SourcePlan = {
   readonly name: string;
@@ -87,7 +87,10 @@ export type ExpectationPlan = {
   readonly sql: string;
 };
 
-export type FlowPlan = ReplaceUsingFlowPlan | AppendFlowPlan;
+export type FlowPlan = ReplaceUsingFlowPlan | AppendFlowPlan | AutoCdcFlowPlan;
+
+/** A flow whose target keeps rows by their key. */
+export type KeyedFlowPlan = ReplaceUsingFlowPlan | AutoCdcFlowPlan;
 
 /** Rows of the query go to the target as they come; any number of such flows may write one target. */
 export type AppendFlowPlan = {
@@ -126,10 +129,43 @@ export type ReplaceUsingFlowPlan = {
   readonly place: Place;
 };
 
+/**
+ * Changes of a feed go to the target, by key and sequence; any number of such flows may write one target. All of them
+ * send their changes to one stage, that of the flow which has the name of the target. Where no flow of the pipeline has
+ * that name, there is one without branches: the table merges under its own name, whichever flows come and go.
+ */
+export type AutoCdcFlowPlan = {
+  readonly kind: 'auto_cdc';
+  /** Also the name of its checkpoint. */
+  readonly name: string;
+  readonly target: string;
+  /** It reads what its sources hold when it starts first, and no more (AUTO CDC ONCE). */
+  readonly once: boolean;
+  /**
+   * One for each side of a UNION ALL. They end in the target's columns without those of the history, and behind them
+   * the values that the expressions below look at.
+   */
+  readonly branches: readonly BranchPlan[];
+  /** Positions in the target's columns. */
+  readonly keys: readonly number[];
+  readonly sequence: Expression;
+  readonly sequenceType: DataType;
+  readonly deleteWhen: Expression | undefined;
+  readonly truncateWhen: Expression | undefined;
+  /** Columns whose NULL leaves what was there. */
+  readonly ignoreNull: readonly number[];
+  /** SCD type 2: the columns of which a change makes a new row of the history; undefined: SCD type 1. */
+  readonly tracked: readonly number[] | undefined;
+  /** The canonical text of the definition; equal text, equal plan. */
+  readonly fingerprint: string;
+  readonly definition: FlowDefinition;
+  readonly place: Place;
+};
+
 export type BranchPlan = {
   /** Name of the source. */
   readonly source: string;
-  /** The last step is always a `project` that gives the target's columns in their order and types. */
+  /** The last step is always a `project` that gives the target's columns in their order and types (AUTO CDC: and more). */
   readonly steps: readonly RowStep[];
 };
 

@@ -5,7 +5,7 @@ import { parsePipeline } from '../sql/parse.ts';
 import { type AppendDeclaration, type BoundAppendFlow, bindAppendFlows } from './append-flow.ts';
 import { type BindContext, emptyMemo } from './bind-context.ts';
 import { bindQuery } from './bind-query.ts';
-import { bindRelation, bindViewRows } from './bind-relation.ts';
+import { bindViewRows } from './bind-relation.ts';
 import { buildCatalog } from './build-catalog.ts';
 import {
   type Catalog,
@@ -14,11 +14,13 @@ import {
   type Schemas,
   type TableDataset,
 } from './catalog.ts';
+import { type BoundCdcFlow, bindCdcFlows, type CdcDeclaration } from './cdc-flow.ts';
+import { cdcPlan, withTableStages } from './cdc-plan.ts';
 import { checkExpectations } from './expectations.ts';
 import { FaultList, notSupportedYet } from './faults.ts';
 import { appendDefinition, fingerprintText, flowDefinition } from './fingerprint.ts';
 import { flowNouns, kindOf } from './flow-kind.ts';
-import { checkAutoCdc, checkByName, checkTargets } from './flow-rules.ts';
+import { checkByName, checkTargets } from './flow-rules.ts';
 import { checkLineage } from './lineage.ts';
 import { nameText } from './names.ts';
 import { optimizeBranch } from './optimize.ts';
@@ -109,7 +111,7 @@ function bindFlows(around: Around): Pick<PipelinePlan, 'sources' | 'tables' | 'f
     else binder.bindTable(table);
   }
   const bound = targeted.flatMap(({ flow }) => binder.bound.get(flow) ?? []);
-  const flows = bound.flatMap((flow) => flowPlan(flow, catalog.timeZone) ?? []);
+  const flows = withTableStages(bound.flatMap((flow) => flowPlan(flow, catalog.timeZone) ?? []));
   const sources = sourcesOf(catalog, bound);
   checkTopics(
     catalog,
@@ -134,7 +136,8 @@ function bindFlows(around: Around): Pick<PipelinePlan, 'sources' | 'tables' | 'f
           columns: columns ?? [],
           expectations,
           isAppended: flow?.kind === 'append',
-          sequence: flow?.kind === 'replace_using' ? flow.sequence : undefined,
+          sequence: flow === undefined || flow.kind === 'append' ? undefined : flow.sequence,
+          hasHistory: flow?.kind === 'auto_cdc' && flow.tracked !== undefined,
         },
         faults,
       );
@@ -143,7 +146,7 @@ function bindFlows(around: Around): Pick<PipelinePlan, 'sources' | 'tables' | 'f
   };
 }
 
-type BoundFlow = BoundReplaceFlow | BoundAppendFlow;
+type BoundFlow = BoundReplaceFlow | BoundAppendFlow | BoundCdcFlow;
 
 /**
  * Binds flows table by table, those of a table before whatever reads it. Invariant: each flow is bound once,
@@ -166,14 +169,18 @@ class FlowBinder {
     if (this.#tables.has(table)) return;
     this.#tables.set(table, 'binding');
     const appending: AppendDeclaration[] = [];
+    const changing: CdcDeclaration[] = [];
     for (const flow of this.#flowsOf(table)) {
       const { body } = flow;
       if (body.node === 'insert' && kindOf(flow) === 'append') {
         appending.push({ declaration: flow, body, context: this.#context('append') });
+      } else if (body.node === 'auto_cdc') {
+        changing.push({ declaration: flow, body, context: this.#context('auto_cdc') });
       } else {
         this.#bind(flow, table);
       }
     }
+    for (const flow of bindCdcFlows(table, changing)) this.bound.set(flow.declaration, flow);
     for (const flow of bindAppendFlows(table, appending)) this.bound.set(flow.declaration, flow);
     this.#tables.set(table, 'bound');
   }
@@ -193,8 +200,11 @@ class FlowBinder {
       if (found !== undefined) this.bound.set(flow, found);
       return;
     }
-    const role = body.node === 'auto_cdc' ? 'auto_cdc' : 'append';
-    checkLaterFlow(body, this.#context(kind === 'replace_using_once' ? 'replace_using' : role));
+    if (body.node === 'auto_cdc') {
+      bindCdcFlows(table, [{ declaration: flow, body, context: this.#context('auto_cdc') }]);
+      return;
+    }
+    checkLaterFlow(body, this.#context(kind === 'replace_using_once' ? 'replace_using' : 'append'));
     checkByName(flow, this.#faults);
     this.#faults.add(notSupportedYet(flowNouns[kind], flow.place));
   }
@@ -288,13 +298,8 @@ function isReplaceUsing(
 }
 
 /** Flows that cannot run yet are bound as far as they are streams, so that their faults are told now. */
-function checkLaterFlow(body: FlowBody, context: BindContext): void {
-  if (body.node === 'auto_cdc') {
-    checkAutoCdc(body.cdc, context.faults);
-    bindRelation(body.cdc.source, context);
-  } else if (!body.once && body.replaceWhere === undefined) {
-    bindQuery(body.query, context);
-  }
+function checkLaterFlow(body: Extract<FlowBody, { node: 'insert' }>, context: BindContext): void {
+  if (!body.once && body.replaceWhere === undefined) bindQuery(body.query, context);
 }
 
 function flowPlan(flow: BoundFlow, timeZone: string): FlowPlan | undefined {
@@ -309,6 +314,7 @@ function flowPlan(flow: BoundFlow, timeZone: string): FlowPlan | undefined {
     const definition = appendDefinition(flow, timeZone);
     return { kind: 'append', ...shared, fingerprint: fingerprintText(definition), definition };
   }
+  if (flow.kind === 'auto_cdc') return cdcPlan(flow, shared, timeZone);
   const { keys, sequence, emptyWhen } = flow;
   if (sequence === undefined) return undefined;
   const definition = flowDefinition(flow, sequence, timeZone);

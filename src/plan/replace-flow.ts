@@ -8,6 +8,7 @@ import { asCondition } from './as-condition.ts';
 import type { BindContext } from './bind-context.ts';
 import { bindRow } from './bind-row.ts';
 import type { FlowDeclaration, TableDataset } from './catalog.ts';
+import { warnOfEnvelope } from './cdc-hint.ts';
 import { chanceIn, chanceUpstream, coarseness, operationName } from './chance.ts';
 import { type FaultList, planFault, planWarning } from './faults.ts';
 import { nameHint } from './name-hint.ts';
@@ -53,6 +54,7 @@ export function bindReplaceFlow(
   const sequence = bindSequence(replaceUsing, flow, context);
   const emptyWhen = bindEmptyWhen(replaceUsing.emptyWhen, flow, context);
   warnOfRows(relation, context.faults);
+  warnOfEnvelope(relation, declaration.place, context.faults);
   const { columns } = target;
   return {
     kind: 'replace_using',

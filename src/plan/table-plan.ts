@@ -2,6 +2,7 @@ import { formatType } from '../data/type-text.ts';
 import type { Column, DataType } from '../data/types.ts';
 import type { Expression } from '../expr/expression.ts';
 import type { TableDataset } from './catalog.ts';
+import { historyColumns } from './cdc-plan.ts';
 import { type FaultList, notSupportedYet, planFault } from './faults.ts';
 import type { ExpectationPlan, TablePlan } from './pipeline-plan.ts';
 
@@ -17,12 +18,14 @@ export type TableFacts = {
   readonly expectations: readonly ExpectationPlan[];
   readonly isAppended: boolean;
   readonly sequence: Expression | undefined;
+  /** SCD type 2: from which sequence to which each row held. */
+  readonly hasHistory: boolean;
 };
 
 /** The plan of a table, from its options and from what its flow gives. */
 export function planTable(
   table: TableDataset,
-  { columns, expectations, isAppended, sequence }: TableFacts,
+  { columns, expectations, isAppended, sequence, hasHistory }: TableFacts,
   faults: FaultList,
 ): TablePlan {
   const { options } = table;
@@ -37,7 +40,10 @@ export function planTable(
     name: table.name,
     ...(table.kind === 'sink' ? { isSink: true } : {}),
     topic: table.topic,
-    columns: columns.map(({ name, type }) => ({ name, type })),
+    columns: [
+      ...columns.map(({ name, type }) => ({ name, type })),
+      ...(hasHistory && sequence !== undefined ? historyColumns(sequence.type) : []),
+    ],
     expectations,
     output: isAppended ? 'append' : options.text('output')?.value === 'rows' ? 'rows' : 'row_set',
     partitions: options.integer('partitions')?.value,

@@ -1,5 +1,6 @@
 import { assert } from '../base/assert.ts';
 import { FlowError } from '../base/errors.ts';
+import { hasTableStage } from './cdc-plan.ts';
 import { topicNameFault } from './names.ts';
 import type { FlowPlan, PipelinePlan, SourcePlan, TablePlan } from './pipeline-plan.ts';
 
@@ -50,6 +51,21 @@ export function groupOf(pipeline: string, flow: string): string {
 
 export function repartitionTopicOf(pipeline: string, flow: string): string {
   return `${pipeline}.${flow}.repartition`;
+}
+
+/** The topic that the table stage of a flow reads; undefined where it has none. */
+export function stageTopicOf(pipeline: string, flow: FlowPlan): string | undefined {
+  return hasStage(flow) ? repartitionTopicOf(pipeline, flow.name) : undefined;
+}
+
+export function hasStage(flow: FlowPlan): boolean {
+  return flow.kind === 'replace_using' || (flow.kind === 'auto_cdc' && hasTableStage(flow));
+}
+
+/** Whether a key of the flow's table may have a sequence and no rows. */
+export function hasLevels(flow: FlowPlan): boolean {
+  if (flow.kind === 'auto_cdc') return hasTableStage(flow);
+  return flow.kind === 'replace_using' && flow.emptyWhen !== undefined;
 }
 
 /** The changelog of sequence levels that outlive their rows. */
@@ -161,7 +177,6 @@ function flowTopology(
   partitionCounts: ReadonlyMap<string, number>,
 ): FlowTopology {
   const table = tableOf(plan, flow);
-  const isReplacing = flow.kind === 'replace_using';
   const sources = sourcesOf(plan, flow).map((source) => {
     const { name, topic } = source;
     const partitions = sourcePartitions(plan, source, partitionCounts);
@@ -175,11 +190,10 @@ function flowTopology(
     flow: flow.name,
     group: groupOf(pipeline, flow.name),
     sources,
-    repartitionTopic: isReplacing ? repartitionTopicOf(pipeline, flow.name) : undefined,
+    repartitionTopic: stageTopicOf(pipeline, flow),
     outputTopic: table.topic,
     deadLetterTopic: table.deadLetterTopic,
-    levelsTopic:
-      isReplacing && flow.emptyWhen !== undefined ? levelsTopicOf(pipeline, flow.name) : undefined,
+    levelsTopic: hasLevels(flow) ? levelsTopicOf(pipeline, flow.name) : undefined,
   };
 }
 
@@ -233,10 +247,10 @@ function withoutSharedDeadLetters(topics: readonly TopicPlan[]): readonly TopicP
   return [...topics.filter(({ role }) => role !== 'dead_letter'), ...letters.values()];
 }
 
-/** Append flows share the topic of their table. */
+/** Append and AUTO CDC flows share the topic of their table. */
 function withoutTwins(plan: PipelinePlan, topics: readonly TopicPlan[]): readonly TopicPlan[] {
-  const appended = plan.tables.filter(({ output }) => output === 'append');
-  const names = new Set(appended.map(({ topic }) => topic));
+  const shared = plan.flows.filter(({ kind }) => kind !== 'replace_using');
+  const names = new Set(shared.map((flow) => tableOf(plan, flow).topic));
   return topics.filter(
     ({ name, role }, index) =>
       (role !== 'output' && role !== 'sink') ||

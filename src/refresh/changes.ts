@@ -45,6 +45,7 @@ export function flowChanges(before: DeployedFlow, after: DeployedFlow): readonly
     ...sourceChanges(before, after),
     ...columnChanges(before, after),
     ...queryChanges(before, after),
+    ...feedChanges(before, after),
     ...expectationChanges(before, after),
   ];
 }
@@ -299,6 +300,41 @@ function queryChanges(before: DeployedFlow, after: DeployedFlow): FlowChange[] {
       compatible(
         'FR-11',
         'APPLY AS EMPTY WHEN changed; it is applied to what is read from now on.',
+      ),
+    );
+  }
+  return changes;
+}
+
+/** Clauses of AUTO CDC. */
+function feedChanges(before: DeployedFlow, after: DeployedFlow): FlowChange[] {
+  const [was, is] = [before.definition.changes, after.definition.changes];
+  if (was === undefined || is === undefined) return [];
+  const changes: FlowChange[] = [];
+  if (was.scdType !== is.scdType) {
+    changes.push(
+      refresh(
+        'FR-28',
+        `The table was stored as SCD type ${was.scdType} and is type ${is.scdType}.`,
+      ),
+    );
+  } else if (!sameTexts(was.tracked, is.tracked)) {
+    changes.push(
+      refresh(
+        'FR-28',
+        `TRACK HISTORY was on (${was.tracked.join(', ')}) and is on (${is.tracked.join(', ')}).`,
+      ),
+    );
+  }
+  const isTreatedOtherwise =
+    was.deleteWhen !== is.deleteWhen ||
+    was.truncateWhen !== is.truncateWhen ||
+    !sameTexts(was.ignoreNull, is.ignoreNull);
+  if (isTreatedOtherwise) {
+    changes.push(
+      compatible(
+        'FR-11',
+        'What is a delete, a truncate or a NULL to ignore changed; it holds for what is read from now on.',
       ),
     );
   }

@@ -1,5 +1,6 @@
 import type {
   AppendFlowPlan,
+  AutoCdcFlowPlan,
   OutputMode,
   ReplaceUsingFlowPlan,
   SourcePlan,
@@ -7,7 +8,10 @@ import type {
 } from '../plan/pipeline-plan.ts';
 
 /** What the runtime knows of one flow before it runs: its plan with the topics as they are on the log. */
-export type FlowFacts = ReplaceFlowFacts | AppendFlowFacts;
+export type FlowFacts = ReplaceFlowFacts | AppendFlowFacts | CdcFlowFacts;
+
+/** A flow that has a table stage: it merges what stands in its repartition topic. */
+export type KeyedFlowFacts = ReplaceFlowFacts | CdcTableFacts;
 
 export type ReplaceFlowFacts = SharedFacts & {
   readonly flow: ReplaceUsingFlowPlan;
@@ -16,12 +20,42 @@ export type ReplaceFlowFacts = SharedFacts & {
   readonly levels: TopicFacts | undefined;
 };
 
+/**
+ * An AUTO CDC flow. Several feed one repartition topic, that of their table; the flow of the table's own name merges
+ * what stands there.
+ */
+export type CdcFlowFacts = SharedFacts & {
+  readonly flow: AutoCdcFlowPlan;
+  readonly feeds: TopicFacts;
+  /** undefined: another flow has the table stage. */
+  readonly repartition: TopicFacts | undefined;
+  readonly levels: TopicFacts | undefined;
+};
+
+export type CdcTableFacts = CdcFlowFacts & {
+  readonly repartition: TopicFacts;
+  readonly levels: TopicFacts;
+};
+
 /** Its rows go straight to the output topic: there is no second stage. */
 export type AppendFlowFacts = SharedFacts & {
   readonly flow: AppendFlowPlan;
   readonly repartition: undefined;
   readonly levels: undefined;
 };
+
+/** Where the rows of a flow meet those of their key; undefined: they need not meet. */
+export function feedOf(facts: FlowFacts): TopicFacts | undefined {
+  return 'feeds' in facts ? facts.feeds : facts.repartition;
+}
+
+/** The same facts where the flow has a table stage. */
+export function keyedFacts(facts: FlowFacts): KeyedFlowFacts | undefined {
+  if (facts.repartition === undefined) return undefined;
+  if (!('feeds' in facts)) return facts;
+  const { repartition, levels } = facts;
+  return levels === undefined ? undefined : { ...facts, repartition, levels };
+}
 
 type SharedFacts = {
   readonly table: TablePlan;

@@ -20,6 +20,7 @@ import { decideCheckpoint, type Gap } from '../refresh/continuity.ts';
 import { AppendOutput } from '../task/append-output.ts';
 import type { PlacedBadRow } from '../task/bad-row.ts';
 import { FlowTask } from '../task/flow-task.ts';
+import type { TableEffects } from '../task/keyed-task.ts';
 import { RepartitionOutput } from '../task/repartition-output.ts';
 import {
   copyFlowCounters,
@@ -33,10 +34,9 @@ import {
 import type { RowOutput } from '../task/row-output.ts';
 import type { RowProgram } from '../task/row-program.ts';
 import { SampledContexts } from '../task/sampled-contexts.ts';
-import type { TableEffects } from '../task/table-task.ts';
 import type { Catalog } from './catalog.ts';
 import { compileSource } from './compile-source.ts';
-import type { FlowFacts } from './flow-facts.ts';
+import { type FlowFacts, feedOf, keyedFacts } from './flow-facts.ts';
 import { type FlowFigures, FlowTally } from './flow-tally.ts';
 import { isAccepted, recordGaps } from './gaps.ts';
 import { refuseOtherGeneration } from './generation.ts';
@@ -321,12 +321,12 @@ export class FlowRunner {
     const { topic, topicId, partition } = gained;
     const { facts, catalog } = this.#options;
     const takeover = this.#takeoverOptions();
-    const isTable = topic === facts.repartition?.topic;
+    const keyed = topic === facts.repartition?.topic ? keyedFacts(facts) : undefined;
     const isOwn = this.#isOwn(topic);
     const slot =
-      isTable && takeover.facts.repartition !== undefined
-        ? await takeOverTable({ ...takeover, facts: takeover.facts }, partition, epoch)
-        : undefined;
+      keyed === undefined
+        ? undefined
+        : await takeOverTable({ ...takeover, facts: keyed }, partition, epoch);
     try {
       // Between the stages every record is the pipeline's own: what is open there is settled first.
       if (isOwn) await settledRange(takeover, topic, partition);
@@ -544,7 +544,9 @@ export class FlowRunner {
         appended += this.#appendedBy(work, read.committedCounters);
       } else {
         const done = this.#options.stages.run('emit', () => work.task.effects(counted, nowMs));
-        for (const entry of done.entries) this.#tally.rowSet(storedRowCount(entry));
+        for (const entry of done.entries) {
+          if (entry !== undefined) this.#tally.rowSet(storedRowCount(entry));
+        }
         effects.push([work, done]);
         metadata = tableMetadata(work.task.counters);
         work.task.applied();
@@ -559,7 +561,7 @@ export class FlowRunner {
 
   /** Rows of a source partition that are in the output topic once this commit stands, and were not before. */
   #appendedBy({ counters }: FlowTask, before: FlowCounters | TableCounters): number {
-    if (this.facts.repartition !== undefined || !('handedOn' in before)) return 0;
+    if (feedOf(this.facts) !== undefined || !('handedOn' in before)) return 0;
     return counters.handedOn - before.handedOn;
   }
 
@@ -693,7 +695,8 @@ function isNextGeneration(before: MemberIdentity | undefined, after: MemberIdent
 
 /** Rows of an append flow need not meet, so they go where they belong at once. */
 function rowOutput(facts: FlowFacts, sourcePartition: number): RowOutput {
-  if (facts.repartition !== undefined) return new RepartitionOutput(facts.repartition);
+  const feed = feedOf(facts);
+  if (feed !== undefined) return new RepartitionOutput(feed);
   const { table, output, outputRecordBytesMax } = facts;
   return new AppendOutput({
     table: table.name,

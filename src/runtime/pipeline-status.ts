@@ -1,5 +1,6 @@
 import { countedExpectations } from '../plan/counted-expectations.ts';
 import type { FlowPlan, PipelinePlan, TablePlan } from '../plan/pipeline-plan.ts';
+import { hasStage } from '../plan/topology.ts';
 import type { Log, TopicDescription } from '../ports/log.ts';
 import {
   type FlowCounters,
@@ -79,7 +80,7 @@ export class StatusReader {
     const sources = this.#plan.sources.filter(({ name }) => names.has(name));
     const sourceTopics = [...new Set(sources.map(({ topic }) => topic))];
     const repartition = `${this.#pipeline}.${flow.name}.repartition`;
-    const hasStages = flow.kind === 'replace_using';
+    const hasStages = hasStage(flow);
     const described = await this.#log.describeTopics(
       hasStages ? [...sourceTopics, repartition] : sourceTopics,
     );

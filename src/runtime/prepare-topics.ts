@@ -6,7 +6,7 @@ import {
   staticSources,
   type TablePlan,
 } from '../plan/pipeline-plan.ts';
-import { levelsTopicOf } from '../plan/topology.ts';
+import { hasLevels, hasStage, levelsTopicOf, repartitionTopicOf } from '../plan/topology.ts';
 import type { Log, TopicDescription, TopicSpec } from '../ports/log.ts';
 import { alternatives } from '../refresh/alternatives.ts';
 import { flowChanges, needsRefresh } from '../refresh/changes.ts';
@@ -175,7 +175,7 @@ function partitionsOf(plan: PipelinePlan, table: TablePlan, known: Known): numbe
   return most;
 }
 
-/** Append flows share the topics of their table. */
+/** Append and AUTO CDC flows share the topics of their table. */
 function withoutTwins(topics: readonly WantedTopic[]): WantedTopic[] {
   const names = new Set<string>();
   return topics.filter(({ name, role }) => {
@@ -186,10 +186,9 @@ function withoutTwins(topics: readonly WantedTopic[]): WantedTopic[] {
 }
 
 /** Levels outlive the clause that made them: without them an older row would rise again. */
-function hasLevels(flow: FlowPlan, pipeline: string, catalog: Catalog): boolean {
-  if (flow.kind === 'append') return false;
-  const known = catalog.get('topic', levelsTopicOf(pipeline, flow.name));
-  return flow.emptyWhen !== undefined || known !== undefined;
+function keepsLevels(flow: FlowPlan, pipeline: string, catalog: Catalog): boolean {
+  if (!hasStage(flow)) return false;
+  return hasLevels(flow) || catalog.get('topic', levelsTopicOf(pipeline, flow.name)) !== undefined;
 }
 
 function wantedTopics(
@@ -209,16 +208,16 @@ function wantedTopics(
         flow.kind === 'append' ? keptWhole : { 'cleanup.policy': 'compact', 'retention.ms': '-1' },
     },
   ];
-  if (flow.kind === 'replace_using') {
+  if (hasStage(flow)) {
     topics.push({
       ...base,
-      name: `${pipeline}.${flow.name}.repartition`,
+      name: repartitionTopicOf(pipeline, flow.name),
       role: 'repartition',
       // Purged behind the checkpoint by the service itself, never by time.
       configs: keptWhole,
     });
   }
-  if (hasLevels(flow, pipeline, known.catalog)) {
+  if (keepsLevels(flow, pipeline, known.catalog)) {
     topics.push({
       ...base,
       name: levelsTopicOf(pipeline, flow.name),
@@ -450,14 +449,15 @@ function flowFacts(
     timeZone: plan.timeZone,
   };
   if (flow.kind === 'append') return { ...shared, flow, repartition: undefined, levels: undefined };
-  return {
-    ...shared,
-    flow,
-    repartition: topicFacts(topics, `${pipeline}.${flow.name}.repartition`),
-    levels: hasLevels(flow, pipeline, known.catalog)
-      ? topicFacts(topics, levelsTopicOf(pipeline, flow.name))
-      : undefined,
-  };
+  const levels = keepsLevels(flow, pipeline, known.catalog)
+    ? topicFacts(topics, levelsTopicOf(pipeline, flow.name))
+    : undefined;
+  if (flow.kind === 'auto_cdc') {
+    const feeds = topicFacts(topics, repartitionTopicOf(pipeline, flow.target));
+    return { ...shared, flow, feeds, repartition: hasStage(flow) ? feeds : undefined, levels };
+  }
+  const repartition = topicFacts(topics, repartitionTopicOf(pipeline, flow.name));
+  return { ...shared, flow, repartition, levels };
 }
 
 function staticFacts(flow: FlowPlan, plan: PipelinePlan): readonly StaticFacts[] {

@@ -4,7 +4,7 @@ import { partitionOf } from '../data/murmur2.ts';
 import { type Provenance, readProvenance } from '../data/provenance.ts';
 import { readHeaders } from '../data/record-headers.ts';
 import { sequenceCodec } from '../data/sequence.ts';
-import type { ReplaceUsingFlowPlan, TablePlan } from '../plan/pipeline-plan.ts';
+import type { KeyedFlowPlan, TablePlan } from '../plan/pipeline-plan.ts';
 import type { Log, RecordCursor, Slice } from '../ports/log.ts';
 import { splitNumberedKey } from '../task/numbered-key.ts';
 import { parseSources } from '../task/output-record.ts';
@@ -32,7 +32,7 @@ export type CommittedSet = {
 export type ReadTableOptions = {
   readonly log: Log;
   readonly table: TablePlan;
-  readonly flow: ReplaceUsingFlowPlan;
+  readonly flow: KeyedFlowPlan;
   /** Bytes of rows that may be held at once. */
   readonly heldBytesMax?: number;
   readonly onProgress?: (progress: ReadProgress) => void;

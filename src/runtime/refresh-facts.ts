@@ -59,12 +59,16 @@ export type RefreshFacts = {
 /** Asks the log for everything; nothing is created, written or joined. */
 export async function gatherFacts(options: FactsOptions): Promise<RefreshFacts> {
   const { log, catalog, pipeline, plan, table, flow } = options;
-  if (flow.kind === 'append') {
+  if (flow.kind !== 'replace_using') {
+    const detail =
+      flow.kind === 'append'
+        ? 'Append flows write it, and rows that they appended cannot be taken back yet.'
+        : 'AUTO CDC flows write it, and the changes that they merged cannot be merged anew beside them yet.';
     throw new FlowError(
       'NOT_SUPPORTED',
       `a refresh of table "${table.name}" is not supported yet`,
       {
-        detail: 'Append flows write it, and rows that they appended cannot be taken back yet.',
+        detail,
         hint: 'Give the table a new topic and its flows new names: they start from the beginning.',
       },
     );

@@ -14,7 +14,7 @@ import type { RowOutput } from '../task/row-output.ts';
 import type { RowProgram } from '../task/row-program.ts';
 import { compileSource } from './compile-source.ts';
 import { type PlacedDeadLetter, readDeadLetters } from './dead-letters.ts';
-import type { FlowFacts } from './flow-facts.ts';
+import { type FlowFacts, feedOf } from './flow-facts.ts';
 import { refuseLocked } from './locks.ts';
 import { partitionKey } from './partition-key.ts';
 import { deployedFacts } from './prepare-topics.ts';
@@ -224,8 +224,9 @@ class Replay {
 }
 
 function replayOutput(facts: FlowFacts, sourcePartition: number): RowOutput {
-  const { repartition, table, output, outputRecordBytesMax, generation } = facts;
-  if (repartition !== undefined) return new RepartitionOutput({ ...repartition, isReplay: true });
+  const { table, output, outputRecordBytesMax, generation } = facts;
+  const feed = feedOf(facts);
+  if (feed !== undefined) return new RepartitionOutput({ ...feed, isReplay: true });
   return new AppendOutput({
     table: table.name,
     topic: output.topic,

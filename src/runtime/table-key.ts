@@ -8,10 +8,10 @@ import { misfit } from '../data/misfit.ts';
 import { formatType } from '../data/type-text.ts';
 import type { Column } from '../data/types.ts';
 import type { Value } from '../data/value.ts';
-import type { ReplaceUsingFlowPlan, TablePlan } from '../plan/pipeline-plan.ts';
+import type { KeyedFlowPlan, TablePlan } from '../plan/pipeline-plan.ts';
 
 /** The key columns of a table, in the order of the USING clause. */
-export function keyColumnsOf(table: TablePlan, flow: ReplaceUsingFlowPlan): readonly Column[] {
+export function keyColumnsOf(table: TablePlan, flow: KeyedFlowPlan): readonly Column[] {
   return flow.keys.flatMap((position) => table.columns[position] ?? []);
 }
 

@@ -1,12 +1,12 @@
 import { FlowError } from '../base/errors.ts';
 import type { Slice } from '../ports/log.ts';
 import type { StateKey, StateMark, StateSession, StateWrite } from '../ports/state-store.ts';
+import type { KeyedTask, TableEffects } from '../task/keyed-task.ts';
 import { encodeLevelsPosition, levelsPositionKey } from '../task/levels-position.ts';
-import type { TableEffects, TableTask } from '../task/table-task.ts';
 import type { StageTimes } from './stage-times.ts';
 
 export type TableSlotOptions = {
-  readonly task: TableTask;
+  readonly task: KeyedTask;
   readonly partition: number;
   readonly session: StateSession;
   readonly mark: StateMark;
@@ -31,7 +31,7 @@ const readKeysMax = 20_000;
  * stands at the mark which this session wrote last; anything else is TASK_CORRUPTED.
  */
 export class TableSlot {
-  readonly task: TableTask;
+  readonly task: KeyedTask;
   readonly partition: number;
   readonly #session: StateSession;
   readonly #topicId: string;
@@ -67,6 +67,7 @@ export class TableSlot {
       };
       entries = await (this.#stages?.wait('store', reading) ?? reading());
     }
+    if (this.task.needsAllKeys) await this.#takeAll();
     this.#timed(() => this.task.process(entries));
   }
 
@@ -78,6 +79,14 @@ export class TableSlot {
   async keyCount(): Promise<number> {
     const count = await this.#session.keyCount();
     return this.#levelsTopicId === undefined ? count : Math.max(0, count - 1);
+  }
+
+  /** A row concerns keys that it does not name: the task gets to know all of them. */
+  async #takeAll(): Promise<void> {
+    await this.settle();
+    for await (const piece of this.#session.scan()) this.task.takeKeys(piece);
+    // The mark was right before, and nobody else writes; an image that came back meanwhile is seen here.
+    await this.#read([]);
   }
 
   async #read(keys: readonly StateKey[]): Promise<readonly (Buffer | undefined)[]> {
@@ -158,7 +167,7 @@ export async function readAt(
   mark: StateMark,
 ): Promise<readonly (Buffer | undefined)[]> {
   const entries: (Buffer | undefined)[] = [];
-  for (let at = 0; at < keys.length; at += readKeysMax) {
+  for (let at = 0; at < Math.max(keys.length, 1); at += readKeysMax) {
     const view = await session.read(keys.slice(at, at + readKeysMax));
     if (view.mark?.offset !== mark.offset || view.mark.topicId !== mark.topicId) {
       throw new FlowError('TASK_CORRUPTED', 'the state does not stand where this task left it', {

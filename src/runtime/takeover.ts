@@ -1,20 +1,17 @@
 import { FlowError } from '../base/errors.ts';
-import { sequenceCodec } from '../data/sequence.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { CommittedOffset, Log, OffsetRange } from '../ports/log.ts';
 import type { StateMark, StateSession, StateStore } from '../ports/state-store.ts';
 import { encodeLevelsPosition, levelsOffset, levelsPositionKey } from '../task/levels-position.ts';
-import { Restore } from '../task/restore-entries.ts';
-import { LevelRestore } from '../task/restore-levels.ts';
-import { TableTask } from '../task/table-task.ts';
 import type { TimeRuns } from '../task/time-runs.ts';
 import type { Catalog } from './catalog.ts';
-import type { FlowFacts, ReplaceFlowFacts } from './flow-facts.ts';
-import { generationStart, swapTest } from './generation.ts';
+import type { FlowFacts, KeyedFlowFacts } from './flow-facts.ts';
+import { generationStart } from './generation.ts';
 import { isSettledWithin } from './is-settled-within.ts';
 import type { RestoreCause, RuntimeListener } from './runtime-events.ts';
 import type { StageTimes } from './stage-times.ts';
 import { readAt, TableSlot } from './table-slot.ts';
+import { levelSteps, outputSteps, tableTask } from './table-stage.ts';
 
 export type TakeoverOptions = {
   readonly pipeline: string;
@@ -33,7 +30,7 @@ export type TakeoverOptions = {
   readonly isInterrupted: () => boolean;
 };
 
-export type TableTakeover = TakeoverOptions & { readonly facts: ReplaceFlowFacts };
+export type TableTakeover = TakeoverOptions & { readonly facts: KeyedFlowFacts };
 
 /** How long an open transaction may hold up readers before its producer is taken for dead. */
 const stuckAfterMs = 2_000;
@@ -61,23 +58,7 @@ export async function takeOverTable(
   try {
     const mark = await restore(options, session, partition, range);
     await restoreLevels(options, session, partition, mark);
-    const codec = sequenceCodec(facts.flow.sequenceType);
-    const task = new TableTask({
-      target: {
-        table: facts.table.name,
-        topic: facts.output.topic,
-        partition,
-        generation: facts.generation,
-        distinct: facts.flow.distinct,
-        sequenceText: codec.text,
-        recordBytesMax: facts.outputRecordBytesMax,
-        levelsTopic: facts.levels?.topic,
-      },
-      output: facts.table.output,
-      rowSetRowsMax: facts.table.rowSetRowsMax,
-      cacheBytesMax: options.cacheBytesMax,
-      times: options.times,
-    });
+    const task = tableTask(facts, partition, options);
     return new TableSlot({
       task,
       partition,
@@ -271,12 +252,7 @@ async function catchUp({
   start,
   end,
 }: CatchUp): Promise<{ readonly mark: StateMark; readonly records: number }> {
-  const restoring = new Restore({
-    output: facts.table.output,
-    distinct: facts.flow.distinct,
-    parseSequence: sequenceCodec(facts.flow.sequenceType).parse,
-    isSwapped: swapTest(facts.swaps, partition),
-  });
+  const stepOf = outputSteps(facts, partition);
   const reader = log.openReader();
   let mark = start;
   let records = 0;
@@ -285,13 +261,12 @@ async function catchUp({
     while (mark.offset < end) {
       if (isInterrupted()) throw new FlowError('TASK_MIGRATED', 'the restore was interrupted');
       for (const slice of await reader.poll(500)) {
-        const changes = restoring.load(slice);
-        const needed = restoring.keysNeeded(changes);
-        const present = await readAt(session, needed, mark);
-        const entries = restoring.apply(changes, needed, present);
+        const step = stepOf(slice);
+        const present = await readAt(session, step.keysNeeded, mark);
+        const entries = step.apply(present);
         mark = { topicId: start.topicId, offset: slice.nextOffset };
         await session.write({ keys: [...entries.keys()], entries: [...entries.values()], mark });
-        records += changes.length;
+        records += step.records;
         const remaining = Math.max(0, end - mark.offset);
         listener({ event: 'restore_progress', flow: facts.flow.name, partition, remaining });
       }
@@ -320,23 +295,19 @@ async function restoreLevels(
   const known = levelsOffset(entry, topicId) ?? range.start;
   let offset = known >= range.start && known <= range.end ? known : range.start;
   if (offset >= range.end) return;
-  const restoring = new LevelRestore(sequenceCodec(facts.flow.sequenceType).parse);
+  const stepOf = levelSteps(facts);
   const reader = log.openReader();
   try {
     reader.assign(topic, partition, offset);
     while (offset < range.end) {
       if (isInterrupted()) throw new FlowError('TASK_MIGRATED', 'the restore was interrupted');
       for (const slice of await reader.poll(500)) {
-        const changes = restoring.load(slice);
-        const keys = changes.map(({ key }) => key);
-        const levels = restoring.apply(changes, await readAt(session, keys, mark));
+        const step = stepOf(slice);
+        const levels = step.apply(await readAt(session, step.keysNeeded, mark));
         offset = slice.nextOffset;
         await session.write({
-          keys: [...levels.map(({ key }) => key), levelsPositionKey],
-          entries: [
-            ...levels.map((level) => level.entry),
-            encodeLevelsPosition({ topicId, offset }),
-          ],
+          keys: [...levels.keys(), levelsPositionKey],
+          entries: [...levels.values(), encodeLevelsPosition({ topicId, offset })],
           mark,
         });
       }

@@ -92,8 +92,10 @@ export class TriggeredUpdate {
     const { name } = facts.flow;
     if (this.#chained.has(name)) return true;
     const tables = facts.sources.filter(({ isTable }) => isTable);
-    const writers = this.#flows.filter(({ output }) =>
-      tables.some(({ topic }) => topic === output.topic),
+    const writers = this.#flows.filter(
+      ({ flow, output }) =>
+        flow.name !== name &&
+        (isFeedOf(facts, flow) || tables.some(({ topic }) => topic === output.topic)),
     );
     if (!writers.every(({ flow }) => isSettled(flow.name))) return false;
     const goals = [...(this.#sourceGoals.get(name) ?? [])];
@@ -153,4 +155,9 @@ export class TriggeredUpdate {
     const range = (await this.#log.offsetRanges(topic, [partition])).get(partition);
     return range !== undefined && range.start >= goal;
   }
+}
+
+/** Whether a flow sends its changes to the table stage of the other one. */
+function isFeedOf({ flow: stage, repartition }: FlowFacts, flow: FlowFacts['flow']): boolean {
+  return stage.kind === 'auto_cdc' && repartition !== undefined && flow.target === stage.target;
 }

@@ -6,7 +6,7 @@ import type { CommitResult, Log, LogProducer, OffsetCommit, Slice } from '../por
 import type { StateStore } from '../ports/state-store.ts';
 import type { Tracer } from '../ports/tracer.ts';
 import type { Catalog } from './catalog.ts';
-import type { FlowFacts } from './flow-facts.ts';
+import { type FlowFacts, feedOf } from './flow-facts.ts';
 import { FlowRunner, type PartitionProgress } from './flow-runner.ts';
 import { isSettledWithin } from './is-settled-within.ts';
 import { RepartitionPurge } from './repartition-purge.ts';
@@ -208,7 +208,7 @@ export class Worker {
           flow: facts.flow.name,
           group: facts.group,
           failed: this.#failed.get(facts.flow.name),
-          appends: facts.repartition === undefined,
+          appends: feedOf(facts) === undefined,
           outputRecords: runner?.outputRecords ?? 0,
           partitions: runner?.progress() ?? [],
         };
@@ -539,7 +539,8 @@ export class Worker {
     this.#isInDoubt = true;
     await this.#abortProducer();
     await runner.close(true).catch(() => undefined);
-    if (this.#activeRunners().length === 0) throw error;
+    // A table stage without sources has nothing to do once nobody feeds it any more.
+    if (this.#activeRunners().every(({ facts }) => facts.sources.length === 0)) throw error;
     if (this.#machine.state !== 'recovering') this.#machine.transition('recovering');
   }
 

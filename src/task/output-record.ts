@@ -40,7 +40,7 @@ export type NumberedRow = {
 };
 
 /** Room for what the log adds to a record: lengths, batch header. */
-const recordOverheadBytes = 256;
+export const recordOverheadBytes = 256;
 
 const openBracket = 0x5b;
 const closeBracket = 0x5d;
@@ -236,13 +236,10 @@ export class OutputWriter {
     const headers = this.#headers.writer;
     const size = keyLength + Math.max(valueLength, 0) + headers.length + recordOverheadBytes;
     if (size > recordBytesMax) {
-      throw new FlowError(
-        'RECORD_TOO_LARGE',
-        `the row-set of one key in table "${table}" is too large for one record`,
-        {
-          detail: `Key ${key.toString('utf8', 0, Math.min(keyLength, 200))} needs ${size} bytes, and topic "${topic}" takes ${recordBytesMax} bytes a record.`,
-          hint: "Set output = 'rows' on the table, so that each row is a record of its own, or raise max.message.bytes of the topic.",
-        },
+      throw recordTooLarge(
+        { table, topic, size, bytesMax: recordBytesMax },
+        key.subarray(0, keyLength),
+        "Set output = 'rows' on the table, so that each row is a record of its own, or raise max.message.bytes of the topic.",
       );
     }
     const record = this.#record;
@@ -256,6 +253,29 @@ export class OutputWriter {
     record.timestampMs = nowMs;
     sink.append(topic, partition, record);
   }
+}
+
+type SizedRecord = {
+  readonly table: string;
+  readonly topic: string;
+  readonly size: number;
+  readonly bytesMax: number;
+};
+
+/** The broker refuses what is larger, and with it the whole transaction. */
+export function recordTooLarge(
+  { table, topic, size, bytesMax }: SizedRecord,
+  key: Buffer,
+  hint: string,
+): FlowError {
+  return new FlowError(
+    'RECORD_TOO_LARGE',
+    `the row-set of one key in table "${table}" is too large for one record`,
+    {
+      detail: `Key ${key.toString('utf8', 0, Math.min(key.length, 200))} needs ${size} bytes, and topic "${topic}" takes ${bytesMax} bytes a record.`,
+      hint,
+    },
+  );
 }
 
 /**

@@ -1,7 +1,7 @@
 import { ByteWriter } from '../data/byte-writer.ts';
 import { partitionOf } from '../data/murmur2.ts';
 import { HeaderWriter } from '../data/record-headers.ts';
-import { emptyFlag, writeEnvelopeHead } from '../data/row-envelope.ts';
+import { truncateKey, writeEnvelopeHead } from '../data/row-envelope.ts';
 import type { Row } from '../data/value.ts';
 import type { RecordCursor, RecordSink } from '../ports/log.ts';
 import { emptyOutgoingRecord } from './outgoing-record.ts';
@@ -28,6 +28,8 @@ export class RepartitionOutput implements RowOutput {
   readonly #sequence = new ByteWriter(64);
   /** The rows of the current record: start of key, start of value, end. */
   readonly #spans: number[] = [];
+  /** Where in the spans a row stands that every partition has to hear of. */
+  readonly #forAll = new Set<number>();
   readonly #record = emptyOutgoingRecord();
 
   constructor(target: RepartitionTarget) {
@@ -44,12 +46,18 @@ export class RepartitionOutput implements RowOutput {
   begin(): void {
     this.#rows.reset();
     this.#spans.length = 0;
+    if (this.#forAll.size > 0) this.#forAll.clear();
   }
 
   add(program: RowProgram, row: Row, provenance: Buffer, records: RecordCursor): void {
     const rows = this.#rows;
     const keyStart = rows.length;
-    program.encodeKey(row, rows);
+    if (program.isTruncate(row)) {
+      rows.ascii(truncateKey);
+      this.#forAll.add(this.#spans.length);
+    } else {
+      program.encodeKey(row, rows);
+    }
     const valueStart = rows.length;
     this.#sequence.reset();
     const flags = program.encodeSequence(row, this.#sequence, records.timestampMs);
@@ -57,7 +65,7 @@ export class RepartitionOutput implements RowOutput {
     const rowStart = rows.length;
     program.encodeRow(row, rows);
     // A marker has no row; it was written all the same, since a value that does not fit is bad in any row.
-    if ((flags & emptyFlag) !== 0) rows.length = rowStart;
+    if (flags !== 0) rows.length = rowStart;
     this.#spans.push(keyStart, valueStart, rows.length);
   }
 
@@ -76,6 +84,10 @@ export class RepartitionOutput implements RowOutput {
       record.keyEnd = valueStart;
       record.valueStart = valueStart;
       record.valueEnd = spans[at + 2] as number;
+      if (this.#forAll.has(at)) {
+        for (let one = 0; one < partitions; one += 1) sink.append(topic, one, record);
+        continue;
+      }
       const partition = partitionOf(buffer, keyStart, valueStart, partitions);
       sink.append(topic, partition, record);
     }

@@ -1,13 +1,14 @@
 import type { ByteWriter } from '../data/byte-writer.ts';
-import { rowEncoder } from '../data/json-encode.ts';
+import { rowEncoder, sparseRowEncoder } from '../data/json-encode.ts';
 import { keyEncoder } from '../data/key.ts';
-import { emptyFlag } from '../data/row-envelope.ts';
+import { deleteFlag, emptyFlag, truncateFlag } from '../data/row-envelope.ts';
 import { sequenceCodec } from '../data/sequence.ts';
 import type { Row, Value } from '../data/value.ts';
 import { columnsOf } from '../expr/columns.ts';
 import { compile } from '../expr/compile.ts';
-import type { CompileContext, Evaluator, Frame } from '../expr/expression.ts';
+import type { CompileContext, Evaluator, Expression, Frame } from '../expr/expression.ts';
 import { ExpressionError } from '../expr/expression-error.ts';
+import { changeColumns } from '../plan/cdc-plan.ts';
 import { countedExpectations, viewExpectationName } from '../plan/counted-expectations.ts';
 import { indexLevels } from '../plan/index-levels.ts';
 import { sourceColumnsOf } from '../plan/optimize.ts';
@@ -66,6 +67,11 @@ export class RowProgram {
   readonly #rowText: ReturnType<typeof rowEncoder>;
   readonly #sequence: Evaluator;
   readonly #emptyWhen: Evaluator | undefined;
+  readonly #deleteWhen: Evaluator | undefined;
+  readonly #truncateWhen: Evaluator | undefined;
+  /** A key that is NULL is no key of a change feed. */
+  readonly #isKeyNeeded: boolean;
+  readonly #sparse: ReturnType<typeof sparseRowEncoder> | undefined;
   readonly #sequenceKind: string;
   readonly #isAboveMax: ((sequence: Value) => boolean) | undefined;
   readonly #encodeSequence: ReturnType<typeof sequenceCodec>['encode'];
@@ -74,10 +80,15 @@ export class RowProgram {
   #counters: FlowCounters | undefined;
 
   constructor(options: RowProgramOptions) {
-    const { flow, branch, source, table, timeZone, isSpliced } = options;
+    const { flow, branch, source, table, timeZone } = options;
     this.#options = options;
+    const changing = flow.kind === 'auto_cdc' ? flow : undefined;
+    const columns = changing === undefined ? table.columns : changeColumns(changing, table);
+    const omitted = new Set(changing?.ignoreNull);
+    // What is left out is known of decoded values only.
+    const isSpliced = options.isSpliced && omitted.size === 0;
     const plan = flow.branches[branch] as BranchPlan;
-    const replacing = flow.kind === 'replace_using' ? flow : undefined;
+    const keyed = flow.kind === 'append' ? undefined : flow;
     const isUnion = flow.branches.length > 1;
     this.provenanceBranch =
       isUnion && options.isChained === true ? branch * chainedBranches : branch;
@@ -90,9 +101,7 @@ export class RowProgram {
           });
     this.expectationNames = countedExpectations(flow, table);
     const context: CompileContext = { timeZone };
-    const passed = isSpliced
-      ? passedThrough(plan, source, table.columns)
-      : table.columns.map(() => -1);
+    const passed = isSpliced ? passedThrough(plan, source, columns) : columns.map(() => -1);
     const needed = neededColumns(flow, table);
     // A column that passes through and that nothing looks at is never decoded.
     const unread = new Set(
@@ -104,8 +113,13 @@ export class RowProgram {
       located: new Set(passed.filter((from) => from >= 0)),
       timeZone,
     });
-    const emptyWhen = replacing?.emptyWhen;
-    this.#emptyWhen = emptyWhen === undefined ? undefined : compile(emptyWhen, context);
+    const optional = (condition: Expression | undefined): Evaluator | undefined =>
+      condition === undefined ? undefined : compile(condition, context);
+    this.#emptyWhen = optional(flow.kind === 'replace_using' ? flow.emptyWhen : undefined);
+    this.#deleteWhen = optional(changing?.deleteWhen);
+    this.#truncateWhen = optional(changing?.truncateWhen);
+    this.#isKeyNeeded = changing !== undefined;
+    this.#sparse = omitted.size === 0 ? undefined : sparseRowEncoder(columns, omitted);
     this.#first = compileSteps(plan.steps, {
       context,
       frame: this.#frame,
@@ -115,15 +129,15 @@ export class RowProgram {
       count: (view) => this.#counter(({ name }) => viewExpectationName(view, name)),
       finish: this.#finish(context),
     });
-    this.#keys = replacing?.keys ?? [];
+    this.#keys = keyed?.keys ?? [];
     this.#keyValues = this.#keys.map(() => null);
     const keyColumns = this.#keys.map((position) => table.columns[position]);
     this.#encodeKey = keyEncoder(keyColumns.filter((column) => column !== undefined));
-    const zeros = replacing?.distinct === true ? 'merged' : 'kept';
-    this.#rowText = rowEncoder(table.columns, zeros);
-    this.#writer = new SplicedRowWriter(this.#reader, table.columns, passed, zeros);
-    this.#sequence = replacing === undefined ? () => null : compile(replacing.sequence, context);
-    const sequenceType = replacing?.sequenceType ?? { kind: 'int' as const };
+    const zeros = flow.kind === 'replace_using' && flow.distinct ? 'merged' : 'kept';
+    this.#rowText = rowEncoder(columns, zeros);
+    this.#writer = new SplicedRowWriter(this.#reader, columns, passed, zeros);
+    this.#sequence = keyed === undefined ? () => null : compile(keyed.sequence, context);
+    const sequenceType = keyed?.sequenceType ?? { kind: 'int' as const };
     this.#sequenceKind = sequenceType.kind;
     this.#isAboveMax =
       table.sequenceMax === undefined ? undefined : sequenceBound(sequenceType, table.sequenceMax);
@@ -152,7 +166,12 @@ export class RowProgram {
 
   encodeKey(row: Row, out: ByteWriter): void {
     for (const [index, position] of this.#keys.entries()) {
-      this.#keyValues[index] = row[position] ?? null;
+      const value = row[position] ?? null;
+      if (value === null && this.#isKeyNeeded) {
+        const name = this.#options.table.columns[position]?.name;
+        throw new ExpressionError('NULL_KEY', `key column "${name}" of the row is NULL`);
+      }
+      this.#keyValues[index] = value;
     }
     this.#encodeKey.encode(this.#keyValues, out);
   }
@@ -165,6 +184,17 @@ export class RowProgram {
     }
     this.#checkSequence(sequence, timestampMs);
     this.#encodeSequence(sequence, out);
+    return this.#flags(row);
+  }
+
+  /** Whether the row empties the whole table, whatever its key. */
+  isTruncate(row: Row): boolean {
+    return this.#truncateWhen?.(row, this.#frame) === true;
+  }
+
+  #flags(row: Row): number {
+    if (this.isTruncate(row)) return truncateFlag;
+    if (this.#deleteWhen?.(row, this.#frame) === true) return deleteFlag;
     return this.#isEmpty(row) ? emptyFlag : 0;
   }
 
@@ -203,7 +233,8 @@ export class RowProgram {
   }
 
   encodeRow(row: Row, out: ByteWriter): void {
-    this.#writer.write(row, out);
+    if (this.#sparse === undefined) this.#writer.write(row, out);
+    else this.#sparse(row, out);
   }
 
   /** A row that says that its key is empty skips the expectations of the table. */
@@ -216,7 +247,8 @@ export class RowProgram {
       rowText: (row) => rowText(this.#rowText, row),
     });
     return (row, index) => {
-      if (this.#isEmpty(row) || judge(row)) this.#emit(row, index);
+      // What is no row but says that rows are gone is judged by nothing.
+      if (this.#flags(row) !== 0 || judge(row)) this.#emit(row, index);
       else (this.#counters as FlowCounters).dropped += 1;
     };
   }
@@ -270,6 +302,10 @@ function neededColumns(flow: FlowPlan, table: TablePlan): ReadonlySet<number> {
   if (flow.kind === 'append') return needed;
   for (const position of flow.keys) needed.add(position);
   for (const position of columnsOf(flow.sequence)) needed.add(position);
+  if (flow.kind === 'auto_cdc') {
+    for (const position of flow.ignoreNull) needed.add(position);
+    return needed;
+  }
   if (flow.emptyWhen !== undefined) {
     for (const position of columnsOf(flow.emptyWhen)) needed.add(position);
   }

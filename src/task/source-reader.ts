@@ -1,6 +1,6 @@
 import { assert } from '../base/assert.ts';
 import { type JsonDecoder, jsonDecoder, misfitText } from '../data/json-decode.ts';
-import { JsonObjectScanner, scanOk, scanVerdictText } from '../data/json-scan.ts';
+import { JsonObjectScanner, scanOk } from '../data/json-scan.ts';
 import { misfit } from '../data/misfit.ts';
 import { readHeaders } from '../data/record-headers.ts';
 import type { Row, Value } from '../data/value.ts';
@@ -8,7 +8,8 @@ import { zoneOf } from '../data/zones.ts';
 import { ExpressionError } from '../expr/expression-error.ts';
 import { hiddenColumns, type SourcePlan } from '../plan/pipeline-plan.ts';
 import type { RecordCursor } from '../ports/log.ts';
-import type { BadRow } from './bad-row.ts';
+import { type BadRow, malformedRecord } from './bad-row.ts';
+import { DebeziumEnvelope } from './debezium-envelope.ts';
 
 export type RecordPlace = { readonly topic: string; readonly partition: number };
 
@@ -39,6 +40,9 @@ export class SourceReader {
   /** By position of the scanner's names. */
   readonly #decoded: readonly { readonly position: number; readonly decode: JsonDecoder }[];
   readonly #decoders: readonly JsonDecoder[];
+  readonly #envelope: DebeziumEnvelope | undefined;
+  /** Columns that are no members of the row image. */
+  readonly #around: DebeziumEnvelope['around'];
   readonly #hidden: readonly { readonly position: number; readonly read: HiddenRead }[];
   /** Source column → position of the scanner's names; -1: not scanned for. */
   readonly #scanned: Int32Array;
@@ -51,7 +55,14 @@ export class SourceReader {
     assert(zone !== undefined, `"${timeZone}" is no time zone`);
     const declared = source.columns.length - hiddenColumns.length;
     const byPosition = (a: number, b: number): number => a - b;
-    const wantedFirst = [...used].filter((position) => position < declared).sort(byPosition);
+    this.#envelope =
+      source.format === 'debezium-json' ? new DebeziumEnvelope(source.columns, zone) : undefined;
+    const around = this.#envelope?.around ?? [];
+    this.#around = around.filter(({ position }) => used.has(position));
+    const outside = new Set(around.map(({ position }) => position));
+    const wantedFirst = [...used]
+      .filter((position) => position < declared && !outside.has(position))
+      .sort(byPosition);
     const onlyLocated = [...located].filter((position) => !used.has(position)).sort(byPosition);
     const wanted = [...wantedFirst, ...onlyLocated];
     this.#scanned = new Int32Array(source.columns.length).fill(-1);
@@ -105,22 +116,49 @@ export class SourceReader {
         ? 'tombstone'
         : { errorClass: 'NULL_VALUE', message: 'the record has a null value' };
     }
-    const bad = this.#source.format === 'json' ? this.#readJson(records) : this.#readWhole(records);
+    const bad = this.#readValue(records);
     if (bad !== undefined) return bad;
     for (const { position, read } of this.#hidden) this.#row[position] = read(records, place);
     return undefined;
   }
 
-  #readJson({ bytes, valueStart, valueEnd }: RecordCursor): BadRow | undefined {
+  #readValue(records: RecordCursor): BadRow | 'tombstone' | undefined {
+    const { bytes, valueStart, valueEnd } = records;
+    switch (this.#source.format) {
+      case 'json':
+        return this.#readJson(bytes, valueStart, valueEnd);
+      case 'debezium-json':
+        return this.#readEnvelope(records);
+      default:
+        return this.#readWhole(records);
+    }
+  }
+
+  /** The row image of a change, and what stands around it. */
+  #readEnvelope({ bytes, valueStart, valueEnd }: RecordCursor): BadRow | 'tombstone' | undefined {
+    const envelope = this.#envelope as DebeziumEnvelope;
+    const image = envelope.read(bytes, valueStart, valueEnd);
+    if (image === 'none') {
+      for (const { position } of this.#decoded) this.#row[position] = null;
+    } else {
+      if (image === 'message') return 'tombstone';
+      if ('errorClass' in image) return image;
+      const bad = this.#readJson(bytes, image.start, image.end);
+      if (bad !== undefined) return bad;
+    }
+    for (const { position, read } of this.#around) {
+      const value = read(bytes);
+      if (value === misfit) return this.#misfit(position, 'the value around the row');
+      this.#row[position] = value;
+    }
+    return undefined;
+  }
+
+  #readJson(bytes: Buffer, start: number, end: number): BadRow | undefined {
     const scanner = this.#scanner;
     this.#located.bytes = bytes;
-    const verdict = scanner.scan(bytes, valueStart, valueEnd);
-    if (verdict !== scanOk) {
-      return {
-        errorClass: 'MALFORMED_RECORD',
-        message: scanVerdictText[verdict] ?? 'it is no JSON',
-      };
-    }
+    const verdict = scanner.scan(bytes, start, end);
+    if (verdict !== scanOk) return malformedRecord(verdict);
     const { kinds, spans } = scanner;
     const decoded = this.#decoded;
     for (let index = 0; index < decoded.length; index += 1) {
@@ -130,10 +168,10 @@ export class SourceReader {
         this.#row[position] = null;
         continue;
       }
-      const start = spans[index * 2] as number;
-      const end = spans[index * 2 + 1] as number;
-      const value = decode(bytes, start, end, kind as Parameters<JsonDecoder>[3]);
-      if (value === misfit) return this.#misfit(position, bytes.toString('utf8', start, end));
+      const from = spans[index * 2] as number;
+      const to = spans[index * 2 + 1] as number;
+      const value = decode(bytes, from, to, kind as Parameters<JsonDecoder>[3]);
+      if (value === misfit) return this.#misfit(position, bytes.toString('utf8', from, to));
       this.#row[position] = value;
     }
     return undefined;

@@ -17,7 +17,8 @@ import type { OutputMode } from '../plan/pipeline-plan.ts';
 import type { RecordSink, Slice } from '../ports/log.ts';
 import type { StateKey } from '../ports/state-store.ts';
 import { KeyCache } from './key-cache.ts';
-import type { KeyState } from './key-state.ts';
+import { KeyState } from './key-state.ts';
+import type { KeyedTask, TableEffects } from './keyed-task.ts';
 import { type OutputTarget, OutputWriter } from './output-record.ts';
 import { emptyTableCounters, type TableCounters } from './row-account.ts';
 import { RowBatch } from './row-batch.ts';
@@ -33,29 +34,15 @@ export type TableTaskOptions = {
   readonly times?: TimeRuns | undefined;
 };
 
-/** What one commit asks of the state store, once the transaction stands. */
-export type TableEffects = {
-  readonly keys: readonly StateKey[];
-  readonly entries: readonly Buffer[];
-  readonly outputRecords: number;
-};
-
 /**
- * One partition of one REPLACE USING table: a slice of the repartition topic and the prefetched state
- * in, records and state writes out. It reads nothing by itself and waits for nothing.
- *
- * Turn: `keysOf(slice)` → the runtime reads those keys → `process(entries)`, any number of times, then
- * `effects(sink)` once per commit, then `applied()` when the transaction stands. A task whose transaction does
- * not stand is thrown away.
- *
- * Invariant: at most one output record (or one set of numbered records) per key and commit, always of
+ * One partition of one REPLACE USING table. Invariant: at most one output record (or one set of numbered records) per key and commit, always of
  * the key's final row-set in that commit.
  */
-export class TableTask {
+export class TableTask implements KeyedTask {
   readonly #options: TableTaskOptions;
   readonly #setOptions: KeyRowSetOptions;
   readonly #writer: OutputWriter;
-  readonly #cache: KeyCache;
+  readonly #cache: KeyCache<KeyState>;
   readonly #batch = new RowBatch();
   /** The key of each row of the batch. */
   readonly #states: KeyState[] = [];
@@ -74,8 +61,13 @@ export class TableTask {
       distinct: options.target.distinct,
     };
     this.#writer = new OutputWriter(options.target);
-    this.#cache = new KeyCache(options.cacheBytesMax);
+    this.#cache = new KeyCache(options.cacheBytesMax, (key) => new KeyState(key, undefined));
   }
+
+  /** Each row concerns its own key alone. */
+  readonly needsAllKeys = false;
+
+  takeKeys(): void {}
 
   /** The account, the open transaction included. */
   get counters(): TableCounters {

@@ -32,7 +32,9 @@ export async function readAccount(
     }
   }
   const table = emptyTableCounters();
-  for (const metadata of await readMetadata(log, group, `${group}.repartition`)) {
+  // The table stage of AUTO CDC counts what all flows into the table send.
+  const stageGroup = flow.kind === 'auto_cdc' ? `${pipeline}.${flow.target}` : group;
+  for (const metadata of await readMetadata(log, stageGroup, `${stageGroup}.repartition`)) {
     const counters = parseTableMetadata(metadata) ?? emptyTableCounters();
     for (const name of Object.keys(table) as (keyof TableCounters)[]) {
       table[name] += counters[name];

@@ -11,7 +11,7 @@ import type { Given } from './scenario.ts';
 const stepsMax = 2_000;
 
 /** What a process asks of the outside without waiting for an answer. */
-const answeredAtOnce = ['openReader', 'joinGroup', 'assign', 'unassign', 'wake', 'range'];
+const answeredAtOnce = ['openReader', 'joinGroup', 'assign', 'unassign', 'wake', 'range', 'scan'];
 
 /** A process whose n-th step, before or after one of its calls to the outside, is its last. */
 class DoomedProcess {

@@ -5,7 +5,6 @@ CREATE SINK out OPTIONS ('topic' = 'y', output = 'rows');
 --                                      ^ OPTION_UNKNOWN
 CREATE FLOW f AS INSERT INTO out BY NAME SELECT region, seq FROM STREAM(orders);
 CREATE FLOW g AS AUTO CDC INTO out FROM STREAM(orders) KEYS (region) SEQUENCE BY seq;
--- @1 NOT_SUPPORTED_YET
 --                             ^ TARGET_KIND
 CREATE FLOW h AS INSERT INTO out BY NAME REPLACE USING (region) SEQUENCE BY seq SELECT region, seq FROM STREAM(orders);
 --                           ^ TARGET_KIND

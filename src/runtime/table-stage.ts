@@ -1,0 +1,137 @@
+import { sequenceCodec } from '../data/sequence.ts';
+import { changeColumns } from '../plan/cdc-plan.ts';
+import type { Slice } from '../ports/log.ts';
+import type { StateKey } from '../ports/state-store.ts';
+import { changeMerge } from '../task/change-merge.ts';
+import { ChangeTask } from '../task/change-task.ts';
+import type { KeyedTask } from '../task/keyed-task.ts';
+import { ChangeRestore, joinLevel } from '../task/restore-changes.ts';
+import { Restore } from '../task/restore-entries.ts';
+import { LevelRestore } from '../task/restore-levels.ts';
+import { TableTask } from '../task/table-task.ts';
+import type { TimeRuns } from '../task/time-runs.ts';
+import type { CdcTableFacts, KeyedFlowFacts } from './flow-facts.ts';
+import { swapTest } from './generation.ts';
+
+/** What a slice of a table's topic changes in the state, once the present entries of some keys are known. */
+export type RestoreStep = {
+  readonly keysNeeded: readonly StateKey[];
+  readonly records: number;
+  /** `present` answers `keysNeeded`, by position; undefined deletes the key. */
+  readonly apply: (
+    present: readonly (Buffer | undefined)[],
+  ) => ReadonlyMap<StateKey, Buffer | undefined>;
+};
+
+function isChanging(facts: KeyedFlowFacts): facts is CdcTableFacts {
+  return facts.flow.kind === 'auto_cdc';
+}
+
+function mergeOf({ flow, table }: CdcTableFacts) {
+  const names = changeColumns(flow, table).map(({ name }) => name);
+  return changeMerge(names, flow.tracked);
+}
+
+type TaskOptions = {
+  readonly cacheBytesMax: number;
+  readonly times?: TimeRuns | undefined;
+};
+
+/** The task that keeps one partition of a table, by what its flows do. */
+export function tableTask(
+  facts: KeyedFlowFacts,
+  partition: number,
+  { cacheBytesMax, times }: TaskOptions,
+): KeyedTask {
+  const { table, output, generation, outputRecordBytesMax } = facts;
+  const target = {
+    table: table.name,
+    topic: output.topic,
+    partition,
+    generation,
+    recordBytesMax: outputRecordBytesMax,
+  };
+  if (isChanging(facts)) {
+    const merge = mergeOf(facts);
+    const historyNames = table.columns.slice(merge.names.length).map(({ name }) => name);
+    const { sequenceType } = facts.flow;
+    return new ChangeTask({
+      target: { ...target, levelsTopic: facts.levels.topic, sequenceType, historyNames },
+      merge,
+      historyRowsMax: table.rowSetRowsMax,
+      cacheBytesMax,
+      times,
+    });
+  }
+  return new TableTask({
+    target: {
+      ...target,
+      distinct: facts.flow.distinct,
+      sequenceText: sequenceCodec(facts.flow.sequenceType).text,
+      levelsTopic: facts.levels?.topic,
+    },
+    output: table.output,
+    rowSetRowsMax: table.rowSetRowsMax,
+    cacheBytesMax,
+    times,
+  });
+}
+
+/** How records of the output topic become entries of the state. */
+export function outputSteps(
+  facts: KeyedFlowFacts,
+  partition: number,
+): (slice: Slice) => RestoreStep {
+  const parseSequence = sequenceCodec(facts.flow.sequenceType).parse;
+  if (isChanging(facts)) {
+    const restoring = new ChangeRestore(parseSequence);
+    return (slice) => {
+      const keys = restoring.load(slice);
+      const apply = () => new Map(keys.map(({ key, entry }) => [key, entry]));
+      return { keysNeeded: [], records: keys.length, apply };
+    };
+  }
+  const restoring = new Restore({
+    output: facts.table.output,
+    distinct: facts.flow.distinct,
+    parseSequence,
+    isSwapped: swapTest(facts.swaps, partition),
+  });
+  return (slice) => {
+    const changes = restoring.load(slice);
+    const keysNeeded = restoring.keysNeeded(changes);
+    return {
+      keysNeeded,
+      records: changes.length,
+      apply: (present) => restoring.apply(changes, keysNeeded, present),
+    };
+  };
+}
+
+/** How records of the levels topic add to the state that the output topic gave. */
+export function levelSteps(facts: KeyedFlowFacts): (slice: Slice) => RestoreStep {
+  const parseSequence = sequenceCodec(facts.flow.sequenceType).parse;
+  if (isChanging(facts)) {
+    const restoring = new ChangeRestore(parseSequence);
+    const merge = mergeOf(facts);
+    return (slice) => {
+      const levels = restoring.load(slice).filter(({ entry }) => entry !== undefined);
+      return {
+        keysNeeded: levels.map(({ key }) => key),
+        records: levels.length,
+        apply: (present) =>
+          new Map(levels.map(({ key, entry }, at) => [key, joinLevel(merge, present[at], entry)])),
+      };
+    };
+  }
+  const restoring = new LevelRestore(parseSequence);
+  return (slice) => {
+    const changes = restoring.load(slice);
+    return {
+      keysNeeded: changes.map(({ key }) => key),
+      records: changes.length,
+      apply: (present) =>
+        new Map(restoring.apply(changes, present).map(({ key, entry }) => [key, entry])),
+    };
+  };
+}

@@ -1,0 +1,39 @@
+import type { RecordSink, Slice } from '../ports/log.ts';
+import type { StateKey } from '../ports/state-store.ts';
+import type { TableCounters } from './row-account.ts';
+
+/** What one commit asks of the state store, once the transaction stands. */
+export type TableEffects = {
+  readonly keys: readonly StateKey[];
+  /** By position; undefined: nothing is left of the key. */
+  readonly entries: readonly (Buffer | undefined)[];
+  readonly outputRecords: number;
+};
+
+/**
+ * One partition of a table that keeps rows by their key: a slice of the repartition topic and the prefetched state
+ * in, records and state writes out. It reads nothing by itself and waits for nothing. Contract:
+ * 1. Turn: `keysOf(slice)` → the runtime reads those keys → `process(entries)`, any number of times, then
+ *    `effects(sink)` once per commit, then `applied()` when the transaction stands.
+ * 2. A task whose transaction does not stand is thrown away.
+ * 3. Where `needsAllKeys` is true after `keysOf`, the runtime gives every entry of the state to `takeKeys` before
+ *    `process`: the slice has a row that concerns keys which it does not name.
+ */
+export interface KeyedTask {
+  /** The account, the open transaction included. */
+  readonly counters: TableCounters;
+  /** Keys in memory, those of the open transaction included. */
+  readonly keysHeld: number;
+  readonly needsAllKeys: boolean;
+  /** Takes over the counters that stand with the checkpoint. */
+  startCounters(counters: TableCounters): void;
+  /** Loads a slice and gives the keys whose entries `process` needs: all of them, and no others. */
+  keysOf(slice: Slice): readonly StateKey[];
+  takeKeys(entries: readonly (readonly [StateKey, Buffer])[]): void;
+  /** Merges the loaded slice. `entries` answers the keys of `keysOf`, by position. */
+  process(entries: readonly (Buffer | undefined)[]): void;
+  /** Appends the records of everything that changed since the last commit. */
+  effects(sink: RecordSink, nowMs: number): TableEffects;
+  /** The transaction stands. */
+  applied(): void;
+}
