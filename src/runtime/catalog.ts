@@ -31,6 +31,13 @@ type NewEntry = {
   readonly value: Readonly<Record<string, unknown>> | undefined;
 };
 
+export type CatalogChange = {
+  readonly kind: CatalogKind;
+  readonly name: string;
+  /** undefined: it is deleted. */
+  readonly value: Readonly<Record<string, unknown>> | undefined;
+};
+
 /**
  * The pipeline's own compacted topic: the only durable memory beside outputs and group offsets.
  * Invariant: what `read` gave stands at least as far as the topic stood when it was called.

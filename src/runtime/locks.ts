@@ -29,13 +29,13 @@ export async function lockFlows(
   await catalog.write(
     locks.map((lock) => ({
       kind: 'lock' as const,
-      name: nameOf(lock),
+      name: lockName(lock),
       value: { ...lock, untilMs: lock.untilMs ?? null, sinceMs: nowMs },
     })),
     nowMs,
   );
   for (const lock of locks) {
-    const mine = catalog.get('lock', nameOf(lock))?.offset ?? 0;
+    const mine = catalog.get('lock', lockName(lock))?.offset ?? 0;
     const earlier = locksOf(catalog, lock.flow, nowMs).find(
       ({ value, offset }) => value['token'] !== lock.token && offset < mine,
     );
@@ -51,7 +51,7 @@ export async function unlockFlows(
   nowMs: number,
 ): Promise<void> {
   await catalog.write(
-    locks.map((lock) => ({ kind: 'lock' as const, name: nameOf(lock), value: undefined })),
+    locks.map((lock) => ({ kind: 'lock' as const, name: lockName(lock), value: undefined })),
     nowMs,
   );
 }
@@ -69,7 +69,7 @@ export function refuseLocked(catalog: Catalog, flow: string, nowMs: number): voi
 
 /** Whether an attempt of this token holds a flow: one that was interrupted, where this is the next. */
 export function isHeldBy(catalog: Catalog, flow: string, token: string): boolean {
-  return catalog.get('lock', nameOf({ flow, token })) !== undefined;
+  return catalog.get('lock', lockName({ flow, token })) !== undefined;
 }
 
 function refuseOthers(catalog: Catalog, flow: string, token: string, nowMs: number): void {
@@ -87,7 +87,8 @@ function locksOf(catalog: Catalog, flow: string, nowMs: number): readonly Catalo
     .sort((left, right) => left.offset - right.offset);
 }
 
-function nameOf({ flow, token }: Pick<LockFacts, 'flow' | 'token'>): string {
+/** How the catalog names a lock. */
+export function lockName({ flow, token }: Pick<LockFacts, 'flow' | 'token'>): string {
   return `${flow}/${token}`;
 }
 

@@ -8,6 +8,7 @@ import type { Catalog } from './catalog.ts';
 import { isAccepted } from './gaps.ts';
 import { partitionKey } from './partition-key.ts';
 import { numbersTo } from './refresh-facts.ts';
+import { openRefresh } from './refresh-record.ts';
 
 export type PlanFactsOptions = {
   readonly log: Log;
@@ -30,7 +31,10 @@ export async function gatherDeployment(options: PlanFactsOptions): Promise<Deplo
     })),
     deployed: (catalog?.all('flow') ?? []).flatMap(({ name, value }) => {
       const definition = readDeployedFlow(value);
-      return definition === undefined ? [] : [{ name, definition }];
+      // What a refresh builds is no flow of the pipeline.
+      const isBuilt = openRefresh(catalog, name.replace(/\.refresh$/, '')) !== undefined;
+      const isFlow = !name.endsWith('.refresh') || !isBuilt;
+      return definition === undefined || !isFlow ? [] : [{ name, definition }];
     }),
     topics: await wantedTopics(log, plan, pipeline, described),
     gaps,

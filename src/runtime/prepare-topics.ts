@@ -81,6 +81,11 @@ export async function prepareTopics(options: PrepareOptions): Promise<PreparedPi
   }
 }
 
+/** Whether a source is the output of a table that is part of the plan; one that is not stands for itself. */
+function isOwn(plan: PipelinePlan, { table }: SourcePlan): boolean {
+  return plan.tables.some(({ name }) => name === table);
+}
+
 async function describeSources(
   plan: PipelinePlan,
   log: Log,
@@ -94,7 +99,7 @@ async function describeSources(
     ),
   );
   // The output of a table is no source of somebody else's: it is created below.
-  const sources = plan.sources.filter(({ name, table }) => used.has(name) && table === undefined);
+  const sources = plan.sources.filter((source) => used.has(source.name) && !isOwn(plan, source));
   const topics = await log.describeTopics([...new Set(sources.map(({ topic }) => topic))]);
   const missing = sources.filter(({ topic }) => !topics.has(topic));
   if (missing.length > 0) {
@@ -426,7 +431,7 @@ function flowFacts(
   for (const [branch, { source: name }] of flow.branches.entries()) {
     const source = plan.sources.find((one) => one.name === name);
     if (source === undefined) continue;
-    const isTable = source.table !== undefined;
+    const isTable = isOwn(plan, source);
     const before = bySource.get(source.topic);
     bySource.set(source.topic, {
       ...topicFacts(isTable ? topics : known.sources, source.topic),

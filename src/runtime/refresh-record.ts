@@ -1,7 +1,8 @@
 import { StateMachine } from '../base/state-machine.ts';
 import type { RefreshMode } from '../refresh/refresh-request.ts';
 import { isOver, type RefreshState, refreshTransitions } from '../refresh/refresh-states.ts';
-import type { Catalog } from './catalog.ts';
+import type { Catalog, CatalogChange } from './catalog.ts';
+import { type LockFacts, lockName } from './locks.ts';
 
 /** A full refresh as the catalog remembers it, under the name of its flow. */
 export type RefreshRecord = {
@@ -58,9 +59,24 @@ export class RefreshProgress {
     nowMs: number,
     more: Partial<Pick<RefreshRecord, 'from' | 'read' | 'toRead' | 'recordsPerSecond'>> = {},
   ): Promise<void> {
+    await this.#write(state, nowMs, more, []);
+  }
+
+  /** The end, and the end of the lock, in one step. */
+  async close(state: 'done' | 'cancelled', nowMs: number, lock: LockFacts): Promise<void> {
+    await this.#write(state, nowMs, {}, [{ kind: 'lock', name: lockName(lock), value: undefined }]);
+  }
+
+  async #write(
+    state: RefreshState,
+    nowMs: number,
+    more: Partial<RefreshRecord>,
+    entries: readonly CatalogChange[],
+  ): Promise<void> {
     this.#machine.transition(state);
     this.#record = { ...this.#record, ...more, state, changedAtMs: nowMs };
     const { flow } = this.#record;
-    await this.#catalog.write([{ kind: 'refresh', name: flow, value: this.#record }], nowMs);
+    const change: CatalogChange = { kind: 'refresh', name: flow, value: this.#record };
+    await this.#catalog.write([change, ...entries], nowMs);
   }
 }

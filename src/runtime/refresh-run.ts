@@ -171,7 +171,7 @@ export async function refreshInPlace(options: RefreshRunOptions): Promise<Refres
     options.onStep?.('forgetting its checkpoints');
     await forgetCheckpoints(run, facts);
     await finish(run);
-    await unlockFlows(catalog, [lock], clock.now());
+    await run.progress.close('done', clock.now(), lock);
     const { generation, allowLoss } = run.progress.record;
     const lost = allowLoss ? result.lost : { keys: 0, rows: 0, levels: 0 };
     const { published, buried } = result;
@@ -331,7 +331,6 @@ export async function finish(
     ],
     nowMs,
   );
-  if (mode === 'in_place') await progress.enter('done', clock.now());
 }
 
 async function swapRanges(

@@ -9,6 +9,7 @@ import type { Log } from '../../src/ports/log.ts';
 import type { KeyLoss } from '../../src/refresh/loss.ts';
 import { Catalog, openCatalog } from '../../src/runtime/catalog.ts';
 import { type CommittedSet, readTable } from '../../src/runtime/read-table.ts';
+import type { BesideOptions } from '../../src/runtime/refresh-beside.ts';
 import type { OutsideOptions } from '../../src/runtime/refresh-checkpoints.ts';
 import { gatherFacts, type RefreshFacts } from '../../src/runtime/refresh-facts.ts';
 import { type Preview, previewRefresh } from '../../src/runtime/refresh-preview.ts';
@@ -165,6 +166,28 @@ export class RefreshWorld {
     if (found === undefined) throw new Error(`no table ${name}`);
     const { allowLoss = false, keepUnrecoverable = false } = flags;
     return { ...(await this.outside(log)), ...found, allowLoss, keepUnrecoverable };
+  }
+
+  async besideOptions(
+    name: string,
+    flags: { readonly allowLoss?: boolean; readonly keepUnrecoverable?: boolean } = {},
+    log: Log = this.log,
+  ): Promise<BesideOptions> {
+    return {
+      ...(await this.runOptions(name, flags, log)),
+      state: this.state,
+      replicationFactor: -1,
+      waitMs: 300,
+      settings: {
+        ...defaultWorkerSettings,
+        pipeline: this.pipeline,
+        instance: 'refresh',
+        commitIntervalMs: 5,
+        retryDelayMinMs: 1,
+        retriesMax: 2,
+        sessionTimeoutMs: 20,
+      },
+    };
   }
 
   async table(name: string): Promise<ReadonlyMap<string, CommittedSet>> {

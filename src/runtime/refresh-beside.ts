@@ -1,0 +1,489 @@
+import { FlowError } from '../base/errors.ts';
+import type { PipelinePlan } from '../plan/pipeline-plan.ts';
+import { groupOf, levelsTopicOf, repartitionTopicOf, sourcesOf } from '../plan/topology.ts';
+import type { StateStore } from '../ports/state-store.ts';
+import { flowChanges } from '../refresh/changes.ts';
+import { readDeployedFlow } from '../refresh/deployed-flow.ts';
+import { isUntouched } from '../refresh/refresh-states.ts';
+import { recordedGaps } from './gaps.ts';
+import { generationOf } from './generation.ts';
+import { lockFlows, unlockFlows } from './locks.ts';
+import { gatherFacts, numbersTo, type RefreshFacts } from './refresh-facts.ts';
+import { previewRefresh } from './refresh-preview.ts';
+import { openRefresh } from './refresh-record.ts';
+import {
+  beginRun,
+  endsOf,
+  type FreshTopics,
+  finish,
+  lockOfRun,
+  type RefreshOutcome,
+  type RefreshRun,
+  type RefreshRunOptions,
+  refuseUnwanted,
+  settleTable,
+  swap,
+} from './refresh-run.ts';
+import { scanPending } from './refresh-scan.ts';
+import { throttledLog } from './refresh-throttle.ts';
+import { startWorker } from './start-worker.ts';
+import type { Worker, WorkerSettings } from './worker.ts';
+
+export type BesideOptions = RefreshRunOptions & {
+  readonly state: StateStore;
+  /** Those of a worker of the pipeline; the refresh has an instance name of its own. */
+  readonly settings: WorkerSettings;
+  readonly replicationFactor: number;
+  /** Bound on the records that are read again in a second; undefined: as fast as it goes. */
+  readonly recordsPerSecondMax?: number | undefined;
+  /** How long the swap waits for the instances of the flow to let go. */
+  readonly waitMs?: number;
+  /** Registers what ends the refresh early, in good order. */
+  readonly onStop?: (listener: () => void) => void;
+};
+
+const waitMsDefault = 60_000;
+const pollMs = 200;
+const tellIntervalMs = 2_000;
+/** As far as the new generation catches up while the old one goes on; the rest is read while the flow is held. */
+const lagRecordsMax = 20_000;
+const catchUpRoundsMax = 20;
+const gapAttemptsMax = 3;
+
+/**
+ * Computes a table anew beside the one that is there, and swaps it in by its differences. Invariant: until the swap the
+ * table and its flow are as they were, and the refresh can be given up; in the swap each key goes from its former
+ * row-set to the new one in one step; after a crash at any point the same command goes on and ends the same.
+ */
+export async function refreshBeside(options: BesideOptions): Promise<RefreshOutcome> {
+  await options.catalog.read();
+  const run = beginRun(options, 'beside');
+  const beside = new Beside(options, run);
+  if (isUntouched(run.progress.state)) await beside.build();
+  return beside.swapIn();
+}
+
+/** Gives up a refresh that has not touched the table yet, and removes what it has built. */
+export async function cancelRefresh(options: BesideOptions): Promise<void> {
+  const { catalog, clock, table, flow } = options;
+  await catalog.read();
+  const open = openRefresh(catalog, flow.name);
+  if (open === undefined) {
+    throw new FlowError('USAGE', `no refresh of table "${table.name}" is under way`);
+  }
+  if (!isUntouched(open.state)) {
+    throw new FlowError(
+      'TABLE_LOCKED',
+      `the refresh of table "${table.name}" can not be cancelled any more`,
+      {
+        detail: `It stands at "${open.state}": records of the table are being replaced.`,
+        hint: `Start the same command once more to finish it: tidemark refresh ${table.name}${open.mode === 'in_place' ? ' --in-place' : ''}`,
+      },
+    );
+  }
+  const run = beginRun(options, 'beside');
+  await new Beside(options, run).cleanUp();
+  await run.progress.close('cancelled', clock.now(), lockOfRun(run));
+}
+
+class Beside {
+  readonly #options: BesideOptions;
+  readonly #run: RefreshRun;
+  /** Name of the flow that builds the new generation. */
+  readonly #name: string;
+  #worker: Worker | undefined;
+  #isStopped = false;
+
+  constructor(options: BesideOptions, run: RefreshRun) {
+    this.#options = options;
+    this.#run = run;
+    this.#name = `${options.flow.name}.refresh`;
+    options.onStop?.(() => {
+      this.#isStopped = true;
+      this.#worker?.stop();
+    });
+  }
+
+  get #group(): string {
+    return groupOf(this.#options.pipeline, this.#name);
+  }
+
+  get #output(): string {
+    return `${this.#group}.output`;
+  }
+
+  // ---------------------------------------------------------------- building
+
+  async build(): Promise<void> {
+    const { log, plan, catalog, clock, onStep, onProgress } = this.#options;
+    const facts = await gatherFacts(this.#options);
+    this.#refuseNothing(facts);
+    const { report } = await previewRefresh({
+      log,
+      plan,
+      facts,
+      ...(onProgress === undefined ? {} : { onProgress }),
+    });
+    refuseUnwanted(this.#run, {
+      lost: report.lost,
+      pendingLost: report.pending.lost,
+      partitions: facts.output?.partitions.length,
+    });
+    await this.#discardOther();
+    await this.#run.progress.enter('building', clock.now(), { toRead: report.records });
+    await this.#prepare();
+    onStep?.(`building generation ${this.#run.progress.record.generation} beside the table`);
+    for (let round = 0; round < catchUpRoundsMax; round += 1) {
+      await this.#update();
+      await catalog.read();
+      if ((await this.#lag()) <= lagRecordsMax) break;
+    }
+  }
+
+  #refuseNothing({ output }: RefreshFacts): void {
+    if (output !== undefined && this.#run.before !== undefined) return;
+    const { table } = this.#options;
+    throw new FlowError('USAGE', `table "${table.name}" was never written`, {
+      hint: 'Run the pipeline: it reads its sources from the beginning anyway.',
+    });
+  }
+
+  /** What an attempt with another definition has built is of no use. */
+  async #discardOther(): Promise<void> {
+    const { catalog } = this.#options;
+    const built = readDeployedFlow(catalog.get('flow', this.#name)?.value);
+    if (built === undefined) return;
+    const wanted = { ...this.#run.after, topic: this.#output };
+    if (flowChanges(built, wanted).length > 0) await this.cleanUp();
+  }
+
+  async #prepare(): Promise<void> {
+    const { catalog, clock, flow } = this.#options;
+    const { generation } = this.#run.progress.record;
+    await catalog.write(
+      [
+        { kind: 'generation', name: this.#name, value: { generation } },
+        // Records that the flow steps over are no more readable for its next generation.
+        ...catalog
+          .all('skip')
+          .filter(({ name }) => name.startsWith(`${flow.name}/`))
+          .map(({ name, value }) => ({
+            kind: 'skip' as const,
+            name: `${this.#name}${name.slice(flow.name.length)}`,
+            value: value['flow'] === undefined ? value : { ...value, flow: this.#name },
+          })),
+      ],
+      clock.now(),
+    );
+  }
+
+  #plan(): PipelinePlan {
+    const { plan, table, flow } = this.#options;
+    const partitions = this.#partitions;
+    return {
+      ...plan,
+      tables: [{ ...table, topic: this.#output, partitions }],
+      flows: [{ ...flow, name: this.#name }],
+    };
+  }
+
+  #partitions: number | undefined;
+
+  /** One triggered update of the new generation, to the ends as they stand at its start. */
+  async #update(): Promise<void> {
+    const { log, table } = this.#options;
+    this.#partitions ??= (await log.describeTopics([table.topic])).get(table.topic)?.partitions;
+    let acceptGaps: readonly string[] = [];
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.#runWorker(acceptGaps);
+      } catch (error) {
+        // What expires while it is read again is counted before the swap, with all else that is lost.
+        const isGap = error instanceof FlowError && error.code === 'OFFSET_OUT_OF_RANGE';
+        if (!isGap || attempt > gapAttemptsMax) throw error;
+        await this.#options.catalog.read();
+        acceptGaps = recordedGaps(this.#options.catalog).flatMap((gap) =>
+          gap.flow === this.#name && gap.acceptedAtMs === undefined ? [gap.id] : [],
+        );
+      }
+    }
+  }
+
+  async #runWorker(acceptGaps: readonly string[]): Promise<void> {
+    const { clock, state, settings, listener, flow, replicationFactor } = this.#options;
+    this.#refuseStopped();
+    const worker = await startWorker({
+      plan: this.#plan(),
+      log: this.#sourceLog(),
+      state,
+      clock,
+      listener,
+      replicationFactor,
+      acceptGaps,
+      settings: {
+        ...settings,
+        instance: `refresh.${flow.name}`,
+        once: true,
+        delivery: 'exactly_once',
+        staticMembership: false,
+      },
+    });
+    this.#worker = worker;
+    let isOver = false;
+    const running = worker.run().finally(() => {
+      isOver = true;
+    });
+    const telling = this.#tell(worker, () => isOver);
+    try {
+      await running;
+    } finally {
+      this.#worker = undefined;
+      isOver = true;
+      await telling.catch(() => undefined);
+    }
+    this.#refuseStopped();
+  }
+
+  #refuseStopped(): void {
+    if (!this.#isStopped) return;
+    const { table } = this.#options;
+    throw new FlowError('TASK_MIGRATED', `the refresh of table "${table.name}" was interrupted`, {
+      hint: `Start the same command once more: it goes on where it stood. Give it up with: tidemark refresh ${table.name} --cancel`,
+    });
+  }
+
+  #sourceLog() {
+    const { log, clock, plan, flow, recordsPerSecondMax } = this.#options;
+    if (recordsPerSecondMax === undefined) return log;
+    const topics = new Set(sourcesOf(plan, flow).map(({ topic }) => topic));
+    return throttledLog(log, clock, { recordsPerSecond: recordsPerSecondMax, topics });
+  }
+
+  /** Keeps the catalog's figures up to date, for whoever asks how far it is. */
+  async #tell(worker: Worker, isOver: () => boolean): Promise<void> {
+    const { clock, flow, plan } = this.#options;
+    const sources = new Set(sourcesOf(plan, flow).map(({ topic }) => topic));
+    const startedMs = clock.monotonic();
+    let toldMs = startedMs;
+    let first: number | undefined;
+    while (!isOver()) {
+      await clock.sleep(pollMs);
+      if (isOver() || clock.monotonic() - toldMs < tellIntervalMs) continue;
+      toldMs = clock.monotonic();
+      const partitions = worker
+        .progress()
+        .flows.flatMap((one) => one.partitions.filter(({ topic }) => sources.has(topic)));
+      const read = partitions.reduce((sum, one) => sum + one.committed, 0);
+      const toRead = partitions.reduce((sum, one) => sum + one.stable, 0);
+      first ??= read;
+      const seconds = (toldMs - startedMs) / 1000;
+      const recordsPerSecond = Math.round((read - first) / seconds);
+      if (this.#run.progress.state !== 'building') continue;
+      await this.#run.progress.enter('building', clock.now(), { read, toRead, recordsPerSecond });
+      const left = recordsPerSecond > 0 ? Math.ceil((toRead - read) / recordsPerSecond) : undefined;
+      this.#options.onStep?.(
+        `read ${read} of ${toRead} offsets, ${recordsPerSecond} records/s${left === undefined ? '' : `, about ${left} s left`}`,
+      );
+    }
+  }
+
+  /** Records of the sources that the new generation has not read yet. */
+  async #lag(): Promise<number> {
+    const { log, plan, flow } = this.#options;
+    let lag = 0;
+    for (const topic of new Set(sourcesOf(plan, flow).map((source) => source.topic))) {
+      const count = (await log.describeTopics([topic])).get(topic)?.partitions ?? 0;
+      const committed = await log.committedOffsets(this.#group, topic, numbersTo(count));
+      for (const [at, { start, stable }] of await log.offsetRanges(topic, numbersTo(count))) {
+        lag += Math.max(0, stable - (committed.get(at)?.offset ?? start));
+      }
+    }
+    return lag;
+  }
+
+  // ---------------------------------------------------------------- swap
+
+  async swapIn(): Promise<RefreshOutcome> {
+    const { catalog, clock, onStep } = this.#options;
+    const { progress } = this.#run;
+    const lock = lockOfRun(this.#run);
+    await lockFlows(catalog, [lock], clock.now());
+    let isTouched = !isUntouched(progress.state);
+    try {
+      await this.#awaitNobody();
+      await settleTable(this.#run);
+      let lost = { keys: 0, rows: 0, levels: 0 };
+      let result = { published: 0, buried: 0 };
+      if (progress.state === 'building') {
+        onStep?.('reading what has come meanwhile');
+        await this.#update();
+        lost = await this.#refuseLoss();
+        isTouched = true;
+        await this.#makeLevels();
+        const facts = await gatherFacts(this.#options);
+        await progress.enter('swapping', clock.now(), { from: endsOf(facts) });
+      }
+      if (progress.state === 'swapping') {
+        onStep?.('swapping in the differences');
+        const facts = await gatherFacts(this.#options);
+        result = await swap(this.#run, facts, await this.#fresh());
+        await progress.enter('switching', clock.now());
+      }
+      await this.#switch();
+      await this.cleanUp();
+      await progress.close('done', clock.now(), lock);
+      const { table, generation, allowLoss, keepUnrecoverable } = progress.record;
+      const isLost = allowLoss && !keepUnrecoverable;
+      return {
+        table,
+        generation,
+        mode: 'beside',
+        published: result.published,
+        buried: result.buried,
+        lost: isLost ? lost : { keys: 0, rows: 0, levels: 0 },
+      };
+    } catch (error) {
+      if (!isTouched) await unlockFlows(catalog, [lock], clock.now());
+      throw error;
+    }
+  }
+
+  /** Instances see the lock, and let go of the flow. */
+  async #awaitNobody(): Promise<void> {
+    const { pipeline, flow } = this.#options;
+    await this.#awaitEmpty(groupOf(pipeline, flow.name), 'instances let go of the flow');
+  }
+
+  async #awaitEmpty(group: string, what: string): Promise<void> {
+    const { log, clock, onStep, waitMs = waitMsDefault } = this.#options;
+    const untilMs = clock.monotonic() + waitMs;
+    let isTold = false;
+    for (;;) {
+      const members = await log.groupMembers(group);
+      if (members.length === 0) return;
+      this.#refuseStopped();
+      if (!isTold) onStep?.(`waiting until ${members.length} ${what}`);
+      isTold = true;
+      if (clock.monotonic() > untilMs) {
+        throw new FlowError('GROUP_BUSY', `group "${group}" still has members`, {
+          detail: `${members.map(({ memberId, host }) => `${memberId} at ${host}`).join(', ')}. What is built of the new generation stays.`,
+          hint: 'Stop those instances, then start the same command once more.',
+        });
+      }
+      await clock.sleep(pollMs);
+    }
+  }
+
+  async #fresh(): Promise<FreshTopics> {
+    const { log, pipeline, table } = this.#options;
+    const levels = levelsTopicOf(pipeline, this.#name);
+    const found = await log.describeTopics([levels]);
+    return {
+      output: this.#output,
+      levels: found.has(levels) ? levels : undefined,
+      isNumbered: table.output === 'rows',
+    };
+  }
+
+  /** What retention took away meanwhile counts as what it took before. */
+  async #refuseLoss(): Promise<{ keys: number; rows: number; levels: number }> {
+    const { log } = this.#options;
+    const facts = await gatherFacts(this.#options);
+    const { lost } = await swap(this.#run, facts, await this.#fresh(), true);
+    const pending = await scanPending({ log, facts });
+    refuseUnwanted(this.#run, {
+      lost,
+      pendingLost: pending.lost,
+      partitions: facts.output?.partitions.length,
+    });
+    return lost;
+  }
+
+  /** A clause that empties keys may be new to the table. */
+  async #makeLevels(): Promise<void> {
+    const { log, catalog, clock, pipeline, flow, replicationFactor } = this.#options;
+    const fresh = await this.#fresh();
+    if (fresh.levels === undefined) return;
+    const name = levelsTopicOf(pipeline, flow.name);
+    const partitions = this.#partitions ?? 1;
+    await log.createTopics([
+      {
+        name,
+        partitions,
+        replicationFactor,
+        configs: { 'cleanup.policy': 'compact', 'retention.ms': '-1' },
+      },
+    ]);
+    if (catalog.get('topic', name) !== undefined) return;
+    const value = { role: 'levels', flow: flow.name, partitions };
+    await catalog.write([{ kind: 'topic', name, value }], clock.now());
+  }
+
+  /** The flow goes on from where the new generation stands, of the definition that it was built with. */
+  async #switch(): Promise<void> {
+    const { log, catalog, pipeline, plan, flow } = this.#options;
+    await catalog.read();
+    // Where the catalog knows the generation already, an attempt was interrupted while it cleaned up.
+    if (generationOf(catalog, flow.name) === this.#run.progress.record.generation) return;
+    const offsets = [];
+    const checkpoints = [];
+    const own = repartitionTopicOf(pipeline, flow.name);
+    const built = repartitionTopicOf(pipeline, this.#name);
+    const sources = [...new Set(sourcesOf(plan, flow).map(({ topic }) => topic))];
+    for (const [name, { topicId, partitions }] of await log.describeTopics([...sources, own])) {
+      const isOwn = name === own;
+      const numbers = numbersTo(partitions);
+      const known = await log.committedOffsets(this.#group, isOwn ? built : name, numbers);
+      const ranges = isOwn ? await log.offsetRanges(name, numbers) : undefined;
+      for (const [partition, { offset, metadata }] of known) {
+        // Between the stages nothing of the former generation is taken over, only the account of the new one.
+        const end = ranges?.get(partition)?.end;
+        offsets.push({ topic: name, partition, offset: end ?? offset, metadata });
+        checkpoints.push({ topic: name, partition, topicId });
+      }
+      if (ranges !== undefined) {
+        const ends = [...ranges].map(([partition, { end }]) => [partition, end] as const);
+        await log.deleteRecords(name, new Map(ends));
+      }
+    }
+    await log.commitCheckpoint(groupOf(pipeline, flow.name), offsets);
+    await finish(this.#run, checkpoints);
+  }
+
+  /** Removes what was built: topics, group, what the catalog says of it, and its state. */
+  async cleanUp(): Promise<void> {
+    const { log, catalog, clock, state, pipeline } = this.#options;
+    const names = [
+      this.#output,
+      repartitionTopicOf(pipeline, this.#name),
+      levelsTopicOf(pipeline, this.#name),
+    ];
+    const partitions = (await log.describeTopics(names)).get(this.#output)?.partitions ?? 0;
+    // An attempt that was killed counts as a member until its session has timed out.
+    await this.#awaitEmpty(this.#group, 'attempts that were killed are forgotten');
+    await log.deleteCheckpoints(this.#group);
+    await catalog.read();
+    const entries = [
+      ...(['flow', 'generation'] as const).map((kind) => ({ kind, name: this.#name })),
+      ...names.map((name) => ({ kind: 'topic' as const, name })),
+      ...(['checkpoint', 'takeover', 'skip'] as const).flatMap((kind) =>
+        catalog
+          .all(kind)
+          .filter(({ name }) => name.startsWith(`${this.#name}/`))
+          .map(({ name }) => ({ kind, name })),
+      ),
+    ];
+    const epoch = await catalog.write(
+      entries.map((entry) => ({ ...entry, value: undefined })),
+      clock.now(),
+    );
+    const { generation } = this.#run.progress.record;
+    for (const partition of numbersTo(partitions)) {
+      const task = { pipeline, flow: this.#name, generation, partition };
+      const session = await state.open(task, epoch);
+      await session.clear().finally(() => session.close());
+    }
+    // Last of all: they tell how many states there are.
+    await log.deleteTopics(names);
+  }
+}

@@ -1,0 +1,402 @@
+import { describe, expect, test } from 'vitest';
+import { openCatalog } from '../../../src/runtime/catalog.ts';
+import { cancelRefresh, refreshBeside } from '../../../src/runtime/refresh-beside.ts';
+import { Random } from '../../../src/testing/random.ts';
+import { FailingLog } from '../../support/failing-log.ts';
+import {
+  type KnownRecord,
+  RefreshWorld,
+  type SourceRow,
+  tableText,
+} from '../../support/refresh-world.ts';
+
+const select = 'SELECT k, seq, v FROM STREAM(a)';
+
+function sqlOf(options = '', query = select, sequence = 'seq'): string {
+  return `CREATE STREAMING TABLE t ${options} FLOW REPLACE USING (k) SEQUENCE BY ${sequence} BY NAME ${query};`;
+}
+
+function row(k: string, seq: number, v: string, gone = false): SourceRow {
+  return { k, seq, v, gone };
+}
+
+function lines(...rows: readonly (readonly [string, number, string])[]): string[] {
+  return rows.map(([k, seq, v]) => JSON.stringify({ k, seq, v })).sort();
+}
+
+/** TEST_CRASH_STEP=1 kills at every single call. */
+const crashStep =
+  process.env['TEST_CRASH_STEP'] === undefined ? undefined : Number(process.env['TEST_CRASH_STEP']);
+
+const modes = ['', "WITH (output = 'rows')"];
+
+async function expiredWorld(options = ''): Promise<RefreshWorld> {
+  const world = new RefreshWorld(sqlOf(options), ['a'], 1);
+  await world.produce('a', 0, ...['R1', 'R2', 'R3', 'R4', 'R5', 'R6'].map((k) => row(k, 1, 'x')));
+  await world.update();
+  await world.log.deleteRecords('a', new Map([[0, 3]]));
+  return world;
+}
+
+async function expectClean(world: RefreshWorld): Promise<void> {
+  const catalog = await openCatalog(world.log, 'p.catalog');
+  const left = [...(catalog?.all('flow') ?? []), ...(catalog?.all('checkpoint') ?? [])];
+  expect(left.filter(({ name }) => name.includes('.refresh'))).toEqual([]);
+  expect(catalog?.all('lock')).toEqual([]);
+  const topics = ['output', 'repartition', 'levels'].map((name) => `p.t.refresh.${name}`);
+  expect((await world.log.describeTopics(topics)).size).toBe(0);
+}
+
+describe.each(modes)('refresh beside the table %s', (options) => {
+  test('where nothing changed and nothing is lost not one record is written', async () => {
+    const world = new RefreshWorld(sqlOf(options), ['a'], 2);
+    await world.produce('a', 0, row('R1', 1, 'x'), row('R1', 1, 'y'), row('R2', 1, 'x'));
+    await world.update();
+    const before = world.log.readCommitted('t').length;
+    const outcome = await refreshBeside(await world.besideOptions('t'));
+    expect(outcome).toMatchObject({ mode: 'beside', generation: 1, published: 0, buried: 0 });
+    expect(world.log.readCommitted('t')).toHaveLength(before);
+    await expectClean(world);
+    await world.produce('a', 1, row('R2', 2, 'new'));
+    await world.update();
+    expect(tableText(await world.table('t'))).toEqual(
+      lines(['R1', 1, 'x'], ['R1', 1, 'y'], ['R2', 2, 'new']),
+    );
+  });
+
+  test('FR-05 refused where anything would be lost, and nothing is touched', async () => {
+    const world = await expiredWorld(options);
+    await expect(refreshBeside(await world.besideOptions('t'))).rejects.toMatchObject({
+      code: 'DATA_LOSS_REFUSED',
+      detail: expect.stringContaining('Keys: 3, rows: 3'),
+    });
+    await expectClean(world);
+    await world.update();
+    expect(tableText(await world.table('t'))).toHaveLength(6);
+  });
+
+  test('with --allow-loss what can not be read again goes, the rest is never touched', async () => {
+    const world = await expiredWorld(options);
+    const outcome = await refreshBeside(await world.besideOptions('t', { allowLoss: true }));
+    expect(outcome).toMatchObject({ published: 0, buried: 3, lost: { keys: 3, rows: 3 } });
+    expect(tableText(await world.table('t'))).toEqual(
+      lines(['R4', 1, 'x'], ['R5', 1, 'x'], ['R6', 1, 'x']),
+    );
+    await world.produce('a', 0, row('R1', 0, 'older'));
+    await world.update();
+    expect(tableText(await world.table('t'))).toContain(lines(['R1', 0, 'older'])[0]);
+  });
+
+  test('with --keep-unrecoverable the table is as before, plus newer rows', async () => {
+    const world = await expiredWorld(options);
+    await world.produce('a', 0, row('R1', 2, 'newer'), row('R7', 1, 'x'), row('R2', 1, 'tie'));
+    const outcome = await refreshBeside(
+      await world.besideOptions('t', { keepUnrecoverable: true }),
+    );
+    expect(outcome.lost).toEqual({ keys: 0, rows: 0, levels: 0 });
+    const expected = lines(
+      ['R1', 2, 'newer'],
+      ['R2', 1, 'tie'],
+      ['R2', 1, 'x'],
+      ['R3', 1, 'x'],
+      ['R4', 1, 'x'],
+      ['R5', 1, 'x'],
+      ['R6', 1, 'x'],
+      ['R7', 1, 'x'],
+    );
+    expect(tableText(await world.table('t'))).toEqual(expected);
+    await world.update();
+    expect(tableText(await world.table('t'))).toEqual(expected);
+  });
+
+  test('an older row-set takes the place of one that is lost, and stands after a restore', async () => {
+    const world = new RefreshWorld(sqlOf(options), ['a'], 1);
+    await world.produce(
+      'a',
+      0,
+      row('R1', 9, 'a'),
+      row('R1', 9, 'b'),
+      row('R1', 9, 'c'),
+      row('R1', 3, 'low'),
+    );
+    await world.update();
+    await world.log.deleteRecords('a', new Map([[0, 3]]));
+    await refreshBeside(await world.besideOptions('t', { allowLoss: true }));
+    expect(tableText(await world.table('t'))).toEqual(lines(['R1', 3, 'low']));
+    await world.produce('a', 0, row('R1', 3, 'tie'), row('R1', 2, 'late'));
+    await world.update();
+    expect(tableText(await world.table('t'))).toEqual(lines(['R1', 3, 'low'], ['R1', 3, 'tie']));
+    // After compaction, too.
+    world.log.compact('t', { dropTombstones: true });
+    await world.state.close();
+    await world.produce('a', 0, row('R1', 4, 'next'));
+    await world.update();
+    expect(tableText(await world.table('t'))).toEqual(lines(['R1', 4, 'next']));
+  });
+
+  test('FR-18 a new column and a filter reach the rows that are there', async () => {
+    const world = new RefreshWorld(sqlOf(options), ['a'], 1);
+    await world.produce('a', 0, row('R1', 1, 'x'), row('R2', 1, 'no'), row('R3', 1, 'z'));
+    await world.update();
+    world.sql = sqlOf(options, "SELECT k, seq, v, upper(v) AS u FROM STREAM(a) WHERE v <> 'no'");
+    await refreshBeside(await world.besideOptions('t'));
+    expect(tableText(await world.table('t'))).toEqual([
+      '{"k":"R1","seq":1,"v":"x","u":"X"}',
+      '{"k":"R3","seq":1,"v":"z","u":"Z"}',
+    ]);
+    await world.update();
+    expect(await world.table('t')).toHaveProperty('size', 2);
+  });
+
+  test('FR-23 a recreated source: what only the former topic had goes or stays as asked', async () => {
+    for (const keepUnrecoverable of [true, false]) {
+      const world = new RefreshWorld(sqlOf(options), ['a'], 1);
+      await world.produce('a', 0, row('R1', 5, 'former'), row('R2', 5, 'former'));
+      await world.update();
+      world.recreate('a');
+      await world.produce('a', 0, row('R1', 6, 'new'));
+      await refreshBeside(
+        await world.besideOptions(
+          't',
+          keepUnrecoverable ? { keepUnrecoverable } : { allowLoss: true },
+        ),
+      );
+      await world.update();
+      expect(tableText(await world.table('t'))).toEqual(
+        keepUnrecoverable ? lines(['R1', 6, 'new'], ['R2', 5, 'former']) : lines(['R1', 6, 'new']),
+      );
+    }
+  });
+});
+
+describe('what a reader sees', () => {
+  const keyCount = 12;
+
+  async function produceRandomly(
+    world: RefreshWorld,
+    random: Random,
+    count: number,
+    levels: Map<string, number>,
+  ) {
+    for (let number = 0; number < count; number += 1) {
+      const k = `k${random.below(keyCount)}`;
+      const level = levels.get(k) ?? 0;
+      let seq = level + 1;
+      if (random.chance(300)) seq = level;
+      else if (random.chance(150)) seq = Math.max(0, level - 2);
+      levels.set(k, Math.max(level, seq));
+      await world.produce('a', random.below(2), row(k, seq, `v${number}`));
+    }
+  }
+
+  /** The rows of each key by brute force over some records. */
+  function fold(records: readonly KnownRecord[]): Map<string, { seq: number; rows: string[] }> {
+    const sets = new Map<string, { seq: number; rows: string[] }>();
+    for (const { k, seq, v } of records) {
+      const known = sets.get(k);
+      const text = JSON.stringify({ k, seq, v });
+      if (known === undefined || seq > known.seq) sets.set(k, { seq, rows: [text] });
+      else if (seq === known.seq) known.rows.push(text);
+    }
+    return sets;
+  }
+
+  function rowsOf(sets: ReadonlyMap<string, { rows: readonly string[] }>): string[] {
+    return [...sets.values()].flatMap(({ rows }) => rows).sort();
+  }
+
+  test.each([1, 2, 3, 4, 5, 6, 7, 8])(
+    'keep-unrecoverable, seed %d: no key goes missing, none goes back',
+    async (seed) => {
+      const random = new Random(seed);
+      const world = new RefreshWorld(sqlOf(modes[seed % 2]), ['a'], 2);
+      const levels = new Map<string, number>();
+      await produceRandomly(world, random, 60, levels);
+      await world.update();
+      for (const partition of [0, 1]) {
+        const end = (await world.log.offsetRanges('a', [partition])).get(partition)?.end ?? 0;
+        await world.log.deleteRecords('a', new Map([[partition, random.below(end + 1)]]));
+      }
+      await produceRandomly(world, random, 20, levels);
+      const from = world.log.readCommitted('t').length;
+      await refreshBeside(await world.besideOptions('t', { keepUnrecoverable: true }));
+      const expected = rowsOf(fold(world.produced));
+      expect(tableText(await world.table('t'))).toEqual(expected);
+      // Followed record by record: a key's sequence never goes down, and no key vanishes.
+      const highest = new Map<string, number>();
+      for (const [at, { key, value, headers }] of world.log.readCommitted('t').entries()) {
+        const name = String(key).replace(/,"_row":\d+/, '');
+        const number = Number(/"_row":(\d+)/.exec(String(key))?.[1] ?? 0);
+        if (value === null) {
+          if (at >= from) expect(number).toBeGreaterThan(0);
+          continue;
+        }
+        const sequence = Number(headers.find((one) => one.key === 'tm-seq')?.value?.toString());
+        expect(sequence).toBeGreaterThanOrEqual(highest.get(name) ?? 0);
+        highest.set(name, sequence);
+      }
+      await produceRandomly(world, random, 20, levels);
+      await world.update();
+      expect(tableText(await world.table('t'))).toEqual(rowsOf(fold(world.produced)));
+    },
+  );
+
+  test.each([11, 12, 13, 14, 15, 16])(
+    'allow-loss, seed %d: the table is a function of what is there',
+    async (seed) => {
+      const random = new Random(seed);
+      const world = new RefreshWorld(sqlOf(modes[seed % 2]), ['a'], 2);
+      const levels = new Map<string, number>();
+      await produceRandomly(world, random, 80, levels);
+      await world.update();
+      const starts = [0, 0];
+      for (const partition of [0, 1]) {
+        const end = (await world.log.offsetRanges('a', [partition])).get(partition)?.end ?? 0;
+        starts[partition] = random.below(end + 1);
+        await world.log.deleteRecords('a', new Map([[partition, starts[partition] ?? 0]]));
+      }
+      const { losses } = await world.preview('t');
+      await refreshBeside(await world.besideOptions('t', { allowLoss: true }));
+      const left = world.produced.filter(
+        ({ partition, offset }) => offset >= (starts[partition] ?? 0),
+      );
+      expect(tableText(await world.table('t'))).toEqual(rowsOf(fold(left)));
+      // Only keys that the preview named are other than before.
+      const named = new Set(losses.map(({ key }) => key));
+      const before = fold(world.produced);
+      const after = fold(left);
+      for (const [k, { rows }] of before) {
+        if (!named.has(JSON.stringify({ k })))
+          expect(after.get(k)?.rows.sort()).toEqual(rows.sort());
+      }
+      await produceRandomly(world, random, 30, levels);
+      await world.update();
+      const now = world.produced.filter(
+        ({ partition, offset }) => offset >= (starts[partition] ?? 0),
+      );
+      expect(tableText(await world.table('t'))).toEqual(rowsOf(fold(now)));
+      // The state can be built anew from the topic, compacted or not.
+      if (random.chance(500)) world.log.compact('t');
+    },
+  );
+});
+
+describe('levels of empty keys', () => {
+  const sql = (options: string) =>
+    sqlOf(options, 'SELECT k, seq, v, gone FROM STREAM(a)', 'seq APPLY AS EMPTY WHEN (gone)');
+  const keysOf = async (world: RefreshWorld) => [...(await world.table('t')).keys()].sort();
+
+  test.each(modes)(
+    'a level whose marker is gone: risen or kept dead, as asked %s',
+    async (options) => {
+      for (const flags of [{ allowLoss: true }, { keepUnrecoverable: true }]) {
+        const world = new RefreshWorld(sql(options), ['a'], 1);
+        await world.produce('a', 0, row('R1', 9, '', true), row('R1', 3, 'old'), row('R2', 1, 'x'));
+        await world.update();
+        await world.log.deleteRecords('a', new Map([[0, 1]]));
+        await expect(refreshBeside(await world.besideOptions('t'))).rejects.toMatchObject({
+          detail: expect.stringContaining('levels of empty keys: 1'),
+        });
+        await refreshBeside(await world.besideOptions('t', flags));
+        const expected = 'allowLoss' in flags ? ['{"k":"R1"}', '{"k":"R2"}'] : ['{"k":"R2"}'];
+        expect(await keysOf(world)).toEqual(expected);
+        await world.produce('a', 0, row('R1', 4, 'later'));
+        await world.update();
+        expect(await keysOf(world)).toEqual(expected);
+        const level = tableText(await world.table('t')).some((text) => text.includes('later'));
+        expect(level).toBe('allowLoss' in flags);
+      }
+    },
+  );
+});
+
+describe('cancel and crashes', () => {
+  test('cancel removes what was built, and leaves the table untouched', async () => {
+    const world = await expiredWorld();
+    const client = world.log.connect();
+    const failing = new FailingLog(client, 60, true);
+    await expect(
+      refreshBeside(await world.besideOptions('t', { allowLoss: true }, failing.log)),
+    ).rejects.toBeDefined();
+    client.kill();
+    const before = world.log.readCommitted('t').length;
+    await cancelRefresh(await world.besideOptions('t'));
+    await expectClean(world);
+    expect(world.log.readCommitted('t')).toHaveLength(before);
+    await world.update();
+    expect(tableText(await world.table('t'))).toHaveLength(6);
+    await expect(cancelRefresh(await world.besideOptions('t'))).rejects.toMatchObject({
+      code: 'USAGE',
+    });
+  });
+
+  test('while an instance reads it waits, and gives up without a trace', async () => {
+    const world = await expiredWorld();
+    const member = world.log.joinGroup({
+      group: 'p.t',
+      topics: ['a'],
+      instanceId: undefined,
+      sessionTimeoutMs: 5_000,
+      rebalanceTimeoutMs: 5_000,
+    });
+    await member.rejoin();
+    await expect(
+      refreshBeside(await world.besideOptions('t', { allowLoss: true })),
+    ).rejects.toMatchObject({ code: 'GROUP_BUSY' });
+    await member.leave();
+    await world.update();
+    expect(tableText(await world.table('t'))).toHaveLength(6);
+    await refreshBeside(await world.besideOptions('t', { allowLoss: true }));
+    expect(tableText(await world.table('t'))).toHaveLength(3);
+  });
+
+  test.each([
+    ['allowLoss', true, 11],
+    ['keepUnrecoverable', false, 13],
+  ] as const)(
+    'killed at every call, it goes on and ends the same: %s, effect %s',
+    async (flag, hasEffect, step) => {
+      const expected = lines(
+        ...(flag === 'allowLoss'
+          ? []
+          : ([
+              ['R1', 1, 'x'],
+              ['R2', 1, 'x'],
+              ['R3', 1, 'x'],
+            ] as const)),
+        ['R4', 1, 'x'],
+        ['R5', 1, 'x'],
+        ['R6', 1, 'x'],
+      );
+      for (let callsMax = 0; ; callsMax += crashStep ?? step) {
+        const world = await expiredWorld();
+        const client = world.log.connect();
+        const failing = new FailingLog(client, callsMax, hasEffect);
+        const attempt = async () =>
+          refreshBeside(await world.besideOptions('t', { [flag]: true }, failing.log));
+        const error = await attempt().then(
+          () => undefined,
+          (thrown: unknown) => thrown,
+        );
+        client.kill();
+        if (error !== undefined) {
+          const early = await world.update().then(
+            () => 'ran',
+            (thrown: unknown) => (thrown as { code: string }).code,
+          );
+          expect(['ran', 'TABLE_LOCKED']).toContain(early);
+          const catalog = await openCatalog(world.log, 'p.catalog');
+          const state = catalog?.get('refresh', 't')?.value['state'];
+          if (state !== 'done')
+            await refreshBeside(await world.besideOptions('t', { [flag]: true }));
+        }
+        await world.update();
+        expect(tableText(await world.table('t')), `killed at call ${callsMax}`).toEqual(expected);
+        await expectClean(world);
+        if (!failing.hasFailed) return;
+        expect(callsMax).toBeLessThan(2_000);
+      }
+    },
+    240_000,
+  );
+});
