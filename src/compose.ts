@@ -12,7 +12,7 @@ import type { StateStore } from './ports/state-store.ts';
 import type { Tracer } from './ports/tracer.ts';
 import type { RuntimeListener } from './runtime/runtime-events.ts';
 import { defaultWorkerSettings, startWorker } from './runtime/start-worker.ts';
-import type { Worker } from './runtime/worker.ts';
+import type { Worker, WorkerSettings } from './runtime/worker.ts';
 
 /** Told while something outside is waited for, in words for a person. */
 export type TroubleListener = (text: string) => void;
@@ -181,6 +181,26 @@ export type ServiceOptions = {
   readonly tracer?: Tracer | undefined;
 };
 
+/** What a worker of the configured pipeline goes by. */
+export function workerSettings(config: Config, once: boolean): WorkerSettings {
+  return {
+    ...defaultWorkerSettings,
+    pipeline: config['pipeline.name'] ?? '',
+    instance: config['instance.name'] ?? '',
+    delivery: config.delivery,
+    once,
+    commitIntervalMs: config['commit.intervalMs'],
+    commitRecordsMax: config['commit.recordsMax'],
+    commitBytesMax: config['commit.bytesMax'],
+    cacheBytesMax: config['state.cacheBytes'],
+    sessionTimeoutMs: config['group.sessionTimeoutMs'],
+    rebalanceTimeoutMs: config['group.rebalanceTimeoutMs'],
+    staticMembership: config['group.static'],
+    retryDelayMinMs: config['retry.delayMinMs'],
+    retryDelayMaxMs: config['retry.delayMaxMs'],
+  };
+}
+
 /** Config → adapters → a worker that is ready to run. */
 export async function composeService(options: ServiceOptions): Promise<ComposedService> {
   const { config, plan, once, acceptGaps, listener, onTrouble, isStopped } = options;
@@ -198,22 +218,7 @@ export async function composeService(options: ServiceOptions): Promise<ComposedS
       tracer: options.tracer,
       acceptGaps,
       replicationFactor: config['kafka.replicationFactor'],
-      settings: {
-        ...defaultWorkerSettings,
-        pipeline: config['pipeline.name'] ?? '',
-        instance: config['instance.name'] ?? '',
-        delivery: config.delivery,
-        once,
-        commitIntervalMs: config['commit.intervalMs'],
-        commitRecordsMax: config['commit.recordsMax'],
-        commitBytesMax: config['commit.bytesMax'],
-        cacheBytesMax: config['state.cacheBytes'],
-        sessionTimeoutMs: config['group.sessionTimeoutMs'],
-        rebalanceTimeoutMs: config['group.rebalanceTimeoutMs'],
-        staticMembership: config['group.static'],
-        retryDelayMinMs: config['retry.delayMinMs'],
-        retryDelayMaxMs: config['retry.delayMaxMs'],
-      },
+      settings: workerSettings(config, once),
     });
     const opened = state;
     return {

@@ -14,7 +14,6 @@ import {
   type KnownCheckpoint,
   type OutsideOptions,
   readCheckpoints,
-  refuseMembers,
   whileNobodyReads,
 } from '../runtime/refresh-checkpoints.ts';
 import { skipRecord } from '../runtime/refresh-skip.ts';
@@ -176,7 +175,6 @@ async function move(
     tell(invocation, flow, { moves, totals, isDone: false });
     return 0;
   }
-  await refuseMembers(options.log, options.pipeline, flow.name);
   return whileNobodyReads<ExitCode>(options, [flow.name], async () => {
     const { rows, moves, totals } = await decide();
     refuse(invocation, flow, { totals, isRewind });

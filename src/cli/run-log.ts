@@ -71,6 +71,12 @@ export function serviceLog(config: Config): ServiceLog {
         // What stops the flow is told as the error that it is.
         logger.warn(event.gap, 'records are gone');
         break;
+      case 'held':
+        logger.info({ flow: event.flow }, 'flow held by a command');
+        break;
+      case 'released':
+        logger.info({ flow: event.flow }, 'flow released');
+        break;
       case 'caught_up':
         logger.info({ flow: event.flow }, 'caught up');
         break;

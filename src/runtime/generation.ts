@@ -1,4 +1,5 @@
 import { FlowError } from '../base/errors.ts';
+import { readDeployedFlow } from '../refresh/deployed-flow.ts';
 import type { Catalog } from './catalog.ts';
 import type { FlowFacts, SwapRange } from './flow-facts.ts';
 
@@ -31,6 +32,22 @@ export function swapTest(
   const own = swaps.filter((swap) => swap.partition === partition);
   if (own.length === 0) return undefined;
   return (offset) => own.some(({ from, to }) => offset >= from && offset < to);
+}
+
+/**
+ * The facts of a flow that was held, as the command has left it; an error where its table has another definition now than
+ * this instance runs.
+ */
+export function inPresentGeneration(catalog: Catalog, facts: FlowFacts): FlowFacts | FlowError {
+  const { name, fingerprint } = facts.flow;
+  const deployed = readDeployedFlow(catalog.get('flow', name)?.value);
+  if (deployed !== undefined && deployed.fingerprint !== fingerprint) {
+    return new FlowError('DEFINITION_CHANGED', `flow "${name}" has another definition now`, {
+      detail: 'Its table was refreshed with a definition that this instance does not run.',
+      hint: 'Start the instance with the files that the refresh was made with.',
+    });
+  }
+  return { ...facts, generation: generationOf(catalog, name), swaps: swapsOf(catalog, name) };
 }
 
 /** An instance that was away while a table was refreshed knows neither its generation nor its definition. */

@@ -8,6 +8,7 @@ import { isUntouched } from '../refresh/refresh-states.ts';
 import { recordedGaps } from './gaps.ts';
 import { generationOf } from './generation.ts';
 import { lockFlows, unlockFlows } from './locks.ts';
+import { awaitNobody } from './refresh-checkpoints.ts';
 import { gatherFacts, numbersTo, type RefreshFacts } from './refresh-facts.ts';
 import { previewRefresh } from './refresh-preview.ts';
 import { openRefresh } from './refresh-record.ts';
@@ -36,12 +37,11 @@ export type BesideOptions = RefreshRunOptions & {
   readonly replicationFactor: number;
   /** Bound on the records that are read again in a second; undefined: as fast as it goes. */
   readonly recordsPerSecondMax?: number | undefined;
-  /** How long the swap waits for the instances of the flow to let go. */
-  readonly waitMs?: number;
   /** Registers what ends the refresh early, in good order. */
   readonly onStop?: (listener: () => void) => void;
 };
 
+/** Longer than a session usually lasts: an attempt that was killed is a member until then. */
 const waitMsDefault = 60_000;
 const pollMs = 200;
 const tellIntervalMs = 2_000;
@@ -304,13 +304,14 @@ class Beside {
   // ---------------------------------------------------------------- swap
 
   async swapIn(): Promise<RefreshOutcome> {
-    const { catalog, clock, onStep } = this.#options;
+    const { catalog, clock, pipeline, flow, onStep } = this.#options;
     const { progress } = this.#run;
     const lock = lockOfRun(this.#run);
     await lockFlows(catalog, [lock], clock.now());
     let isTouched = !isUntouched(progress.state);
     try {
-      await this.#awaitNobody();
+      await this.#awaitEmpty(groupOf(pipeline, flow.name), 'instances let go of the flow');
+      this.#refuseStopped();
       await settleTable(this.#run);
       let lost = { keys: 0, rows: 0, levels: 0 };
       let result = { published: 0, buried: 0 };
@@ -348,30 +349,10 @@ class Beside {
     }
   }
 
-  /** Instances see the lock, and let go of the flow. */
-  async #awaitNobody(): Promise<void> {
-    const { pipeline, flow } = this.#options;
-    await this.#awaitEmpty(groupOf(pipeline, flow.name), 'instances let go of the flow');
-  }
-
   async #awaitEmpty(group: string, what: string): Promise<void> {
-    const { log, clock, onStep, waitMs = waitMsDefault } = this.#options;
-    const untilMs = clock.monotonic() + waitMs;
-    let isTold = false;
-    for (;;) {
-      const members = await log.groupMembers(group);
-      if (members.length === 0) return;
-      this.#refuseStopped();
-      if (!isTold) onStep?.(`waiting until ${members.length} ${what}`);
-      isTold = true;
-      if (clock.monotonic() > untilMs) {
-        throw new FlowError('GROUP_BUSY', `group "${group}" still has members`, {
-          detail: `${members.map(({ memberId, host }) => `${memberId} at ${host}`).join(', ')}. What is built of the new generation stays.`,
-          hint: 'Stop those instances, then start the same command once more.',
-        });
-      }
-      await clock.sleep(pollMs);
-    }
+    const { log, clock, onStep, waitMs } = this.#options;
+    const onWait = (members: number): void => onStep?.(`waiting until ${members} ${what}`);
+    await awaitNobody({ log, clock, waitMs: waitMs ?? waitMsDefault, onWait }, group);
   }
 
   async #fresh(): Promise<FreshTopics> {

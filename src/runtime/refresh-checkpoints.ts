@@ -38,6 +38,9 @@ export type KnownCheckpoint = CheckpointRow & {
 const shortLockMs = 60_000;
 /** How long an open transaction may hold up checkpoints before its producer is taken for dead. */
 const stuckAfterMs = 2_000;
+const pollMs = 100;
+/** A service looks for locks every second, and finishes what is open. */
+const waitMsDefault = 15_000;
 
 /** The checkpoints of a flow: of its sources in the order of the query, then between its stages. */
 export async function readCheckpoints(
@@ -87,18 +90,39 @@ function isDamaged(
   return counters === undefined;
 }
 
-/** Throws GROUP_BUSY, and tells who is there, while the group of a flow has members. */
-export async function refuseMembers(log: Log, pipeline: string, flow: string): Promise<void> {
-  const members = await log.groupMembers(groupOf(pipeline, flow));
-  if (members.length === 0) return;
-  const names = members.map(
-    ({ memberId, instanceId, host }) => `${instanceId ?? memberId} at ${host}`,
-  );
-  throw new FlowError('GROUP_BUSY', `flow "${flow}" is running`, {
-    detail: `In its group: ${names.join(', ')}. Whoever reads goes on from what it knows, and would overwrite what is set from outside.`,
-    hint: 'Stop the instances of the pipeline first. One that was killed counts until its session has timed out.',
-  });
+/**
+ * Waits until nobody is in a group: a service that finds its flow locked lets go of it. Throws GROUP_BUSY, and tells who
+ * is there, where somebody stays.
+ */
+export async function awaitNobody(
+  { log, clock, waitMs, onWait }: WaitOptions,
+  group: string,
+): Promise<void> {
+  const untilMs = clock.monotonic() + (waitMs ?? waitMsDefault);
+  let isTold = false;
+  for (;;) {
+    const members = await log.groupMembers(group);
+    if (members.length === 0) return;
+    if (!isTold) onWait?.(members.length);
+    isTold = true;
+    if (clock.monotonic() >= untilMs) {
+      const names = members.map(
+        ({ memberId, instanceId, host }) => `${instanceId ?? memberId} at ${host}`,
+      );
+      throw new FlowError('GROUP_BUSY', `group "${group}" has members that do not let go`, {
+        detail: `In the group: ${names.join(', ')}. Whoever reads goes on from what it knows, and would overwrite what is set from outside.`,
+        hint: 'Stop those instances first. One that was killed counts until its session has timed out.',
+      });
+    }
+    await clock.sleep(pollMs);
+  }
 }
+
+export type WaitOptions = Pick<OutsideOptions, 'log' | 'clock'> & {
+  readonly waitMs?: number | undefined;
+  /** Told once, with the number of members, where there is anything to wait for. */
+  readonly onWait?: ((members: number) => void) | undefined;
+};
 
 /**
  * Runs a deed while nobody reads for the flows. Invariant: between the lock and its end no instance takes a partition
@@ -106,17 +130,16 @@ export async function refuseMembers(log: Log, pipeline: string, flow: string): P
  * the same command goes on.
  */
 export async function whileNobodyReads<Result>(
-  options: OutsideOptions & { readonly isLasting?: boolean },
+  options: OutsideOptions & { readonly isLasting?: boolean; readonly waitMs?: number },
   flows: readonly string[],
   deed: () => Promise<Result>,
 ): Promise<Result> {
-  const { log, catalog, clock, pipeline, command, token } = options;
-  for (const flow of flows) await refuseMembers(log, pipeline, flow);
+  const { catalog, clock, pipeline, command, token } = options;
   const untilMs = options.isLasting === true ? undefined : clock.now() + shortLockMs;
   const locks = flows.map((flow): LockFacts => ({ flow, command, token, untilMs }));
   await lockFlows(catalog, locks, clock.now());
   try {
-    for (const flow of flows) await refuseMembers(log, pipeline, flow);
+    for (const flow of flows) await awaitNobody(options, groupOf(pipeline, flow));
     for (const flow of flows) await settleCheckpoints(options, flow);
     return await deed();
   } finally {

@@ -20,9 +20,9 @@ import { type LockFacts, lockFlows, unlockFlows } from './locks.ts';
 import { partitionKey } from './partition-key.ts';
 import type { ReadProgress } from './read-partition.ts';
 import {
+  awaitNobody,
   eventEntry,
   type OutsideOptions,
-  refuseMembers,
   settleCheckpoints,
 } from './refresh-checkpoints.ts';
 import { gatherFacts, numbersTo, type RefreshFacts } from './refresh-facts.ts';
@@ -37,6 +37,8 @@ export type RefreshRunOptions = Omit<OutsideOptions, 'token'> & {
   readonly allowLoss: boolean;
   readonly keepUnrecoverable: boolean;
   readonly heldBytesMax?: number;
+  /** How long instances are waited for that read for the flow. */
+  readonly waitMs?: number | undefined;
   /** Told of each step, in words for a person. */
   readonly onStep?: (text: string) => void;
   readonly onProgress?: (progress: ReadProgress) => void;
@@ -147,16 +149,15 @@ function isOtherForm({ options: { table }, before }: RefreshRun, partitions?: nu
  * nobody ever runs on half of it.
  */
 export async function refreshInPlace(options: RefreshRunOptions): Promise<RefreshOutcome> {
-  const { log, catalog, clock, pipeline, flow } = options;
+  const { catalog, clock, pipeline, flow } = options;
   await catalog.read();
   const isResumed = openRefresh(catalog, flow.name)?.mode === 'in_place';
   const run = beginRun(options, 'in_place');
   const lock = lockOfRun(run);
-  await refuseMembers(log, pipeline, flow.name);
   await lockFlows(catalog, [lock], clock.now());
   let isTouched = isResumed;
   try {
-    await refuseMembers(log, pipeline, flow.name);
+    await awaitNobody(options, groupOf(pipeline, flow.name));
     await settleTable(run);
     const facts = await gatherFacts(options);
     if (!isResumed) await refuseLossOf(run, facts);

@@ -60,6 +60,9 @@ export type RuntimeEvent =
     }
   | { readonly event: 'gap'; readonly flow: string; readonly gap: Gap }
   | { readonly event: 'flow_failed'; readonly flow: string; readonly error: FlowError }
+  /** A command asked for the flow, and has it until it is released. */
+  | { readonly event: 'held'; readonly flow: string }
+  | { readonly event: 'released'; readonly flow: string }
   | { readonly event: 'caught_up'; readonly flow: string };
 
 export type RuntimeListener = (event: RuntimeEvent) => void;

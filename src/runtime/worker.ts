@@ -8,7 +8,9 @@ import type { Tracer } from '../ports/tracer.ts';
 import type { Catalog } from './catalog.ts';
 import { type FlowFacts, feedOf } from './flow-facts.ts';
 import { FlowRunner, type PartitionProgress } from './flow-runner.ts';
+import { inPresentGeneration } from './generation.ts';
 import { isSettledWithin } from './is-settled-within.ts';
+import { lockOf } from './locks.ts';
 import { RepartitionPurge } from './repartition-purge.ts';
 import type { RuntimeListener } from './runtime-events.ts';
 import { type Stage, StageTimes } from './stage-times.ts';
@@ -80,6 +82,8 @@ export type FlowProgress = {
 const pollMaxMs = 500;
 /** A triggered update has its end to look for. */
 const pollMaxOnceMs = 50;
+/** How often a service looks whether a command asks for one of its flows. */
+const lockLookMs = 1_000;
 /**
  * After this long a stop no longer waits for the open transaction, and after that for the groups to be left: brokers
  * or a store that do not answer hold up no shutdown, and whoever comes next reads again what was not committed.
@@ -100,6 +104,9 @@ export class Worker {
   readonly #machine = new StateMachine('worker', workerTransitions, 'created');
   readonly #runners: FlowRunner[] = [];
   readonly #failed = new Map<string, FlowError>();
+  /** Flows that a command has asked for, such as the swap of a refresh. */
+  readonly #held = new Map<string, FlowFacts>();
+  #nextLockLookMs = 0;
   readonly #transactionalId: string | undefined;
   readonly #purge: RepartitionPurge;
   readonly #stuck: StuckPartitions;
@@ -203,7 +210,7 @@ export class Worker {
       turns: this.#turns,
       stageMs: this.#stages.spentMs,
       flows: this.#options.flows.map((facts) => {
-        const runner = this.#runners.find((one) => one.facts === facts);
+        const runner = this.#runners.find((one) => one.facts.flow.name === facts.flow.name);
         return {
           flow: facts.flow.name,
           group: facts.group,
@@ -233,32 +240,34 @@ export class Worker {
   }
 
   #start(): void {
-    const { flows, log, settings } = this.#options;
-    for (const facts of flows) {
-      const member = log.joinGroup({
-        group: facts.group,
-        topics: [
-          ...facts.sources,
-          ...(facts.repartition === undefined ? [] : [facts.repartition]),
-        ].map(({ topic }) => topic),
-        instanceId: settings.staticMembership ? settings.instance : undefined,
-        sessionTimeoutMs: settings.sessionTimeoutMs,
-        rebalanceTimeoutMs: settings.rebalanceTimeoutMs,
-      });
-      const runner = new FlowRunner({
-        ...this.#options,
-        pipeline: settings.pipeline,
-        instance: settings.instance,
-        cacheBytesMax: settings.cacheBytesMax,
-        facts,
-        transactionalId: this.#transactionalId,
-        stages: this.#stages,
-        member,
-        isStopping: () => this.#isStopping,
-      });
-      member.onStatus(() => runner.wake());
-      this.#runners.push(runner);
-    }
+    for (const facts of this.#options.flows) this.#runners.push(this.#newRunner(facts));
+  }
+
+  #newRunner(facts: FlowFacts): FlowRunner {
+    const { log, settings } = this.#options;
+    const member = log.joinGroup({
+      group: facts.group,
+      topics: [
+        ...facts.sources,
+        ...(facts.repartition === undefined ? [] : [facts.repartition]),
+      ].map(({ topic }) => topic),
+      instanceId: settings.staticMembership ? settings.instance : undefined,
+      sessionTimeoutMs: settings.sessionTimeoutMs,
+      rebalanceTimeoutMs: settings.rebalanceTimeoutMs,
+    });
+    const runner = new FlowRunner({
+      ...this.#options,
+      pipeline: settings.pipeline,
+      instance: settings.instance,
+      cacheBytesMax: settings.cacheBytesMax,
+      facts,
+      transactionalId: this.#transactionalId,
+      stages: this.#stages,
+      member,
+      isStopping: () => this.#isStopping,
+    });
+    member.onStatus(() => runner.wake());
+    return runner;
   }
 
   async #loop(): Promise<void> {
@@ -307,6 +316,7 @@ export class Worker {
       this.#isOusted = false;
     }
     await this.#stages.wait('takeover', () => this.#keepMembership());
+    await this.#heedLocks();
     for (const runner of this.#activeRunners()) await blame(runner, () => runner.refreshStatics());
     this.#noticeDirt();
     const slices = await this.#poll();
@@ -339,9 +349,53 @@ export class Worker {
     }
   }
 
+  /** Lets go of flows that a command asks for, and takes them up again in the generation that it left them in. */
+  async #heedLocks(): Promise<void> {
+    const { clock, catalog, settings } = this.#options;
+    if (settings.once || clock.monotonic() < this.#nextLockLookMs) return;
+    this.#nextLockLookMs = clock.monotonic() + lockLookMs;
+    await catalog.read();
+    for (const runner of this.#activeRunners()) {
+      if (lockOf(catalog, runner.facts.flow.name, clock.now()) === undefined) continue;
+      await this.#commit();
+      await this.#settleCommit();
+      await runner.settle();
+      await this.#hold(runner);
+    }
+    for (const [name, facts] of this.#held) {
+      if (lockOf(catalog, name, clock.now()) === undefined) this.#resume(name, facts);
+    }
+  }
+
+  async #hold(runner: FlowRunner): Promise<void> {
+    const { facts } = runner;
+    this.#runners.splice(this.#runners.indexOf(runner), 1);
+    this.#held.set(facts.flow.name, facts);
+    this.#options.listener({ event: 'held', flow: facts.flow.name });
+    await runner.close(true).catch(() => undefined);
+  }
+
+  #resume(name: string, facts: FlowFacts): void {
+    const { catalog, listener } = this.#options;
+    this.#held.delete(name);
+    const now = inPresentGeneration(catalog, facts);
+    if (now instanceof FlowError) {
+      this.#failed.set(name, now);
+      listener({ event: 'flow_failed', flow: name, error: now });
+      if (this.#activeRunners().length === 0 && this.#held.size === 0) throw now;
+      return;
+    }
+    this.#runners.push(this.#newRunner(now));
+    listener({ event: 'released', flow: name });
+  }
+
   async #poll(): Promise<(readonly [FlowRunner, Slice])[]> {
     const maxWaitMs = this.#waitMs();
     const runners = this.#activeRunners();
+    if (runners.length === 0) {
+      await this.#options.clock.sleep(pollMaxMs);
+      return [];
+    }
     const polls = runners.map((runner) => runner.poll(maxWaitMs));
     await this.#stages.wait('wait_source', () => Promise.race(polls));
     return runners.flatMap((runner) => {
@@ -499,6 +553,14 @@ export class Worker {
     // Whatever becomes of it, it has to be over before its producer is closed and its tasks are dropped.
     await this.#settleCommit().catch(() => undefined);
     const { remedy, code } = error;
+    if (code === 'TABLE_LOCKED' && blamed !== undefined && !settings.once) {
+      this.#forget();
+      this.#isInDoubt = true;
+      await this.#abortProducer();
+      await this.#hold(blamed);
+      if (this.#machine.state !== 'recovering') this.#machine.transition('recovering');
+      return;
+    }
     // What a reader runs into is looked at once more in the takeover, which knows the checkpoint and records the gap.
     const isGap = code === 'OFFSET_OUT_OF_RANGE' || code === 'TOPIC_RECREATED';
     const isKnownGap = isGap && this.#isInDoubt;
@@ -540,7 +602,8 @@ export class Worker {
     await this.#abortProducer();
     await runner.close(true).catch(() => undefined);
     // A table stage without sources has nothing to do once nobody feeds it any more.
-    if (this.#activeRunners().every(({ facts }) => facts.sources.length === 0)) throw error;
+    const isIdle = this.#activeRunners().every(({ facts }) => facts.sources.length === 0);
+    if (isIdle && this.#held.size === 0) throw error;
     if (this.#machine.state !== 'recovering') this.#machine.transition('recovering');
   }
 

@@ -114,8 +114,8 @@ export class RefreshCli {
       offset >= (starts.get(`${topicId}/${partition}`) ?? Number.POSITIVE_INFINITY);
   }
 
-  cli(...args: readonly string[]): Promise<CliResult> {
-    return runCli(args, {
+  environment(): Record<string, string> {
+    return {
       TIDEMARK_PIPELINE_NAME: this.pipeline,
       TIDEMARK_PIPELINE_FILES: this.#file,
       TIDEMARK_KAFKA_BROKERS: this.#options.brokers,
@@ -124,7 +124,11 @@ export class RefreshCli {
       TIDEMARK_INSTANCE_NAME: 'one',
       TIDEMARK_LOG_LEVEL: 'error',
       TIDEMARK_GROUP_SESSION_TIMEOUT_MS: '6000',
-    });
+    };
+  }
+
+  cli(...args: readonly string[]): Promise<CliResult> {
+    return runCli(args, this.environment());
   }
 
   /** One triggered update, with whatever gaps it finds accepted where the test says so. */

@@ -115,6 +115,34 @@ export class RefreshWorld {
     }
   }
 
+  /** A service that goes on until it is stopped. */
+  async service(instance = 'service'): Promise<{ readonly stop: () => Promise<void> }> {
+    const log = this.log.connect();
+    const worker = await startWorker({
+      plan: this.plan,
+      log,
+      state: this.state,
+      clock: systemClock,
+      listener: () => undefined,
+      replicationFactor: -1,
+      settings: {
+        ...defaultWorkerSettings,
+        pipeline: this.pipeline,
+        instance,
+        commitIntervalMs: 5,
+        retryDelayMinMs: 1,
+      },
+    });
+    const running = worker.run();
+    running.catch(() => undefined);
+    return {
+      stop: async () => {
+        worker.stop();
+        await running.finally(() => log.close());
+      },
+    };
+  }
+
   async facts(table: string, log: Log = this.log): Promise<RefreshFacts> {
     const { plan, pipeline } = this;
     const found = plan.tables.find(({ name }) => name === table);

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { systemClock } from '../../../src/adapters/system/system-clock.ts';
 import { openCatalog } from '../../../src/runtime/catalog.ts';
+import { lockFlows, unlockFlows } from '../../../src/runtime/locks.ts';
 import { cancelRefresh, refreshBeside } from '../../../src/runtime/refresh-beside.ts';
 import { Random } from '../../../src/testing/random.ts';
 import { FailingLog } from '../../support/failing-log.ts';
@@ -308,6 +310,86 @@ describe('levels of empty keys', () => {
       }
     },
   );
+});
+
+describe('with the service running', () => {
+  async function untilTable(world: RefreshWorld, expected: readonly string[]): Promise<void> {
+    for (let attempt = 0; attempt < 200; attempt += 1) {
+      if (tableText(await world.table('t')).join() === expected.join()) return;
+      await systemClock.sleep(25);
+    }
+    expect(tableText(await world.table('t'))).toEqual(expected);
+  }
+
+  test.each(modes)(
+    'it lets go of the flow for the swap, and goes on from there %s',
+    async (options) => {
+      const world = await expiredWorld(options);
+      const services = [await world.service('one'), await world.service('two')];
+      await world.produce('a', 0, row('R1', 2, 'newer'));
+      const flags = { keepUnrecoverable: true };
+      const outcome = await refreshBeside({
+        ...(await world.besideOptions('t', flags)),
+        waitMs: 5_000,
+      });
+      expect(outcome.generation).toBe(1);
+      await world.produce('a', 0, row('R2', 2, 'after'));
+      const expected = lines(
+        ['R1', 2, 'newer'],
+        ['R2', 2, 'after'],
+        ['R3', 1, 'x'],
+        ['R4', 1, 'x'],
+        ['R5', 1, 'x'],
+        ['R6', 1, 'x'],
+      );
+      await untilTable(world, expected);
+      const generations = world.log
+        .readCommitted('t')
+        .filter(({ value }) => String(value).includes('after'))
+        .map(({ headers }) => headers.find(({ key }) => key === 'tm-gen')?.value?.toString());
+      expect(generations).toEqual(['1']);
+      for (const service of services) await service.stop();
+    },
+  );
+
+  test('a refresh with another definition is not gone on with by an instance of the former one', async () => {
+    const world = await expiredWorld();
+    const service = await world.service();
+    world.sql = sqlOf('', 'SELECT k, seq, v, upper(v) AS u FROM STREAM(a)');
+    await refreshBeside({
+      ...(await world.besideOptions('t', { allowLoss: true })),
+      waitMs: 5_000,
+    });
+    await systemClock.sleep(1_500);
+    await expect(service.stop()).rejects.toMatchObject({ code: 'DEFINITION_CHANGED' });
+    await world.update();
+    expect(tableText(await world.table('t'))[0]).toContain('"u":"X"');
+  });
+
+  test('an instance that starts while the flow is held waits for it', async () => {
+    const world = await expiredWorld();
+    const { catalog } = await world.outside();
+    const lock = { flow: 't', command: 'test', token: 'x', untilMs: undefined };
+    await lockFlows(catalog, [lock], 0);
+    const service = await world.service();
+    await systemClock.sleep(200);
+    await world.produce('a', 0, row('R4', 2, 'later'));
+    await systemClock.sleep(200);
+    expect(tableText(await world.table('t')).some((text) => text.includes('later'))).toBe(false);
+    await unlockFlows(catalog, [lock], 0);
+    await untilTable(
+      world,
+      lines(
+        ['R1', 1, 'x'],
+        ['R2', 1, 'x'],
+        ['R3', 1, 'x'],
+        ['R4', 2, 'later'],
+        ['R5', 1, 'x'],
+        ['R6', 1, 'x'],
+      ),
+    );
+    await service.stop();
+  });
 });
 
 describe('cancel and crashes', () => {

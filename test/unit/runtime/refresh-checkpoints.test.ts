@@ -19,7 +19,7 @@ function sqlOf(flow: string, more = ''): string {
 CREATE FLOW ${flow} AS INSERT INTO t BY NAME REPLACE USING (k) SEQUENCE BY seq ${more} SELECT k, seq, v, gone FROM STREAM(a);`;
 }
 
-async function outside(world: RefreshWorld): Promise<OutsideOptions> {
+async function outside(world: RefreshWorld): Promise<OutsideOptions & { waitMs: number }> {
   const catalog = new Catalog(world.log, 'p.catalog');
   await catalog.read();
   return {
@@ -31,6 +31,7 @@ async function outside(world: RefreshWorld): Promise<OutsideOptions> {
     listener: () => undefined,
     command: 'test',
     token: `test-${Math.random()}`,
+    waitMs: 150,
   };
 }
 
