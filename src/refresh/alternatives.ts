@@ -12,9 +12,10 @@ export function alternatives(
   { flow, table }: { readonly flow: string; readonly table: string },
 ): readonly string[] {
   const reasons = changes.flatMap(({ id, effect }) => (effect === 'refresh' ? [id] : []));
+  const inPlace = reasons.some((id) => needsOtherTopic.includes(id)) ? ' --in-place' : '';
   const offered = [
     'Restore the definition',
-    `or refresh the table fully (tidemark refresh ${table} --plan tells first what that would lose)`,
+    `or refresh the table fully (tidemark refresh ${table}${inPlace}; tidemark refresh ${table} --plan tells first what that would lose)`,
     "or make a new table with a topic and a flow of its own beside it (WITH (topic = '…')), and let readers unite both",
   ];
   if (!reasons.some((id) => needsOtherTopic.includes(id))) {

@@ -52,3 +52,15 @@ export function lostRows(fresh: JoinSet | undefined, unreadable: JoinSet): reado
   if (order < 0) return [];
   return order > 0 ? unreadable.rows : missingRows(fresh, unreadable);
 }
+
+/** Whether two sets say the same, whatever the order of their rows. */
+export function isSameSet(left: JoinSet, right: JoinSet): boolean {
+  if (!left.sequence.equals(right.sequence) || left.rows.length !== right.rows.length) return false;
+  const known = new Set(left.rows.map(rowText));
+  return right.rows.every((row) => known.has(rowText(row)));
+}
+
+function rowText({ json, sources }: JoinRow): string {
+  const places = sources.map((source) => source.toString('latin1')).sort();
+  return `${json.toString('latin1')}\n${places.join('\n')}`;
+}

@@ -7,7 +7,7 @@ import type { Log, LogProducer, OffsetRange, RecordCursor } from '../ports/log.t
 import { type LossCounts, rowLoss } from '../refresh/loss.ts';
 import { LostKeys } from '../refresh/lost-keys.ts';
 import type { SourceBounds } from '../refresh/retention.ts';
-import { type JoinSet, joinKept, lostRows } from '../refresh/row-join.ts';
+import { isSameSet, type JoinSet, joinKept, lostRows } from '../refresh/row-join.ts';
 import { OutputWriter } from '../task/output-record.ts';
 import { halves, isInShare, type KeyShare, shareBitsMax, wholeShare } from './key-share.ts';
 import type { ReadProgress } from './read-partition.ts';
@@ -187,8 +187,8 @@ class ShareSwap {
       }
       const { stands, set } = joinKept(after, unreadable);
       if (stands === 'fresh' || set === undefined) continue;
-      const isWhole = stands === 'kept' && set.rows.length === before.rows.length;
-      settled.set(key, { rows: isWhole ? undefined : set, positions: liveSets.positions(key) });
+      const rows = isSameSet(set, before) ? undefined : set;
+      settled.set(key, { rows, positions: liveSets.positions(key) });
     }
     return settled;
   }

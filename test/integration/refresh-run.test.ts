@@ -195,6 +195,37 @@ function refreshProcess(
   });
 }
 
+test('FR-35 with the service running: it lets go for the swap, and nobody sees a key missing', async () => {
+  await open();
+  const random = new Random(8);
+  const levels = new Map<string, number>();
+  await world.produce('a', rowsOf(random, 3000, 500, levels));
+  await world.update();
+  await world.expire('a', 0.5);
+  const from = await endsNow();
+  const service = spawn(process.execPath, [main, 'run'], {
+    env: { ...process.env, ...world.environment(), TIDEMARK_INSTANCE_NAME: 'service' },
+    stdio: 'ignore',
+  });
+  children.push(service);
+  let isOver = false;
+  const producing = (async () => {
+    while (!isOver) await world.produce('a', rowsOf(random, 50, 500, levels));
+  })();
+  const { code, err } = await refreshProcess(undefined);
+  isOver = true;
+  await producing;
+  expect([code, code === 0 ? '' : err]).toEqual([0, '']);
+  await expect
+    .poll(async () => (await dump()).join(), { timeout: 30_000, interval: 500 })
+    .toBe(expectedRows(() => true).join());
+  await expectMonotone(from);
+  service.kill('SIGTERM');
+  expect(await new Promise<number | null>((done) => service.once('close', done))).toBe(0);
+  const plan = JSON.parse((await world.cli('refresh', 't', '--plan', '--json')).out) as object;
+  expect(plan).toMatchObject({ generation: 1 });
+});
+
 test('cancel leaves the table and its flow untouched', async () => {
   await open();
   await world.produce('a', [

@@ -1,0 +1,138 @@
+import { describe, expect, test } from 'vitest';
+import { StateMachine } from '../../../src/base/state-machine.ts';
+import type { FlowChange, ReasonId } from '../../../src/refresh/changes.ts';
+import {
+  decideRefresh,
+  type RefreshMode,
+  type RequestFacts,
+  refusalOf,
+} from '../../../src/refresh/refresh-request.ts';
+import {
+  isOver,
+  isUntouched,
+  type RefreshState,
+  refreshTransitions,
+} from '../../../src/refresh/refresh-states.ts';
+
+const lossless: RequestFacts = {
+  lost: { keys: 0, rows: 0, levels: 0 },
+  pendingLost: 0,
+  downstream: [],
+  changes: [],
+  isOtherForm: false,
+};
+const lossy: RequestFacts = { ...lossless, lost: { keys: 2, rows: 3, levels: 1 } };
+const pending: RequestFacts = { ...lossless, pendingLost: 4 };
+
+function changed(...ids: readonly ReasonId[]): RequestFacts {
+  const changes = ids.map((id): FlowChange => ({ id, effect: 'refresh', text: `${id} changed.` }));
+  return { ...lossless, changes };
+}
+
+const flags = {
+  none: { allowLoss: false, keepUnrecoverable: false },
+  allow: { allowLoss: true, keepUnrecoverable: false },
+  keep: { allowLoss: false, keepUnrecoverable: true },
+  both: { allowLoss: true, keepUnrecoverable: true },
+};
+const modes: readonly RefreshMode[] = ['beside', 'in_place'];
+
+function codeOf(mode: RefreshMode, flag: keyof typeof flags, facts: RequestFacts): string {
+  const decision = decideRefresh({ table: 't', mode, ...flags[flag] }, facts);
+  return decision.decision === 'go' ? 'go' : decision.code;
+}
+
+/** Over all modes and flags: what each pair gives for the facts. */
+describe('whether a refresh may do what it was asked for', () => {
+  const cases = modes.flatMap((mode) =>
+    (Object.keys(flags) as (keyof typeof flags)[]).map((flag) => [mode, flag] as const),
+  );
+
+  test.each(cases)('FR-05 %s, flags: %s', (mode, flag) => {
+    const of = (facts: RequestFacts): string => codeOf(mode, flag, facts);
+    if (flag === 'both') {
+      for (const facts of [lossless, lossy, pending]) expect(of(facts)).toBe('USAGE');
+      return;
+    }
+    expect(of(lossless)).toBe('go');
+    expect(of(lossy)).toBe(flag === 'none' ? 'DATA_LOSS_REFUSED' : 'go');
+    // What is in no table yet can not be kept.
+    expect(of(pending)).toBe(flag === 'allow' ? 'go' : 'DATA_LOSS_REFUSED');
+    expect(of({ ...lossless, downstream: ['u'] })).toBe('NOT_SUPPORTED');
+    expect(of({ ...lossless, isOtherForm: true })).toBe('DEFINITION_CHANGED');
+  });
+
+  const reasons: readonly ReasonId[] = [
+    'FR-11',
+    'FR-12',
+    'FR-13',
+    'FR-14',
+    'FR-15',
+    'FR-16',
+    'FR-19',
+    'FR-20',
+    'FR-21',
+    'FR-22',
+    'FR-28',
+    'FL-21',
+  ];
+  const notKept = ['FR-11', 'FR-12', 'FR-13', 'FR-14', 'FR-15', 'FR-16', 'FR-28', 'FL-21'];
+  const notBeside = ['FR-13', 'FR-19', 'FR-28', 'FL-21'];
+
+  test.each(reasons)('a change %s', (id) => {
+    for (const mode of modes) {
+      const refused = (isRefused: boolean) => (isRefused ? 'DEFINITION_CHANGED' : 'go');
+      const isNoDifference = mode === 'beside' && notBeside.includes(id);
+      expect(codeOf(mode, 'none', changed(id))).toBe(refused(isNoDifference));
+      expect(codeOf(mode, 'allow', changed(id))).toBe(refused(isNoDifference));
+      expect(codeOf(mode, 'keep', changed(id))).toBe(
+        refused(isNoDifference || notKept.includes(id)),
+      );
+    }
+  });
+
+  test('a compatible change never stands in the way', () => {
+    const changes: FlowChange[] = [{ id: 'FR-12', effect: 'compatible', text: 'It changed.' }];
+    for (const mode of modes) expect(codeOf(mode, 'keep', { ...lossless, changes })).toBe('go');
+  });
+
+  test('the refusal says what would be lost, and which flags accept it', () => {
+    const request = { table: 't', mode: 'beside', ...flags.none } as const;
+    const refusal = refusalOf(decideRefresh(request, { ...lossy, pendingLost: 4 }));
+    expect(refusal?.code).toBe('DATA_LOSS_REFUSED');
+    expect(refusal?.detail).toContain(
+      'Keys: 2, rows: 3, levels of empty keys: 1, rows between the stages: 4.',
+    );
+    expect(refusal?.hint).toMatch(/--allow-loss.*--keep-unrecoverable/);
+    expect(refusalOf({ decision: 'go' })).toBeUndefined();
+  });
+});
+
+describe('the states of a refresh', () => {
+  const states = Object.keys(refreshTransitions) as RefreshState[];
+  const pairs = states.flatMap((from) => states.map((to) => [from, to] as const));
+
+  test.each(pairs)('%s to %s', (from, to) => {
+    const machine = new StateMachine('refresh', refreshTransitions, from);
+    if (refreshTransitions[from].includes(to)) {
+      machine.transition(to);
+      expect(machine.state).toBe(to);
+    } else {
+      expect(() => machine.transition(to)).toThrow();
+    }
+  });
+
+  test('each state is reached from one of the two beginnings', () => {
+    const reached = new Set<RefreshState>(['building', 'emptying']);
+    for (const state of reached) for (const to of refreshTransitions[state]) reached.add(to);
+    expect([...reached].sort()).toEqual([...states].sort());
+  });
+
+  test('once records are replaced there is no way back', () => {
+    for (const state of states) {
+      if (isUntouched(state) || isOver(state)) continue;
+      expect(refreshTransitions[state]).not.toContain('cancelled');
+      expect(refreshTransitions[state].some(isUntouched)).toBe(false);
+    }
+  });
+});
