@@ -18,6 +18,8 @@ export const errorMeanings: Readonly<Record<ErrorCode, string>> = {
     'Another command is at work on the table or its checkpoints, or was cut short there.',
   NOT_SUPPORTED:
     'A server is of a kind or version that is not supported, such as a Redis below 6.2.',
+  SOURCE_REFRESHED:
+    'A flow reads a table of the pipeline that was refreshed fully since, and was not refreshed with it.',
   BROKER_UNAVAILABLE: 'No broker can be reached, or a leader or coordinator is missing.',
   BROKER_TIMEOUT: 'A broker did not answer in time.',
   STATE_UNAVAILABLE: 'The state store did not answer in time.',

@@ -1,7 +1,17 @@
 #!/usr/bin/env node
 import { once } from 'node:events';
+import { createInterface } from 'node:readline/promises';
 import type { Terminal } from './cli/command.ts';
 import { runCommandLine } from './cli/main-command.ts';
+
+async function ask(question: string): Promise<string> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return await lines.question(question);
+  } finally {
+    lines.close();
+  }
+}
 
 /** argv → verb → exit code. */
 const terminal: Terminal = {
@@ -11,6 +21,7 @@ const terminal: Terminal = {
     if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain');
   },
   isTerminal: process.stderr.isTTY === true,
+  ...(process.stdin.isTTY === true && process.stderr.isTTY === true ? { ask } : {}),
   environment: process.env,
   onStop: (listener) => {
     process.once('SIGTERM', listener);

@@ -34,6 +34,7 @@ const remedies = {
   CHECKPOINT_DAMAGED: 'stop',
   DEFINITION_CHANGED: 'stop',
   DATA_LOSS_REFUSED: 'stop',
+  SOURCE_REFRESHED: 'stop',
   TABLE_LOCKED: 'stop',
 } as const satisfies Record<string, Remedy>;
 

@@ -37,6 +37,8 @@ export type Terminal = {
   /** Resolves when what was printed is on its way, so that a slow reader is never outrun; absent: nothing is held back. */
   readonly drained?: () => Promise<void>;
   readonly isTerminal: boolean;
+  /** Asks whoever sits there; absent: nobody does. */
+  readonly ask?: (question: string) => Promise<string>;
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Called once for SIGTERM or SIGINT. */
   readonly onStop: (listener: () => void) => void;

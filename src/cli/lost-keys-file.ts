@@ -59,7 +59,7 @@ export function lostKeyLine({ key, rows, level }: KeyLoss, facts: RefreshFacts):
 
 /** null: the row came from a topic that the flow does not read itself, or that was created anew. */
 function sourceName(facts: RefreshFacts, topicId: string, branch: number): string | null {
-  const name = facts.flow.branches[branch]?.source;
+  const name = facts.flows.length === 1 ? facts.flows[0]?.branches[branch]?.source : undefined;
   const known = facts.sources.filter((source) => source.topicId === topicIdHex(topicId));
   return (known.find(({ source }) => source === name) ?? known[0])?.source ?? null;
 }

@@ -57,8 +57,8 @@ async function effectsOf(
   const reports: RefreshReport[] = [];
   for (const { table: name, status, gaps } of flows) {
     if (status === 'gone' || (status !== 'refresh' && gaps.length === 0)) continue;
-    const { table, flow } = namedTable(pipelinePlan, name);
-    const facts = await gatherFacts({ log, catalog, pipeline, plan: pipelinePlan, table, flow });
+    const { table } = namedTable(pipelinePlan, name);
+    const facts = await gatherFacts({ log, catalog, pipeline, plan: pipelinePlan, table });
     reports.push((await previewRefresh({ log, plan: pipelinePlan, facts })).report);
   }
   return reports;

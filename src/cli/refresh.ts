@@ -1,16 +1,22 @@
 import { systemClock } from '../adapters/system/system-clock.ts';
-import { FlowError } from '../base/errors.ts';
 import { composeState, workerSettings } from '../compose.ts';
-import type { ReadRate, RefreshReport } from '../refresh/refresh-report.ts';
+import type { TablePlan } from '../plan/pipeline-plan.ts';
+import {
+  areChained,
+  type ReadRate,
+  type RefreshReport,
+  refreshOrder,
+} from '../refresh/refresh-report.ts';
 import type { ReadProgress } from '../runtime/read-partition.ts';
 import { type BesideOptions, cancelRefresh, refreshBeside } from '../runtime/refresh-beside.ts';
-import { gatherFacts, type RefreshFacts } from '../runtime/refresh-facts.ts';
+import { gatherFacts, type RefreshFacts, refuseOthers } from '../runtime/refresh-facts.ts';
 import { type Preview, previewRefresh } from '../runtime/refresh-preview.ts';
 import {
   type RefreshOutcome,
   type RefreshRunOptions,
   refreshInPlace,
 } from '../runtime/refresh-run.ts';
+import { refreshTogether } from '../runtime/refresh-together.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
 import { type Deployment, withDeployment } from './deployment.ts';
 import { LostKeysFile } from './lost-keys-file.ts';
@@ -28,6 +34,7 @@ export const refresh: Command = {
   flags: {
     ...pipelineFlag,
     plan: { type: 'boolean', doc: 'Only tell what would be read, lost and be due downstream.' },
+    'dry-run': { type: 'boolean', doc: 'The same as --plan.' },
     all: { type: 'boolean', doc: 'All tables of the pipeline.' },
     'lost-keys': {
       type: 'string',
@@ -49,57 +56,66 @@ export const refresh: Command = {
       doc: 'Read no faster; with --plan, the rate that the duration is computed with.',
     },
     cancel: { type: 'boolean', doc: 'Give up a refresh that has not touched the table yet.' },
-    cascade: { type: 'boolean', doc: 'Also the tables that read it (not supported yet).' },
-    yes: { type: 'boolean', doc: 'Nothing is asked; accepted for scripts.' },
+    cascade: {
+      type: 'boolean',
+      doc: 'Also the tables that read it, and those that read them, in order; with --in-place.',
+    },
+    yes: { type: 'boolean', doc: 'Do not ask on a terminal whether it is meant.' },
   },
   usesConfig: true,
   run: async (invocation) =>
     withDeployment(invocation, async (deployment) => {
       const tables = tablesOf(invocation, deployment);
-      if (invocation.isSet('cascade')) {
-        throw new FlowError(
-          'NOT_SUPPORTED',
-          'a refresh with the tables that read it is not built yet',
-          {
-            hint: 'Refresh tables that nothing of the pipeline reads.',
-          },
-        );
+      if (invocation.isSet('plan') || invocation.isSet('dry-run')) {
+        return preview(invocation, deployment, tables);
       }
-      if (invocation.isSet('plan')) return preview(invocation, deployment, tables);
-      const outcomes: RefreshOutcome[] = [];
-      for (const table of tables) {
-        const outcome = await perform(invocation, deployment, table);
-        if (outcome !== undefined) outcomes.push(outcome);
+      if (!(await isConfirmed(invocation, tables))) {
+        invocation.terminal.err('nothing was done\n');
+        return 2;
       }
-      if (invocation.json) {
+      const outcomes = areChained(deployment.plan, tables)
+        ? await performTogether(invocation, deployment, tables)
+        : await performEach(invocation, deployment, tables);
+      if (invocation.json && !invocation.isSet('cancel')) {
         invocation.printJson(tables.length === 1 ? (outcomes[0] ?? null) : outcomes);
       }
       return 0;
     }),
 };
 
-type NamedTable = ReturnType<typeof namedTable>;
-
-function tablesOf(invocation: Invocation, { plan }: Deployment): readonly NamedTable[] {
+/** In the order in which they have to be refreshed. */
+function tablesOf(invocation: Invocation, { plan }: Deployment): readonly TablePlan[] {
   const { positionals } = invocation;
   const isAll = invocation.isSet('all');
   if (isAll === positionals.length > 0) {
     throw usageError('name the tables to refresh, or all of them with --all, not both');
   }
-  const names = isAll ? plan.flows.map(({ target }) => target) : positionals;
-  return names.map((name) => namedTable(plan, name));
+  const tables = plan.tables.filter(({ isSink }) => isSink !== true);
+  const names = isAll ? tables.map(({ name }) => name) : positionals;
+  const named = [...new Set(names)].map((name) => namedTable(plan, name).table);
+  return refreshOrder(plan, named, invocation.isSet('cascade'));
+}
+
+/** Asked on a terminal only, where somebody can answer; a script has said what it wants. */
+async function isConfirmed(invocation: Invocation, tables: readonly TablePlan[]): Promise<boolean> {
+  const { ask } = invocation.terminal;
+  if (ask === undefined || invocation.isSet('yes') || invocation.isSet('cancel')) return true;
+  const names = tables.map(({ name }) => name).join(', ');
+  const how = invocation.isSet('in-place') ? ' It is emptied first.' : '';
+  const answer = await ask(`Refresh ${names} from the beginning of the sources?${how} [y/N] `);
+  return /^y(es)?$/i.test(answer.trim());
 }
 
 async function preview(
   invocation: Invocation,
   deployment: Deployment,
-  tables: readonly NamedTable[],
+  tables: readonly TablePlan[],
 ): Promise<ExitCode> {
   const path = invocation.text('lost-keys');
   const file = path === undefined ? undefined : new LostKeysFile(path);
   const reports: RefreshReport[] = [];
-  for (const named of tables) {
-    const { report } = await previewTable(invocation, deployment, named, file);
+  for (const table of tables) {
+    const { report } = await previewTable(invocation, deployment, { table, file, tables });
     reports.push(report);
   }
   await file?.close();
@@ -111,11 +127,19 @@ async function preview(
 async function previewTable(
   invocation: Invocation,
   { log, catalog, pipeline, plan }: Deployment,
-  { table, flow }: NamedTable,
-  file: LostKeysFile | undefined,
+  {
+    table,
+    file,
+    tables,
+  }: {
+    readonly table: TablePlan;
+    readonly file: LostKeysFile | undefined;
+    readonly tables: readonly TablePlan[];
+  },
 ): Promise<Preview & { readonly facts: RefreshFacts }> {
   const { terminal, json } = invocation;
-  const facts = await gatherFacts({ log, catalog, pipeline, plan, table, flow });
+  const together = new Set(tables.map(({ name }) => name));
+  const facts = await gatherFacts({ log, catalog, pipeline, plan, table, together });
   if (!json) terminal.out(sourcesText(facts));
   const rate = rateOf(invocation);
   const progress = new ScanProgress(invocation);
@@ -132,34 +156,67 @@ async function previewTable(
   return { ...found, facts };
 }
 
-/** Undefined where a refresh was given up. */
-async function perform(
+async function performTogether(
   invocation: Invocation,
   deployment: Deployment,
-  { table, flow }: NamedTable,
-): Promise<RefreshOutcome | undefined> {
-  const { terminal } = invocation;
-  const { config, plan, pipeline, log, catalog } = deployment;
-  if (flow.kind !== 'replace_using') {
-    throw new FlowError(
-      'NOT_SUPPORTED',
-      `a refresh of table "${table.name}" is not supported yet`,
-      {
-        detail: 'Append flows write it.',
-      },
+  tables: readonly TablePlan[],
+): Promise<readonly RefreshOutcome[]> {
+  if (!invocation.isSet('in-place') || invocation.isSet('cancel')) {
+    const names = tables.map(({ name }) => name).join(', ');
+    throw usageError(
+      `tables that read each other are refreshed in place only: ${names}`,
+      'Beside the live tables one would be built from rows of the other that are replaced meanwhile. Empty them, and let the next run fill them in order: --in-place',
     );
   }
+  const outcomes = await refreshTogether(
+    tables.map((table) => runOptions(invocation, deployment, table, tables)),
+  );
+  for (const outcome of outcomes) tell(invocation, outcome);
+  return outcomes;
+}
+
+async function performEach(
+  invocation: Invocation,
+  deployment: Deployment,
+  tables: readonly TablePlan[],
+): Promise<readonly RefreshOutcome[]> {
+  const outcomes: RefreshOutcome[] = [];
+  for (const table of tables) {
+    const options = runOptions(invocation, deployment, table, tables);
+    if (invocation.isSet('cancel')) {
+      await withState(invocation, deployment, options, cancelRefresh);
+      if (!invocation.json) {
+        invocation.terminal.out(`the refresh of table ${table.name} is given up\n`);
+      }
+      continue;
+    }
+    const outcome = invocation.isSet('in-place')
+      ? await refreshInPlace(options)
+      : await withState(invocation, deployment, options, refreshBeside);
+    tell(invocation, outcome);
+    outcomes.push(outcome);
+  }
+  return outcomes;
+}
+
+function runOptions(
+  invocation: Invocation,
+  { plan, pipeline, log, catalog }: Deployment,
+  table: TablePlan,
+  tables: readonly TablePlan[],
+): RefreshRunOptions {
   if (catalog === undefined) throw usageError(`pipeline "${pipeline}" never ran`);
-  const say = (text: string): void => terminal.err(`${text}\n`);
+  const say = (text: string): void => invocation.terminal.err(`${text}\n`);
   const progress = new ScanProgress(invocation);
-  const options: RefreshRunOptions = {
+  return {
     log,
     catalog,
     clock: systemClock,
     pipeline,
     plan,
     table,
-    flow,
+    flow: namedTable(plan, table.name).flow,
+    together: new Set(tables.map(({ name }) => name)),
     listener: (event) => {
       if (event.event === 'fencing') say(`ending what instance ${event.transactionalId} left open`);
     },
@@ -172,32 +229,38 @@ async function perform(
     },
     onProgress: (one) => progress.show(one),
   };
-  const isInPlace = invocation.isSet('in-place');
-  if (isInPlace && !invocation.isSet('cancel')) {
-    const outcome = await refreshInPlace(options);
-    tell(invocation, outcome);
-    return outcome;
+}
+
+/** What is built beside the table needs a state. */
+async function withState<Result>(
+  invocation: Invocation,
+  { config }: Deployment,
+  options: RefreshRunOptions,
+  use: (beside: BesideOptions) => Promise<Result>,
+): Promise<Result> {
+  const { terminal } = invocation;
+  const { flow, table } = options;
+  refuseOthers(table, flow);
+  if (flow.kind !== 'replace_using') {
+    throw usageError(
+      `append flows write table "${table.name}", so it is refreshed in place only`,
+      `A row that was appended is never replaced by another one. Empty the table and let the next run fill it: tidemark refresh ${table.name} --in-place`,
+    );
   }
   // A service on this machine may hold its directory: the refresh has one of its own.
   const directory = `${config['state.directory']}-refresh`;
+  const say = (text: string): void => terminal.err(`${text}\n`);
   const state = await composeState({ ...config, 'state.directory': directory }, say);
-  const beside: BesideOptions = {
-    ...options,
-    state,
-    settings: workerSettings(config, true),
-    replicationFactor: config['kafka.replicationFactor'],
-    recordsPerSecondMax: invocation.whole('rate', rateBounds),
-    onStop: (listener) => terminal.onStop(listener),
-  };
   try {
-    if (invocation.isSet('cancel')) {
-      await cancelRefresh(beside);
-      if (!invocation.json) terminal.out(`the refresh of table ${table.name} is given up\n`);
-      return undefined;
-    }
-    const outcome = await refreshBeside(beside);
-    tell(invocation, outcome);
-    return outcome;
+    return await use({
+      ...options,
+      flow,
+      state,
+      settings: workerSettings(config, true),
+      replicationFactor: config['kafka.replicationFactor'],
+      recordsPerSecondMax: invocation.whole('rate', rateBounds),
+      onStop: (listener) => terminal.onStop(listener),
+    });
   } finally {
     await state.close().catch(() => undefined);
   }

@@ -1,6 +1,9 @@
 import { systemClock } from '../adapters/system/system-clock.ts';
 import { requireOptions } from '../config/load-config.ts';
+import { durationText } from '../refresh/headroom.ts';
+import { progressText, refreshFigures } from '../refresh/refresh-progress.ts';
 import { type FlowStatus, StatusReader, type TopicStatus } from '../runtime/pipeline-status.ts';
+import type { RefreshRecord } from '../runtime/refresh-record.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
 import { namedPipeline, pipelineFlag, withLog } from './pipeline-files.ts';
 import { tableText } from './table-text.ts';
@@ -29,7 +32,7 @@ export const status: Command = {
     requireOptions(config, ['pipeline.name', 'kafka.brokers']);
     const pipeline = config['pipeline.name'] ?? '';
     return withLog<ExitCode>(invocation, config, async (log) => {
-      const reader = new StatusReader(plan, pipeline, log);
+      const reader = new StatusReader(plan, pipeline, log, () => systemClock.now());
       try {
         const isWatching = invocation.isSet('watch');
         let stop: () => void = () => undefined;
@@ -39,7 +42,9 @@ export const status: Command = {
         if (isWatching) invocation.terminal.onStop(stop);
         for (;;) {
           const flows = (await reader.read()).map(flowReport);
-          show(invocation, { pipeline, lag: sum(flows.map(({ lag }) => lag)), flows }, isWatching);
+          const refreshes = reader.refreshes().map(refreshReport);
+          const lag = sum(flows.map((flow) => flow.lag));
+          show(invocation, { pipeline, lag, flows, refreshes }, isWatching);
           if (!isWatching) return 0;
           const next = await Promise.race([stopped, systemClock.sleep(watchIntervalMs)]);
           if (next === 'stopped') return 0;
@@ -56,7 +61,38 @@ type PipelineReport = {
   /** Of all flows and both stages. */
   readonly lag: number;
   readonly flows: readonly FlowReport[];
+  /** Full refreshes that are under way, or were interrupted. */
+  readonly refreshes: readonly RefreshReport[];
 };
+
+type RefreshReport = {
+  readonly table: string;
+  readonly mode: 'beside' | 'in_place';
+  readonly state: string;
+  readonly generation: number;
+  /** Between 0 and 1. */
+  readonly progress: number;
+  readonly secondsLeft: number | null;
+  readonly startedAt: string;
+  readonly changedAt: string;
+  readonly text: string;
+};
+
+function refreshReport(record: RefreshRecord): RefreshReport {
+  const { table, mode, state, generation, startedAtMs, changedAtMs } = record;
+  const { ratio, secondsLeft } = refreshFigures(record);
+  return {
+    table,
+    mode,
+    state,
+    generation,
+    progress: Math.round(ratio * 1000) / 1000,
+    secondsLeft: secondsLeft ?? null,
+    startedAt: new Date(startedAtMs).toISOString(),
+    changedAt: new Date(changedAtMs).toISOString(),
+    text: progressText(record),
+  };
+}
 
 type FlowReport = {
   readonly flow: string;
@@ -80,12 +116,19 @@ type PartitionReport = {
   /** Records of a source, rows of a repartition topic, that the checkpoint's account holds. */
   readonly records: number | null;
   readonly instance: string | null;
+  /** Of a source: time until retention may take the oldest record that waits; null: never, or not a source. */
+  readonly headroomSeconds: number | null;
+  /** Of a source: offsets between the log start and the checkpoint. */
+  readonly headroomRecords: number | null;
+  /** Of a source: offsets that were gone before the flow had read them. */
+  readonly lostRecords: number | null;
 };
 
 function flowReport({ flow, table, group, topics }: FlowStatus): FlowReport {
   const partitions = topics.flatMap(({ stage, topic, partitions: all }) =>
     all.map((one): PartitionReport => {
-      const { partition, committed, logStart, end, lag, counters, instance } = one;
+      const { partition, committed, logStart, end, lag, counters, instance, headroom } = one;
+      const seconds = headroom?.seconds ?? Number.POSITIVE_INFINITY;
       const records =
         counters === undefined ? null : 'records' in counters ? counters.records : counters.rows;
       return {
@@ -98,6 +141,9 @@ function flowReport({ flow, table, group, topics }: FlowStatus): FlowReport {
         lag,
         records,
         instance: instance ?? null,
+        headroomSeconds: Number.isFinite(seconds) ? seconds : null,
+        headroomRecords: headroom?.records ?? null,
+        lostRecords: headroom?.lost ?? null,
       };
     }),
   );
@@ -140,10 +186,18 @@ const headers = [
   'end',
   'lag',
   'records',
+  'headroom',
   'last taken by',
 ];
 
-function reportText({ pipeline, lag, flows }: PipelineReport): string {
+/** Until the oldest record that waits may be gone. */
+function headroomText({ stage, headroomSeconds, lostRecords }: PartitionReport): string {
+  if (stage !== 'source') return '-';
+  if (lostRecords !== null && lostRecords > 0) return `lost ${lostRecords}`;
+  return durationText(headroomSeconds ?? Number.POSITIVE_INFINITY);
+}
+
+function reportText({ pipeline, lag, flows, refreshes }: PipelineReport): string {
   const parts = flows.map((flow) => {
     const rows = flow.partitions.map((one) => [
       one.topic,
@@ -153,6 +207,7 @@ function reportText({ pipeline, lag, flows }: PipelineReport): string {
       String(one.end),
       String(one.lag),
       one.records === null ? '-' : String(one.records),
+      headroomText(one),
       one.instance ?? '-',
     ]);
     return [
@@ -163,5 +218,8 @@ function reportText({ pipeline, lag, flows }: PipelineReport): string {
       '\n',
     ].join('');
   });
-  return `${parts.join('')}pipeline ${pipeline}: total lag ${lag}\n`;
+  const running = refreshes.map(
+    ({ table, text, startedAt }) => `refresh of table ${table} since ${startedAt}: ${text}\n`,
+  );
+  return `${parts.join('')}${running.join('')}pipeline ${pipeline}: total lag ${lag}\n`;
 }

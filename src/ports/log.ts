@@ -41,6 +41,8 @@ export interface Log {
   deleteTopics(names: readonly string[]): Promise<void>;
   /** Who is in a group, as its coordinator knows; empty: nobody, or there is no such group. */
   groupMembers(group: string): Promise<readonly SeatedMember[]>;
+  /** Takes the seats of a group's members away at once, as a session does that timed out: for those known to be dead. */
+  removeMembers(group: string): Promise<void>;
   /**
    * Sets checkpoints from outside of the group, which only tools do: the coordinator itself refuses it with GROUP_BUSY
    * while the group has a member.

@@ -11,6 +11,9 @@ export type CheckpointFacts = {
   /** Id of the topic that the checkpoint was made on; undefined: none is known to have been made. */
   readonly checkpointTopicId: string | undefined;
   readonly topicId: string;
+  /** Of the table whose topic it is, how often it was refreshed: now, and when the checkpoint was made; 0 of any other. */
+  readonly generation?: number;
+  readonly checkpointGeneration?: number;
   /** First available offset. */
   readonly start: number;
   /** Next offset to be written. */
@@ -22,8 +25,9 @@ export type CheckpointFacts = {
  * - `shrunk`: the log ends before the checkpoint, so it lost what it had.
  * - `recreated`: the topic was deleted and created again under its name.
  * - `checkpoint_lost`: there was a checkpoint, and the group has none any more.
+ * - `refreshed`: it is the topic of a table that was refreshed fully since, so rows that were read may be no more.
  */
-export type GapKind = 'expired' | 'shrunk' | 'recreated' | 'checkpoint_lost';
+export type GapKind = 'expired' | 'shrunk' | 'recreated' | 'checkpoint_lost' | 'refreshed';
 
 export type Gap = {
   /** What a person names to accept it. */
@@ -56,13 +60,19 @@ export function decideCheckpoint(facts: CheckpointFacts): CheckpointDecision {
       ? { decision: 'go_on', position: start }
       : gapOf(facts, 'checkpoint_lost', 'none');
   }
+  const { generation = 0, checkpointGeneration = 0 } = facts;
+  if (checkpointTopicId !== undefined && generation !== checkpointGeneration) {
+    return gapOf(facts, 'refreshed', `generation-${generation}`);
+  }
   if (committed < start) return gapOf(facts, 'expired', String(committed));
   if (committed > end) return gapOf(facts, 'shrunk', String(committed));
   return { decision: 'go_on', position: committed };
 }
 
 function gapOf(facts: CheckpointFacts, kind: GapKind, mark: string): CheckpointDecision {
-  const { flow, topic, partition, committed, start } = facts;
+  const { flow, topic, partition, committed, start, end } = facts;
+  // What is behind the checkpoint was not read yet, whatever became of what is before it.
+  const goesOn = kind === 'refreshed' ? Math.min(Math.max(committed ?? start, start), end) : start;
   return {
     decision: 'gap',
     gap: {
@@ -72,7 +82,7 @@ function gapOf(facts: CheckpointFacts, kind: GapKind, mark: string): CheckpointD
       topic,
       partition,
       from: committed,
-      to: start,
+      to: goesOn,
       lostRecords: kind === 'expired' && committed !== undefined ? start - committed : undefined,
     },
   };
@@ -88,6 +98,8 @@ export function gapText({ kind, topic, partition, from, to, lostRecords }: Gap):
       return `The checkpoint of ${where} is offset ${from}, and the log ends before it: it lost records that it had.`;
     case 'recreated':
       return `The ${where} was recreated: its id is another one than when the checkpoint was made, so offset ${from ?? 'none'} means nothing in it.`;
+    case 'refreshed':
+      return `The table of ${where} was refreshed fully since: rows that were read from it may be no more, or be others now.`;
     case 'checkpoint_lost':
       return `The group has lost its checkpoint of ${where}; the log starts at ${to}.`;
   }

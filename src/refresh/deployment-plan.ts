@@ -141,6 +141,8 @@ function reasonOf({ kind }: Gap): string {
       return 'FR-29';
     case 'checkpoint_lost':
       return 'FR-30';
+    case 'refreshed':
+      return 'FR-08';
   }
 }
 

@@ -124,3 +124,29 @@ export function downstreamOf(plan: PipelinePlan, table: TablePlan): readonly str
   }
   return found;
 }
+
+/**
+ * The tables that one command refreshes: those that were named, with everything that reads them where the cascade was asked
+ * for, each after the tables that it reads itself.
+ */
+export function refreshOrder(
+  plan: PipelinePlan,
+  named: readonly TablePlan[],
+  cascade: boolean,
+): readonly TablePlan[] {
+  const names = new Set(named.map(({ name }) => name));
+  if (cascade)
+    for (const table of named) for (const name of downstreamOf(plan, table)) names.add(name);
+  const wanted = plan.tables.filter(({ name }) => names.has(name));
+  const readers = new Map(wanted.map((table) => [table.name, downstreamOf(plan, table)]));
+  const upstreamOf = ({ name }: TablePlan): number =>
+    wanted.filter((other) => readers.get(other.name)?.includes(name) === true).length;
+  return wanted.toSorted((left, right) => upstreamOf(left) - upstreamOf(right));
+}
+
+/** Whether one of the tables reads another of them. */
+export function areChained(plan: PipelinePlan, tables: readonly TablePlan[]): boolean {
+  return tables.some((table) =>
+    tables.some(({ name }) => downstreamOf(plan, table).includes(name)),
+  );
+}

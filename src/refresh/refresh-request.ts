@@ -16,7 +16,9 @@ export type RequestFacts = {
   readonly lost: LossCounts;
   /** Rows between the stages that can't be read again. */
   readonly pendingLost: number;
-  /** Tables that read this one. */
+  /** Whether append flows write it. */
+  readonly isAppended: boolean;
+  /** Tables that read this one, and are not refreshed with it. */
   readonly downstream: readonly string[];
   /** Against the definition that the table was written with. */
   readonly changes: readonly FlowChange[];
@@ -50,12 +52,21 @@ export function decideRefresh(request: RefreshRequest, facts: RequestFacts): Ref
       hint: 'Either what can not be read again goes, or it stays.',
     });
   }
-  const [, ...further] = [table, ...facts.downstream];
-  if (further.length > 0) {
-    return refuse('NOT_SUPPORTED', `other tables read table "${table}"`, {
-      detail: `They would go on from rows that are no longer there: ${further.join(', ')}.`,
-      hint: 'A refresh of a table together with those that read it is not supported yet. Give them new topics and flow names, and let them start from the beginning.',
+  if (facts.downstream.length > 0) {
+    return refuse('USAGE', `other tables read table "${table}"`, {
+      detail: `They would go on from rows that are no longer there: ${facts.downstream.join(', ')}.`,
+      hint: `Refresh them with it, in order: tidemark refresh ${table} --cascade`,
     });
+  }
+  if (facts.isAppended && mode === 'beside') {
+    return refuse(
+      'USAGE',
+      `append flows write table "${table}", so it is refreshed in place only`,
+      {
+        detail: 'A row that was appended is never replaced by another one.',
+        hint: `Empty it and let the next run fill it: tidemark refresh ${table} --in-place`,
+      },
+    );
   }
   if (facts.isOtherForm) {
     return refuse(

@@ -47,55 +47,77 @@ export type BranchFacts = { readonly source: string };
 /** Sides of a union that provenance has room for beside those of the tables it reads (`task/chained-source.ts`). */
 const chainedBranches = 16;
 
+/** Records of first sources whose rows a table that is read has still, where the table does not keep everything. */
+export type HeldRecords = {
+  has(place: Pick<Provenance, 'topicId' | 'partition' | 'offset'>): boolean;
+};
+
 /**
  * Decides of single records whether they can be read again. Invariant: only what is certainly there is `readable`;
  * a partition that the facts do not name holds nothing.
  */
 export class SourceBounds {
   readonly #partitions = new Map<string, Map<number, PartitionBounds>>();
-  /** One a branch: set where it reads a table, to what holds for each of its rows. */
-  readonly #tables: readonly (Readability | undefined)[];
+  /** One a branch: the partitions of the table that it reads; undefined: it reads none. */
+  readonly #tables: readonly (readonly SourcePartitionFacts[] | undefined)[];
+  readonly #allTables: readonly SourcePartitionFacts[];
+  readonly #held: HeldRecords | undefined;
 
-  constructor(facts: readonly SourcePartitionFacts[], branches: readonly BranchFacts[] = []) {
+  constructor(
+    facts: readonly SourcePartitionFacts[],
+    branches: readonly BranchFacts[] = [],
+    held?: HeldRecords,
+  ) {
     for (const { topicId, partition, logStart, end, isCompacted, isTable } of facts) {
       if (isTable === true) continue;
       const topic = this.#partitions.get(topicId) ?? new Map<number, PartitionBounds>();
       topic.set(partition, { logStart, end, isCompacted });
       this.#partitions.set(topicId, topic);
     }
+    this.#allTables = facts.filter(({ isTable }) => isTable === true);
     this.#tables = branches.map(({ source }) => {
-      const parts = facts.filter((one) => one.source === source && one.isTable === true);
-      return parts.length === 0 ? undefined : tableReadability(parts);
+      const parts = this.#allTables.filter((one) => one.source === source);
+      return parts.length === 0 ? undefined : parts;
     });
+    this.#held = held;
   }
 
-  readability({
-    topicId,
-    partition,
-    offset,
-    branch,
-  }: Pick<Provenance, 'topicId' | 'partition' | 'offset' | 'branch'>): Readability {
-    const throughTable = this.#throughTable(branch);
-    if (throughTable !== undefined) return throughTable;
+  readability(place: Pick<Provenance, 'topicId' | 'partition' | 'offset' | 'branch'>): Readability {
+    const table = this.#tableOf(place.branch);
+    if (table !== undefined) return this.#throughTable(table, place);
+    const { topicId, partition, offset } = place;
     const bounds = this.#partitions.get(topicId)?.get(partition);
-    if (bounds === undefined) return 'elsewhere';
+    if (bounds === undefined) {
+      // Several flows write the table, and each numbers its own branches: what none of them reads itself came through one.
+      const isThrough = this.#tables.length === 0 && this.#allTables.length > 0;
+      return isThrough ? this.#throughTable(this.#allTables, place) : 'elsewhere';
+    }
     if (offset < bounds.logStart) return 'expired';
     if (offset >= bounds.end) return 'truncated';
     return bounds.isCompacted ? 'at_risk' : 'readable';
   }
 
-  #throughTable(branch: number): Readability | undefined {
+  #tableOf(branch: number): readonly SourcePartitionFacts[] | undefined {
     const isChained = this.#tables.some((table) => table !== undefined);
     if (!isChained) return undefined;
     const side = this.#tables.length > 1 ? Math.floor(branch / chainedBranches) : 0;
     return this.#tables[side];
   }
+
+  /** A table that keeps everything and never lost a record gives every row again, whatever became of its own sources. */
+  #throughTable(
+    parts: readonly SourcePartitionFacts[],
+    place: Pick<Provenance, 'topicId' | 'partition' | 'offset'>,
+  ): Readability {
+    if (isWholeTable(parts)) return 'readable';
+    if (this.#held === undefined) return 'at_risk';
+    return this.#held.has(place) ? 'readable' : 'expired';
+  }
 }
 
-/** A table that keeps everything and never lost a record gives every row again, whatever became of its own sources. */
-function tableReadability(parts: readonly SourcePartitionFacts[]): Readability {
-  const isWhole = parts.every(({ logStart, isCompacted }) => logStart === 0 && !isCompacted);
-  return isWhole ? 'readable' : 'at_risk';
+/** Whether the topic of a table has every record that was ever written to it. */
+export function isWholeTable(parts: readonly SourcePartitionFacts[]): boolean {
+  return parts.every(({ logStart, isCompacted }) => logStart === 0 && !isCompacted);
 }
 
 /** Whether a topic with these settings may lose any record that is not the newest of its key. */

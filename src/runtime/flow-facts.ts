@@ -101,4 +101,6 @@ export type SourceFacts = TopicFacts & {
   readonly branches: readonly { readonly branch: number; readonly source: SourcePlan }[];
   /** It is the output topic of a table of the pipeline. */
   readonly isTable: boolean;
+  /** The flows that write that table. */
+  readonly writers?: readonly string[];
 };

@@ -39,7 +39,13 @@ import { compileSource } from './compile-source.ts';
 import { type FlowFacts, feedOf, keyedFacts } from './flow-facts.ts';
 import { type FlowFigures, FlowTally } from './flow-tally.ts';
 import { isAccepted, recordGaps } from './gaps.ts';
-import { refuseOtherGeneration } from './generation.ts';
+import {
+  type CheckpointMark,
+  checkpointMark,
+  markedGeneration,
+  refuseOtherGeneration,
+  tableGeneration,
+} from './generation.ts';
 import { refuseLocked } from './locks.ts';
 import { partitionKey } from './partition-key.ts';
 import type { RuntimeListener } from './runtime-events.ts';
@@ -84,7 +90,7 @@ type ReadPartition = {
   committedCounters: FlowCounters | TableCounters;
   isDirty: boolean;
   /** The catalog does not know yet that there is a checkpoint, and of which incarnation of the topic. */
-  unrecorded: { readonly name: string; readonly topicId: string } | undefined;
+  unrecorded: { readonly name: string; readonly value: CheckpointMark } | undefined;
 };
 
 /** What belongs to the commit that runs. */
@@ -333,7 +339,10 @@ export class FlowRunner {
       // Looked up first: what the catalog knows of a checkpoint was committed before, so that a later answer without it
       // is a loss. The other way round another owner's first commit may fall in between (simulation seed 2234).
       const name = this.#checkpointName(topic, partition);
-      const recorded = catalog.get('checkpoint', name)?.value['topicId'];
+      const mark = catalog.get('checkpoint', name)?.value;
+      const recorded = mark?.['topicId'];
+      const generation = this.#generationOf(topic);
+      const checkpointGeneration = markedGeneration(mark);
       const committed = await settledCheckpoint(takeover, topic, partition);
       // Asked for last: the end that stood before may lie below a checkpoint that settled meanwhile.
       const range = await this.#rangeOf(topic, partition);
@@ -344,6 +353,8 @@ export class FlowRunner {
         committed: committed?.offset,
         checkpointTopicId: typeof recorded === 'string' ? recorded : undefined,
         topicId,
+        generation,
+        checkpointGeneration,
         start: range.start,
         end: range.end,
       });
@@ -365,7 +376,10 @@ export class FlowRunner {
         committedCounters: countersOf(work),
         // A position that is not committed yet is committed first of all, so that its loss can be told later.
         isDirty: committed?.offset !== position,
-        unrecorded: recorded === topicId ? undefined : { name, topicId },
+        unrecorded:
+          recorded === topicId && checkpointGeneration === generation
+            ? undefined
+            : { name, value: checkpointMark(topicId, generation) },
       });
       this.#reader.assign(topic, partition, position);
       return undefined;
@@ -392,6 +406,13 @@ export class FlowRunner {
     throw new FlowError('TASK_MIGRATED', 'somebody else has moved the checkpoint meanwhile');
   }
 
+  /** Of the table whose topic it is, as the catalog knows. */
+  #generationOf(topic: string): number {
+    const { facts, catalog } = this.#options;
+    const writers = facts.sources.find((source) => source.topic === topic)?.writers ?? [];
+    return tableGeneration(catalog, writers);
+  }
+
   #checkpointName(topic: string, partition: number): string {
     return `${this.#options.facts.flow.name}/${partitionKey(topic, partition)}`;
   }
@@ -408,7 +429,7 @@ export class FlowRunner {
             {
               kind: 'checkpoint' as const,
               name: unrecorded.name,
-              value: { topicId: unrecorded.topicId },
+              value: unrecorded.value,
             },
           ],
     );

@@ -32,12 +32,26 @@ export async function recordGaps(
   const isRecreated = gaps.some(({ kind }) => kind === 'recreated');
   const isLost = gaps.every(({ kind }) => kind === 'checkpoint_lost');
   const accept = gaps.map(({ id }) => `--accept-gap ${id}`).join(' ');
+  if (!isRecreated && gaps.some(({ kind }) => kind === 'refreshed')) {
+    return sourceRefreshed(gaps, accept);
+  }
   return new FlowError(
     isRecreated ? 'TOPIC_RECREATED' : isLost ? 'CHECKPOINT_MISSING' : 'OFFSET_OUT_OF_RANGE',
     `flow "${gaps[0]?.flow ?? ''}" cannot go on without a gap in what it has read`,
     {
       detail: gaps.map(gapText).join(' '),
       hint: `Nothing was skipped. Refresh the table fully, or go on from the first available offset with: tidemark run … ${accept}`,
+    },
+  );
+}
+
+function sourceRefreshed(gaps: readonly Gap[], accept: string): FlowError {
+  return new FlowError(
+    'SOURCE_REFRESHED',
+    `flow "${gaps[0]?.flow ?? ''}" reads a table that was refreshed fully since`,
+    {
+      detail: gaps.map(gapText).join(' '),
+      hint: `Refresh the flow's table, too, so that it is a function of what is there now; or let it go on from its checkpoint with: tidemark run … ${accept}`,
     },
   );
 }

@@ -1,4 +1,5 @@
 import { FlowError } from '../base/errors.ts';
+import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import { readDeployedFlow } from '../refresh/deployed-flow.ts';
 import type { Catalog } from './catalog.ts';
 import type { FlowFacts, SwapRange } from './flow-facts.ts';
@@ -6,6 +7,29 @@ import type { FlowFacts, SwapRange } from './flow-facts.ts';
 /** How often a flow's table was refreshed fully: part of the name of its state, and of every record it writes. */
 export function generationOf(catalog: Catalog | undefined, flow: string): number {
   const known = catalog?.get('generation', flow)?.value['generation'];
+  return typeof known === 'number' ? known : 0;
+}
+
+/** The generation of a table, by the flows that write it; 0 where it was never refreshed, and of a topic that is no table's. */
+export function tableGeneration(catalog: Catalog | undefined, writers: readonly string[]): number {
+  return Math.max(0, ...writers.map((flow) => generationOf(catalog, flow)));
+}
+
+/** The flows whose table has this topic; none: it is no table's. */
+export function writersOf({ tables, flows }: PipelinePlan, topic: string): readonly string[] {
+  const names = tables.flatMap((table) => (table.topic === topic ? [table.name] : []));
+  return flows.flatMap(({ name, target }) => (names.includes(target) ? [name] : []));
+}
+
+/** What the catalog keeps of a checkpoint: the incarnation of its topic, and of the table whose topic it is. */
+export type CheckpointMark = { readonly topicId: string; readonly generation?: number };
+
+export function checkpointMark(topicId: string, generation: number): CheckpointMark {
+  return generation === 0 ? { topicId } : { topicId, generation };
+}
+
+export function markedGeneration(value: Readonly<Record<string, unknown>> | undefined): number {
+  const known = value?.['generation'];
   return typeof known === 'number' ? known : 0;
 }
 

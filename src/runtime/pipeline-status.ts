@@ -1,7 +1,9 @@
 import { countedExpectations } from '../plan/counted-expectations.ts';
 import type { FlowPlan, PipelinePlan, TablePlan } from '../plan/pipeline-plan.ts';
 import { hasStage } from '../plan/topology.ts';
-import type { Log, TopicDescription } from '../ports/log.ts';
+import type { Log, OffsetRange, TopicDescription } from '../ports/log.ts';
+import { deletionMs, type Headroom, headroom } from '../refresh/headroom.ts';
+import { isOver } from '../refresh/refresh-states.ts';
 import {
   type FlowCounters,
   parseFlowMetadata,
@@ -10,6 +12,8 @@ import {
 } from '../task/row-account.ts';
 import { Catalog } from './catalog.ts';
 import { partitionKey } from './partition-key.ts';
+import { firstTimes } from './record-times.ts';
+import { type RefreshRecord, refreshesOf } from './refresh-record.ts';
 
 export type FlowStatus = {
   readonly flow: string;
@@ -39,6 +43,8 @@ export type PartitionStatus = {
   readonly counters: FlowCounters | TableCounters | undefined;
   /** The instance that took the partition over last, whether or not it still runs. */
   readonly instance: string | undefined;
+  /** Of a source: how long the oldest record that waits will still be there. */
+  readonly headroom: Headroom | undefined;
 };
 
 /**
@@ -49,12 +55,14 @@ export class StatusReader {
   readonly #plan: PipelinePlan;
   readonly #pipeline: string;
   readonly #log: Log;
+  readonly #nowMs: () => number;
   #catalog: Catalog | undefined;
 
-  constructor(plan: PipelinePlan, pipeline: string, log: Log) {
+  constructor(plan: PipelinePlan, pipeline: string, log: Log, nowMs: () => number) {
     this.#plan = plan;
     this.#pipeline = pipeline;
     this.#log = log;
+    this.#nowMs = nowMs;
   }
 
   async read(): Promise<readonly FlowStatus[]> {
@@ -65,6 +73,11 @@ export class StatusReader {
   }
 
   /** A pipeline that never ran has no catalog. */
+  /** Full refreshes that are under way, or were interrupted, as of the last reading. */
+  refreshes(): readonly RefreshRecord[] {
+    return refreshesOf(this.#catalog).filter(({ state }) => !isOver(state));
+  }
+
   async #readCatalog(): Promise<void> {
     const topic = `${this.#pipeline}.catalog`;
     if (this.#catalog === undefined) {
@@ -108,11 +121,20 @@ export class StatusReader {
     const committed = await this.#log.committedOffsets(this.#group(flow), topic, numbers);
     const ranges = await this.#log.offsetRanges(topic, numbers);
     const expectations = countedExpectations(flow, table);
+    const from = (partition: number, { start }: OffsetRange): number =>
+      Math.max(committed.get(partition)?.offset ?? start, start);
+    const waiting = [...ranges].flatMap(([partition, range]) =>
+      stage === 'source' && from(partition, range) < range.stable
+        ? [{ partition, start: from(partition, range), stable: range.stable }]
+        : [],
+    );
+    const oldest = await firstTimes(this.#log, topic, waiting);
+    const retentionMs = deletionMs(description.configs);
+    const nowMs = this.#nowMs();
     const partitions = numbers.flatMap((partition): PartitionStatus[] => {
       const range = ranges.get(partition);
       if (range === undefined) return [];
       const checkpoint = committed.get(partition);
-      const from = Math.max(checkpoint?.offset ?? range.start, range.start);
       const takeover = this.#catalog?.get(
         'takeover',
         `${flow.name}/${partitionKey(topic, partition)}`,
@@ -124,7 +146,7 @@ export class StatusReader {
           committed: checkpoint?.offset,
           logStart: range.start,
           end: range.stable,
-          lag: Math.max(0, range.stable - from),
+          lag: Math.max(0, range.stable - from(partition, range)),
           counters:
             checkpoint === undefined
               ? undefined
@@ -132,6 +154,16 @@ export class StatusReader {
                 ? parseFlowMetadata(checkpoint.metadata, expectations)
                 : parseTableMetadata(checkpoint.metadata),
           instance: typeof instance === 'string' ? instance : undefined,
+          headroom:
+            stage === 'source'
+              ? headroom({
+                  retentionMs,
+                  oldestMs: oldest.get(partition),
+                  nowMs,
+                  committed: checkpoint?.offset,
+                  logStart: range.start,
+                })
+              : undefined,
         },
       ];
     });

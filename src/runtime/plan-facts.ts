@@ -6,6 +6,7 @@ import { deployedFlow, readDeployedFlow } from '../refresh/deployed-flow.ts';
 import type { DeploymentFacts, WantedTopicFacts } from '../refresh/deployment-plan.ts';
 import type { Catalog } from './catalog.ts';
 import { isAccepted } from './gaps.ts';
+import { markedGeneration, tableGeneration, writersOf } from './generation.ts';
 import { partitionKey } from './partition-key.ts';
 import { numbersTo } from './refresh-facts.ts';
 import { openRefresh } from './refresh-record.ts';
@@ -80,7 +81,8 @@ async function gapsOf(
     const committed = await log.committedOffsets(group, topic, numbers);
     for (const [partition, { start, end }] of await log.offsetRanges(topic, numbers)) {
       const name = `${flow.name}/${partitionKey(topic, partition)}`;
-      const known = catalog.get('checkpoint', name)?.value['topicId'];
+      const mark = catalog.get('checkpoint', name)?.value;
+      const known = mark?.['topicId'];
       const decided = decideCheckpoint({
         flow: flow.name,
         topic,
@@ -88,6 +90,8 @@ async function gapsOf(
         committed: committed.get(partition)?.offset,
         checkpointTopicId: typeof known === 'string' ? known : undefined,
         topicId,
+        generation: tableGeneration(catalog, writersOf(plan, topic)),
+        checkpointGeneration: markedGeneration(mark),
         start,
         end,
       });

@@ -13,7 +13,7 @@ import { flowChanges, needsRefresh } from '../refresh/changes.ts';
 import { deployedFlow, readDeployedFlow } from '../refresh/deployed-flow.ts';
 import { Catalog } from './catalog.ts';
 import type { FlowFacts, SourceFacts, StaticFacts, TopicFacts } from './flow-facts.ts';
-import { generationOf, swapsOf } from './generation.ts';
+import { generationOf, swapsOf, writersOf } from './generation.ts';
 import type { RuntimeListener } from './runtime-events.ts';
 
 export type PrepareOptions = {
@@ -437,6 +437,7 @@ function flowFacts(
       ...topicFacts(isTable ? topics : known.sources, source.topic),
       branches: [...(before?.branches ?? []), { branch, source }],
       isTable,
+      writers: writersOf(plan, source.topic),
     });
   }
   const limit = Number(topics.get(table.topic)?.configs.get('max.message.bytes'));

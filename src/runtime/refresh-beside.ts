@@ -1,23 +1,24 @@
 import { FlowError } from '../base/errors.ts';
-import type { PipelinePlan } from '../plan/pipeline-plan.ts';
+import type { PipelinePlan, ReplaceUsingFlowPlan } from '../plan/pipeline-plan.ts';
 import { groupOf, levelsTopicOf, repartitionTopicOf, sourcesOf } from '../plan/topology.ts';
 import type { StateStore } from '../ports/state-store.ts';
 import { flowChanges } from '../refresh/changes.ts';
 import { readDeployedFlow } from '../refresh/deployed-flow.ts';
-import { isUntouched } from '../refresh/refresh-states.ts';
+import { progressText } from '../refresh/refresh-progress.ts';
+import { isUntouched, type RefreshState } from '../refresh/refresh-states.ts';
 import { recordedGaps } from './gaps.ts';
 import { generationOf } from './generation.ts';
-import { lockFlows, unlockFlows } from './locks.ts';
+import { type LockFacts, lockFlows, lockName, lockOf, unlockFlows } from './locks.ts';
 import { awaitNobody } from './refresh-checkpoints.ts';
 import { gatherFacts, numbersTo, type RefreshFacts } from './refresh-facts.ts';
 import { previewRefresh } from './refresh-preview.ts';
-import { openRefresh } from './refresh-record.ts';
+import { openRefresh, type RefreshRecord } from './refresh-record.ts';
 import {
   beginRun,
   endsOf,
   type FreshTopics,
   finish,
-  lockOfRun,
+  locksOf,
   type RefreshOutcome,
   type RefreshRun,
   type RefreshRunOptions,
@@ -31,6 +32,7 @@ import { startWorker } from './start-worker.ts';
 import type { Worker, WorkerSettings } from './worker.ts';
 
 export type BesideOptions = RefreshRunOptions & {
+  readonly flow: ReplaceUsingFlowPlan;
   readonly state: StateStore;
   /** Those of a worker of the pipeline; the refresh has an instance name of its own. */
   readonly settings: WorkerSettings;
@@ -49,6 +51,8 @@ const tellIntervalMs = 2_000;
 const lagRecordsMax = 20_000;
 const catchUpRoundsMax = 20;
 const gapAttemptsMax = 3;
+/** How long the claim of a command that was killed stands in the way of others. */
+const claimMs = 60_000;
 
 /**
  * Computes a table anew beside the one that is there, and swaps it in by its differences. Invariant: until the swap the
@@ -71,33 +75,55 @@ export async function cancelRefresh(options: BesideOptions): Promise<void> {
   if (open === undefined) {
     throw new FlowError('USAGE', `no refresh of table "${table.name}" is under way`);
   }
-  if (!isUntouched(open.state)) {
-    throw new FlowError(
-      'TABLE_LOCKED',
-      `the refresh of table "${table.name}" can not be cancelled any more`,
-      {
-        detail: `It stands at "${open.state}": records of the table are being replaced.`,
-        hint: `Start the same command once more to finish it: tidemark refresh ${table.name}${open.mode === 'in_place' ? ' --in-place' : ''}`,
-      },
-    );
+  refuseTouched(options, open);
+  // Whoever builds stops when it finds this lock, and nobody begins to swap while it stands.
+  const claim: LockFacts = {
+    flow: builtFlowOf(flow.name),
+    command: options.command,
+    token: 'cancel',
+    untilMs: clock.now() + claimMs,
+  };
+  await lockFlows(catalog, [claim], clock.now());
+  try {
+    refuseTouched(options, openRefresh(catalog, flow.name) ?? open);
+    const run = beginRun(options, 'beside');
+    await new Beside(options, run).cleanUp();
+    await run.progress.close('cancelled', clock.now(), locksOf(options));
+  } finally {
+    await unlockFlows(catalog, [claim], clock.now());
   }
-  const run = beginRun(options, 'beside');
-  await new Beside(options, run).cleanUp();
-  await run.progress.close('cancelled', clock.now(), lockOfRun(run));
+}
+
+function refuseTouched({ table }: BesideOptions, { state, mode }: RefreshRecord): void {
+  if (isUntouched(state)) return;
+  throw new FlowError(
+    'TABLE_LOCKED',
+    `the refresh of table "${table.name}" can not be cancelled any more`,
+    {
+      detail: `It stands at "${state}": records of the table are being replaced.`,
+      hint: `Start the same command once more to finish it: tidemark refresh ${table.name}${mode === 'in_place' ? ' --in-place' : ''}`,
+    },
+  );
+}
+
+/** Name of the flow that builds the new generation of another. */
+function builtFlowOf(flow: string): string {
+  return `${flow}.refresh`;
 }
 
 class Beside {
   readonly #options: BesideOptions;
   readonly #run: RefreshRun;
-  /** Name of the flow that builds the new generation. */
   readonly #name: string;
   #worker: Worker | undefined;
   #isStopped = false;
+  /** What somebody else has made of the refresh meanwhile. */
+  #overtaken: RefreshState | undefined;
 
   constructor(options: BesideOptions, run: RefreshRun) {
     this.#options = options;
     this.#run = run;
-    this.#name = `${options.flow.name}.refresh`;
+    this.#name = builtFlowOf(options.flow.name);
     options.onStop?.(() => {
       this.#isStopped = true;
       this.#worker?.stop();
@@ -129,9 +155,16 @@ class Beside {
       pendingLost: report.pending.lost,
       partitions: facts.output?.partitions.length,
     });
+    await this.#refuseOvertaken();
     await this.#discardOther();
     await this.#run.progress.enter('building', clock.now(), { toRead: report.records });
     await this.#prepare();
+    // What an attempt that was killed has left: its claim, and a member that would count until its session has timed out.
+    const claim = { flow: this.#name, token: 'swap' };
+    if (catalog.get('lock', lockName(claim)) !== undefined) {
+      await unlockFlows(catalog, [claim], clock.now());
+    }
+    await log.removeMembers(this.#group);
     onStep?.(`building generation ${this.#run.progress.record.generation} beside the table`);
     for (let round = 0; round < catchUpRoundsMax; round += 1) {
       await this.#update();
@@ -244,9 +277,26 @@ class Beside {
     this.#refuseStopped();
   }
 
+  /** Whether somebody gave it up, or went on with it, since this attempt looked last. */
+  async #refuseOvertaken(): Promise<void> {
+    await this.#options.catalog.read();
+    this.#overtaken ??= this.#run.progress.overtaken();
+    this.#refuseStopped();
+  }
+
   #refuseStopped(): void {
-    if (!this.#isStopped) return;
     const { table } = this.#options;
+    if (this.#overtaken === 'cancelled') {
+      throw new FlowError('TABLE_LOCKED', `the refresh of table "${table.name}" was cancelled`, {
+        detail: 'The table and its flow are as they were.',
+      });
+    }
+    if (this.#overtaken !== undefined) {
+      throw new FlowError('TABLE_LOCKED', `another command refreshes table "${table.name}"`, {
+        detail: 'It went on from where this one stood.',
+      });
+    }
+    if (!this.#isStopped) return;
     throw new FlowError('TASK_MIGRATED', `the refresh of table "${table.name}" was interrupted`, {
       hint: `Start the same command once more: it goes on where it stood. Give it up with: tidemark refresh ${table.name} --cancel`,
     });
@@ -259,10 +309,9 @@ class Beside {
     return throttledLog(log, clock, { recordsPerSecond: recordsPerSecondMax, topics });
   }
 
-  /** Keeps the catalog's figures up to date, for whoever asks how far it is. */
+  /** Keeps the catalog's figures up to date for whoever asks how far it is, and heeds whoever gives it up. */
   async #tell(worker: Worker, isOver: () => boolean): Promise<void> {
-    const { clock, flow, plan } = this.#options;
-    const sources = new Set(sourcesOf(plan, flow).map(({ topic }) => topic));
+    const { clock, catalog } = this.#options;
     const startedMs = clock.monotonic();
     let toldMs = startedMs;
     let first: number | undefined;
@@ -270,21 +319,36 @@ class Beside {
       await clock.sleep(pollMs);
       if (isOver() || clock.monotonic() - toldMs < tellIntervalMs) continue;
       toldMs = clock.monotonic();
-      const partitions = worker
-        .progress()
-        .flows.flatMap((one) => one.partitions.filter(({ topic }) => sources.has(topic)));
-      const read = partitions.reduce((sum, one) => sum + one.committed, 0);
-      const toRead = partitions.reduce((sum, one) => sum + one.stable, 0);
+      await catalog.read();
+      const isClaimed = lockOf(catalog, this.#name, clock.now()) !== undefined;
+      this.#overtaken = isClaimed ? 'cancelled' : this.#run.progress.overtaken();
+      if (this.#overtaken !== undefined) {
+        worker.stop();
+        return;
+      }
+      const { read, toRead } = this.#figures(worker);
       first ??= read;
-      const seconds = (toldMs - startedMs) / 1000;
-      const recordsPerSecond = Math.round((read - first) / seconds);
+      const recordsPerSecond = Math.round(((read - first) * 1000) / (toldMs - startedMs));
       if (this.#run.progress.state !== 'building') continue;
       await this.#run.progress.enter('building', clock.now(), { read, toRead, recordsPerSecond });
-      const left = recordsPerSecond > 0 ? Math.ceil((toRead - read) / recordsPerSecond) : undefined;
-      this.#options.onStep?.(
-        `read ${read} of ${toRead} offsets, ${recordsPerSecond} records/s${left === undefined ? '' : `, about ${left} s left`}`,
-      );
+      this.#options.onStep?.(progressText(this.#run.progress.record));
     }
+  }
+
+  /** Of the sources, from the first record that is there. */
+  #figures(worker: Worker): { readonly read: number; readonly toRead: number } {
+    const { flow, plan } = this.#options;
+    const sources = new Set(sourcesOf(plan, flow).map(({ topic }) => topic));
+    let read = 0;
+    let toRead = 0;
+    for (const { topic, committed, stable, logStart } of worker
+      .progress()
+      .flows.flatMap(({ partitions }) => partitions)) {
+      if (!sources.has(topic) || logStart === undefined) continue;
+      read += Math.max(0, committed - logStart);
+      toRead += Math.max(0, stable - logStart);
+    }
+    return { read, toRead };
   }
 
   /** Records of the sources that the new generation has not read yet. */
@@ -306,8 +370,8 @@ class Beside {
   async swapIn(): Promise<RefreshOutcome> {
     const { catalog, clock, pipeline, flow, onStep } = this.#options;
     const { progress } = this.#run;
-    const lock = lockOfRun(this.#run);
-    await lockFlows(catalog, [lock], clock.now());
+    const locks = locksOf(this.#options);
+    await lockFlows(catalog, locks, clock.now());
     let isTouched = !isUntouched(progress.state);
     try {
       await this.#awaitEmpty(groupOf(pipeline, flow.name), 'instances let go of the flow');
@@ -319,10 +383,10 @@ class Beside {
         onStep?.('reading what has come meanwhile');
         await this.#update();
         lost = await this.#refuseLoss();
-        isTouched = true;
         await this.#makeLevels();
         const facts = await gatherFacts(this.#options);
-        await progress.enter('swapping', clock.now(), { from: endsOf(facts) });
+        await this.#beginSwap(endsOf(facts));
+        isTouched = true;
       }
       if (progress.state === 'swapping') {
         onStep?.('swapping in the differences');
@@ -332,7 +396,7 @@ class Beside {
       }
       await this.#switch();
       await this.cleanUp();
-      await progress.close('done', clock.now(), lock);
+      await progress.close('done', clock.now(), locks);
       const { table, generation, allowLoss, keepUnrecoverable } = progress.record;
       const isLost = allowLoss && !keepUnrecoverable;
       return {
@@ -344,8 +408,22 @@ class Beside {
         lost: isLost ? lost : { keys: 0, rows: 0, levels: 0 },
       };
     } catch (error) {
-      if (!isTouched) await unlockFlows(catalog, [lock], clock.now());
+      if (!isTouched) await unlockFlows(catalog, locks, clock.now());
       throw error;
+    }
+  }
+
+  /** From here on there is no way back: of this and a cancellation the one that came first has its way. */
+  async #beginSwap(from: readonly number[]): Promise<void> {
+    const { catalog, clock, command } = this.#options;
+    const untilMs = clock.now() + claimMs;
+    const claim: LockFacts = { flow: this.#name, command, token: 'swap', untilMs };
+    await lockFlows(catalog, [claim], clock.now());
+    try {
+      await this.#refuseOvertaken();
+      await this.#run.progress.enter('swapping', clock.now(), { from });
+    } finally {
+      await unlockFlows(catalog, [claim], clock.now());
     }
   }
 
@@ -440,7 +518,7 @@ class Beside {
       levelsTopicOf(pipeline, this.#name),
     ];
     const partitions = (await log.describeTopics(names)).get(this.#output)?.partitions ?? 0;
-    // An attempt that was killed counts as a member until its session has timed out.
+    await log.removeMembers(this.#group);
     await this.#awaitEmpty(this.#group, 'attempts that were killed are forgotten');
     await log.deleteCheckpoints(this.#group);
     await catalog.read();

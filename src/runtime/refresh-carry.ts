@@ -4,7 +4,7 @@ import { groupOf, levelsTopicOf, repartitionTopicOf, tableOf } from '../plan/top
 import type { Log, LogProducer, RecordCursor, TopicDescription } from '../ports/log.ts';
 import { flowChanges, needsRefresh } from '../refresh/changes.ts';
 import { type DeployedFlow, deployedFlow, readDeployedFlow } from '../refresh/deployed-flow.ts';
-import { generationOf, swapsOf } from './generation.ts';
+import { checkpointMark, generationOf, markedGeneration, swapsOf } from './generation.ts';
 import { isHeldBy } from './locks.ts';
 import { partitionKey } from './partition-key.ts';
 import {
@@ -258,12 +258,19 @@ async function rename(
   const ofBefore = (name: string): boolean => name.startsWith(`${before}/`);
   const generation = generationOf(catalog, before);
   const swaps = swapsOf(catalog, before);
+  const generationMarked = (topic: string, partition: number): number =>
+    markedGeneration(
+      catalog.get('checkpoint', `${before}/${partitionKey(topic, partition)}`)?.value,
+    );
   await catalog.write(
     [
       ...rows.map(({ topic, partition, checkpointTopicId }) => ({
         kind: 'checkpoint' as const,
         name: `${after}/${partitionKey(topic, partition)}`,
-        value: checkpointTopicId === undefined ? undefined : { topicId: checkpointTopicId },
+        value:
+          checkpointTopicId === undefined
+            ? undefined
+            : checkpointMark(checkpointTopicId, generationMarked(topic, partition)),
       })),
       ...(generation === 0
         ? []

@@ -6,6 +6,7 @@ import type { CommittedOffset, Log } from '../ports/log.ts';
 import type { CheckpointMove, CheckpointRow } from '../refresh/checkpoint-move.ts';
 import { parseFlowMetadata, parseTableMetadata } from '../task/row-account.ts';
 import type { Catalog } from './catalog.ts';
+import { checkpointMark, tableGeneration, writersOf } from './generation.ts';
 import { isSettledWithin } from './is-settled-within.ts';
 import { type LockFacts, lockFlows, unlockFlows } from './locks.ts';
 import { partitionKey } from './partition-key.ts';
@@ -177,7 +178,7 @@ export async function applyMoves(
   moves: readonly CheckpointMove[],
   rows: readonly KnownCheckpoint[],
 ): Promise<void> {
-  const { log, catalog, clock, pipeline, command } = options;
+  const { log, catalog, clock, pipeline, plan, command } = options;
   const nowMs = clock.now();
   const rowOf = ({ topic, partition }: CheckpointMove) =>
     rows.find((row) => row.topic === topic && row.partition === partition);
@@ -198,7 +199,11 @@ export async function applyMoves(
       ...moves.map((move) => ({
         kind: 'checkpoint' as const,
         name: `${flow.name}/${partitionKey(move.topic, move.partition)}`,
-        value: { topicId: rowOf(move)?.topicId ?? '' },
+        // Whoever moves it takes the table that is read as it is now.
+        value: checkpointMark(
+          rowOf(move)?.topicId ?? '',
+          tableGeneration(catalog, writersOf(plan, move.topic)),
+        ),
       })),
       eventEntry({ flow: flow.name, what: 'checkpoint_moved', nowMs, command, facts: { moves } }),
     ],

@@ -1,22 +1,19 @@
 import { FlowError } from '../base/errors.ts';
 import { topicIdHex } from '../data/provenance.ts';
-import type {
-  FlowPlan,
-  PipelinePlan,
-  ReplaceUsingFlowPlan,
-  SourcePlan,
-  TablePlan,
-} from '../plan/pipeline-plan.ts';
+import type { FlowPlan, PipelinePlan, SourcePlan, TablePlan } from '../plan/pipeline-plan.ts';
 import { groupOf, levelsTopicOf, repartitionTopicOf, sourcesOf } from '../plan/topology.ts';
-import type { Log, LogReader, OffsetRange, TopicDescription } from '../ports/log.ts';
+import type { Log, OffsetRange, TopicDescription } from '../ports/log.ts';
 import { readDeployedFlow } from '../refresh/deployed-flow.ts';
 import {
   isCompactedPolicy,
   retentionLimit,
+  SourceBounds,
   type SourcePartitionFacts,
 } from '../refresh/retention.ts';
 import type { Catalog } from './catalog.ts';
 import { generationOf } from './generation.ts';
+import { readHeld } from './held-records.ts';
+import { edgeTimes } from './record-times.ts';
 
 export type FactsOptions = {
   readonly log: Log;
@@ -25,7 +22,8 @@ export type FactsOptions = {
   readonly pipeline: string;
   readonly plan: PipelinePlan;
   readonly table: TablePlan;
-  readonly flow: FlowPlan;
+  /** Tables that are refreshed together with it: what is read from them is what their own sources have. */
+  readonly together?: ReadonlySet<string> | undefined;
 };
 
 /** One partition that a flow reads or writes, with its checkpoint. */
@@ -43,13 +41,16 @@ export type OwnTopic = {
 /** All that a decision about a table needs to know, as of one moment. */
 export type RefreshFacts = {
   readonly table: TablePlan;
-  readonly flow: ReplaceUsingFlowPlan;
-  readonly group: string;
+  /** Those that write the table: one, or several append flows. */
+  readonly flows: readonly FlowPlan[];
   /** How often the table was refreshed. */
   readonly generation: number;
   /** Whether the records that are there are single rows with a number. */
   readonly isNumbered: boolean;
+  /** Whether each record is a row that nothing replaces. */
+  readonly isAppended: boolean;
   readonly sources: readonly SourcePartitionFacts[];
+  readonly bounds: SourceBounds;
   /** undefined where the topic does not exist. */
   readonly output: OwnTopic | undefined;
   readonly levels: OwnTopic | undefined;
@@ -58,35 +59,14 @@ export type RefreshFacts = {
 
 /** Asks the log for everything; nothing is created, written or joined. */
 export async function gatherFacts(options: FactsOptions): Promise<RefreshFacts> {
-  const { log, catalog, pipeline, plan, table, flow } = options;
-  if (flow.kind !== 'replace_using') {
-    const detail =
-      flow.kind === 'append'
-        ? 'Append flows write it, and rows that they appended cannot be taken back yet.'
-        : 'AUTO CDC flows write it, and the changes that they merged cannot be merged anew beside them yet.';
-    throw new FlowError(
-      'NOT_SUPPORTED',
-      `a refresh of table "${table.name}" is not supported yet`,
-      {
-        detail,
-        hint: 'Give the table a new topic and its flows new names: they start from the beginning.',
-      },
-    );
-  }
+  const { log, catalog, pipeline, plan, table, together = new Set() } = options;
+  const flows = flowsOf(plan, table);
+  const [flow] = flows;
+  refuseOthers(table, flow);
   const before = readDeployedFlow(catalog?.get('flow', flow.name)?.value);
   const group = groupOf(pipeline, flow.name);
-  const sources = sourcesOf(plan, flow);
-  const chained = sources.find((source) => source.table !== undefined);
-  if (chained !== undefined) {
-    throw new FlowError(
-      'NOT_SUPPORTED',
-      `a refresh of table "${table.name}" is not supported yet`,
-      {
-        detail: `It reads table "${chained.name}" of the pipeline, and what would be lost is not followed through tables yet.`,
-        hint: 'Give the table a new topic and its flow a new name: it starts from the beginning.',
-      },
-    );
-  }
+  const read = readSources(plan, flows, together);
+  const sources = read.map(({ source }) => source);
   const own = {
     output: table.topic,
     levels: levelsTopicOf(pipeline, flow.name),
@@ -96,21 +76,72 @@ export async function gatherFacts(options: FactsOptions): Promise<RefreshFacts> 
     ...new Set([...sources.map(({ topic }) => topic), ...Object.values(own)]),
   ]);
   const ownTopic = (name: string) => describeOwn(log, group, described.get(name));
+  const known = (
+    await Promise.all(
+      read.map(({ source, flow: reader }) =>
+        sourceFacts(log, groupOf(pipeline, reader), source, described.get(source.topic)),
+      ),
+    )
+  ).flat();
   return {
     table,
-    flow,
-    group,
-    generation: generationOf(catalog, flow.name),
+    flows,
+    generation: Math.max(...flows.map(({ name }) => generationOf(catalog, name))),
     isNumbered: (before?.topic === table.topic ? before.output : table.output) === 'rows',
-    sources: (
-      await Promise.all(
-        sources.map((source) => sourceFacts(log, group, source, described.get(source.topic))),
-      )
-    ).flat(),
+    isAppended: table.output === 'append',
+    sources: known,
+    bounds: new SourceBounds(
+      known,
+      flows.length === 1 ? flow.branches : [],
+      await readHeld(log, known),
+    ),
     output: await ownTopic(own.output),
     levels: await ownTopic(own.levels),
     repartition: await ownTopic(own.repartition),
   };
+}
+
+/** What a refresh knows no way for. */
+export function refuseOthers(table: TablePlan, flow: FlowPlan): void {
+  if (table.isSink === true) {
+    throw new FlowError('NOT_SUPPORTED', `"${table.name}" is a sink, and a sink is not refreshed`, {
+      detail: 'Its topic lies outside of the pipeline: what others have read from it cannot be taken back.',
+      hint: 'Write a sink of another topic with a flow of a new name: it starts from the beginning.',
+    });
+  }
+  if (flow.kind !== 'auto_cdc') return;
+  throw new FlowError('NOT_SUPPORTED', `a refresh of table "${table.name}" is not supported yet`, {
+    detail:
+      'AUTO CDC flows write it, and the changes that they merged cannot be merged anew beside them yet.',
+    hint: 'Give the table a new topic and its flows new names: they start from the beginning.',
+  });
+}
+
+/** The flows that write a table; there is at least one. */
+export function flowsOf(plan: PipelinePlan, table: TablePlan): readonly [FlowPlan, ...FlowPlan[]] {
+  const [flow, ...others] = plan.flows.filter(({ target }) => target === table.name);
+  if (flow !== undefined) return [flow, ...others];
+  throw new FlowError('USAGE', `no flow writes table "${table.name}"`);
+}
+
+type ReadSource = { readonly source: SourcePlan; readonly flow: string };
+
+/** What the rows of a table are read from again, each source once: a table that is refreshed, too, is what its own are. */
+function readSources(
+  plan: PipelinePlan,
+  flows: readonly FlowPlan[],
+  together: ReadonlySet<string>,
+): readonly ReadSource[] {
+  const found = new Map<string, ReadSource>();
+  const open = [...flows];
+  for (let flow = open.shift(); flow !== undefined; flow = open.shift()) {
+    for (const source of sourcesOf(plan, flow)) {
+      const table = plan.tables.find(({ name }) => name === source.table);
+      if (table !== undefined && together.has(table.name)) open.push(...flowsOf(plan, table));
+      else if (!found.has(source.name)) found.set(source.name, { source, flow: flow.name });
+    }
+  }
+  return [...found.values()];
 }
 
 export function numbersTo(count: number): readonly number[] {
@@ -167,69 +198,4 @@ async function sourceFacts(
     retentionBytes: retentionLimit(configs.get('retention.bytes')),
     isTable: source.table !== undefined,
   }));
-}
-
-type EdgeTimes = { readonly fromMs: number | undefined; readonly toMs: number | undefined };
-
-/** How far before the end the last record is looked for: control records and gaps may follow it. */
-const lookBack = [1, 16, 1024, 65_536];
-
-async function edgeTimes(
-  log: Log,
-  topic: string,
-  partitions: readonly StagePartition[],
-): Promise<ReadonlyMap<number, EdgeTimes>> {
-  const times = new Map<number, EdgeTimes>();
-  const reader = log.openReader();
-  try {
-    for (const { partition, start, stable } of partitions) {
-      if (start >= stable) continue;
-      const fromMs = await timeIn(reader, topic, {
-        partition,
-        from: start,
-        to: stable,
-        at: 'first',
-      });
-      let toMs: number | undefined;
-      for (const back of lookBack) {
-        if (fromMs === undefined || toMs !== undefined) break;
-        const from = Math.max(start, stable - back);
-        toMs = await timeIn(reader, topic, { partition, from, to: stable, at: 'last' });
-      }
-      times.set(partition, { fromMs, toMs: toMs ?? fromMs });
-    }
-  } finally {
-    await reader.close();
-  }
-  return times;
-}
-
-type Span = {
-  readonly partition: number;
-  readonly from: number;
-  readonly to: number;
-  readonly at: 'first' | 'last';
-};
-
-/** Timestamp of the first or the last record between two offsets; undefined: there is none. */
-async function timeIn(
-  reader: LogReader,
-  topic: string,
-  { partition, from, to, at }: Span,
-): Promise<number | undefined> {
-  let found: number | undefined;
-  reader.assign(topic, partition, from);
-  for (let position = from; position < to; ) {
-    for (const { records, nextOffset } of await reader.poll(500)) {
-      while (records.next()) {
-        if (records.offset >= to) break;
-        found = records.timestampMs;
-        if (at === 'first') break;
-      }
-      position = nextOffset;
-    }
-    if (at === 'first' && found !== undefined) break;
-  }
-  reader.unassign(topic, partition);
-  return found;
 }

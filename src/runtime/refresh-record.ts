@@ -39,11 +39,21 @@ export class RefreshProgress {
   readonly #catalog: Catalog;
   readonly #machine: StateMachine<RefreshState>;
   #record: RefreshRecord;
+  /** Where the catalog has what this attempt knows; undefined: nothing of it yet. */
+  #offset: number | undefined;
 
   constructor(catalog: Catalog, record: RefreshRecord) {
     this.#catalog = catalog;
     this.#record = record;
     this.#machine = new StateMachine('refresh', refreshTransitions, record.state);
+    this.#offset = catalog.get('refresh', record.flow)?.offset;
+  }
+
+  /** What somebody else has made of it since this attempt wrote last, as far as the catalog was read; undefined: nothing. */
+  overtaken(): RefreshState | undefined {
+    const known = this.#catalog.get('refresh', this.#record.flow);
+    if (known === undefined || known.offset === this.#offset) return undefined;
+    return (known.value as RefreshRecord).state;
   }
 
   get record(): RefreshRecord {
@@ -62,9 +72,18 @@ export class RefreshProgress {
     await this.#write(state, nowMs, more, []);
   }
 
-  /** The end, and the end of the lock, in one step. */
-  async close(state: 'done' | 'cancelled', nowMs: number, lock: LockFacts): Promise<void> {
-    await this.#write(state, nowMs, {}, [{ kind: 'lock', name: lockName(lock), value: undefined }]);
+  /** The end, and the end of the locks, in one step. */
+  async close(
+    state: 'done' | 'cancelled',
+    nowMs: number,
+    locks: readonly LockFacts[],
+  ): Promise<void> {
+    const released = locks.map((lock) => ({
+      kind: 'lock' as const,
+      name: lockName(lock),
+      value: undefined,
+    }));
+    await this.#write(state, nowMs, {}, released);
   }
 
   async #write(
@@ -78,5 +97,6 @@ export class RefreshProgress {
     const { flow } = this.#record;
     const change: CatalogChange = { kind: 'refresh', name: flow, value: this.#record };
     await this.#catalog.write([change, ...entries], nowMs);
+    this.#offset = this.#catalog.get('refresh', flow)?.offset;
   }
 }

@@ -1,5 +1,10 @@
 import { FlowError } from '../base/errors.ts';
-import type { PipelinePlan, ReplaceUsingFlowPlan, TablePlan } from '../plan/pipeline-plan.ts';
+import type {
+  FlowPlan,
+  PipelinePlan,
+  ReplaceUsingFlowPlan,
+  TablePlan,
+} from '../plan/pipeline-plan.ts';
 import { groupOf, levelsTopicOf } from '../plan/topology.ts';
 import type { LogProducer } from '../ports/log.ts';
 import { type FlowChange, flowChanges } from '../refresh/changes.ts';
@@ -13,19 +18,19 @@ import {
   refusalOf,
 } from '../refresh/refresh-request.ts';
 import { isUntouched, type RefreshState } from '../refresh/refresh-states.ts';
-import { SourceBounds } from '../refresh/retention.ts';
 import type { SwapRange } from './flow-facts.ts';
-import { generationOf, swapsOf } from './generation.ts';
+import { checkpointMark, swapsOf, tableGeneration, writersOf } from './generation.ts';
 import { type LockFacts, lockFlows, unlockFlows } from './locks.ts';
 import { partitionKey } from './partition-key.ts';
 import type { ReadProgress } from './read-partition.ts';
+import { emptyAppended } from './refresh-append.ts';
 import {
   awaitNobody,
   eventEntry,
   type OutsideOptions,
   settleCheckpoints,
 } from './refresh-checkpoints.ts';
-import { gatherFacts, numbersTo, type RefreshFacts } from './refresh-facts.ts';
+import { flowsOf, gatherFacts, numbersTo, type RefreshFacts } from './refresh-facts.ts';
 import { previewRefresh } from './refresh-preview.ts';
 import { openRefresh, RefreshProgress, type RefreshRecord } from './refresh-record.ts';
 import { type SwapOptions, type SwapResult, swapTable } from './refresh-swap.ts';
@@ -33,7 +38,10 @@ import { fenceOthers } from './takeover.ts';
 
 export type RefreshRunOptions = Omit<OutsideOptions, 'token'> & {
   readonly table: TablePlan;
-  readonly flow: ReplaceUsingFlowPlan;
+  /** The one that writes the table; of several append flows the first. */
+  readonly flow: FlowPlan;
+  /** Tables that are refreshed by the same command. */
+  readonly together?: ReadonlySet<string> | undefined;
   readonly allowLoss: boolean;
   readonly keepUnrecoverable: boolean;
   readonly heldBytesMax?: number;
@@ -69,7 +77,7 @@ const stuckAfterMs = 2_000;
 
 /** A refresh of the flow from its beginning, or from where the last attempt stood. */
 export function beginRun(options: RefreshRunOptions, mode: RefreshMode): RefreshRun {
-  const { catalog, clock, table, flow, allowLoss, keepUnrecoverable } = options;
+  const { catalog, clock, plan, table, flow, allowLoss, keepUnrecoverable } = options;
   const open = openRefresh(catalog, flow.name);
   if (open !== undefined && open.mode !== mode && !isUntouched(open.state)) {
     throw new FlowError('TABLE_LOCKED', `a refresh of table "${table.name}" was interrupted`, {
@@ -85,7 +93,9 @@ export function beginRun(options: RefreshRunOptions, mode: RefreshMode): Refresh
     table: table.name,
     mode,
     state: isResumed ? open.state : first,
-    generation: isResumed ? open.generation : generationOf(catalog, flow.name) + 1,
+    generation: isResumed
+      ? open.generation
+      : tableGeneration(catalog, writersOf(plan, table.topic)) + 1,
     // What may be lost was decided when the table was still whole.
     allowLoss: isResumed && !isUntouched(open.state) ? open.allowLoss : allowLoss,
     keepUnrecoverable:
@@ -102,13 +112,28 @@ export function beginRun(options: RefreshRunOptions, mode: RefreshMode): Refresh
   };
 }
 
-export function changesOf({ before, after }: RefreshRun): readonly FlowChange[] {
-  return before === undefined ? [] : flowChanges(before, after);
+/** Against the definitions that the table was written with. */
+export function changesOf({
+  options: { catalog, plan, table },
+}: RefreshRun): readonly FlowChange[] {
+  return flowsOf(plan, table).flatMap((flow) => {
+    const before = readDeployedFlow(catalog.get('flow', flow.name)?.value);
+    return before === undefined ? [] : flowChanges(before, deployedFlow(flow, table));
+  });
 }
 
-/** The lock of a refresh: the same for every attempt, so that the next one goes on where one was interrupted. */
-export function lockOfRun({ options: { flow, command } }: RefreshRun): LockFacts {
-  return { flow: flow.name, command, token: `refresh ${flow.name}`, untilMs: undefined };
+/** The locks of a refresh: the same for every attempt, so that the next one goes on where one was interrupted. */
+export function locksOf({
+  plan,
+  table,
+  command,
+}: Pick<RefreshRunOptions, 'plan' | 'table' | 'command'>): readonly LockFacts[] {
+  return flowsOf(plan, table).map(({ name: flow }) => ({
+    flow,
+    command,
+    token: `refresh ${flow}`,
+    untilMs: undefined,
+  }));
 }
 
 /** Throws the refusal, if what would be lost is not accepted. */
@@ -121,14 +146,15 @@ export function refuseUnwanted(
   },
 ): void {
   const { options, progress } = run;
-  const { table, plan } = options;
+  const { table, plan, together } = options;
   const { mode, allowLoss, keepUnrecoverable } = progress.record;
   const request: RefreshRequest = { table: table.name, mode, allowLoss, keepUnrecoverable };
   const refusal = refusalOf(
     decideRefresh(request, {
       lost: facts.lost,
       pendingLost: facts.pendingLost,
-      downstream: downstreamOf(plan, table),
+      downstream: downstreamOf(plan, table).filter((name) => together?.has(name) !== true),
+      isAppended: table.output === 'append',
       changes: changesOf(run),
       isOtherForm: isOtherForm(run, facts.partitions),
     }),
@@ -149,15 +175,16 @@ function isOtherForm({ options: { table }, before }: RefreshRun, partitions?: nu
  * nobody ever runs on half of it.
  */
 export async function refreshInPlace(options: RefreshRunOptions): Promise<RefreshOutcome> {
-  const { catalog, clock, pipeline, flow } = options;
+  const { catalog, clock, pipeline, plan, table, flow } = options;
   await catalog.read();
   const isResumed = openRefresh(catalog, flow.name)?.mode === 'in_place';
   const run = beginRun(options, 'in_place');
-  const lock = lockOfRun(run);
-  await lockFlows(catalog, [lock], clock.now());
+  const locks = locksOf(options);
+  await lockFlows(catalog, locks, clock.now());
   let isTouched = isResumed;
   try {
-    await awaitNobody(options, groupOf(pipeline, flow.name));
+    for (const { name } of flowsOf(plan, table))
+      await awaitNobody(options, groupOf(pipeline, name));
     await settleTable(run);
     const facts = await gatherFacts(options);
     if (!isResumed) await refuseLossOf(run, facts);
@@ -167,19 +194,33 @@ export async function refreshInPlace(options: RefreshRunOptions): Promise<Refres
       await run.progress.enter('emptying', clock.now(), { from });
     }
     options.onStep?.('emptying the table');
-    const result = await swap(run, facts, undefined);
+    const result = facts.isAppended ? await empty(run, facts) : await swap(run, facts, undefined);
     await run.progress.enter('switching', clock.now());
     options.onStep?.('forgetting its checkpoints');
     await forgetCheckpoints(run, facts);
     await finish(run);
-    await run.progress.close('done', clock.now(), lock);
+    await run.progress.close('done', clock.now(), locks);
     const { generation, allowLoss } = run.progress.record;
     const lost = allowLoss ? result.lost : { keys: 0, rows: 0, levels: 0 };
     const { published, buried } = result;
-    return { table: options.table.name, generation, mode: 'in_place', published, buried, lost };
+    return { table: table.name, generation, mode: 'in_place', published, buried, lost };
   } catch (error) {
-    if (!isTouched) await unlockFlows(catalog, [lock], clock.now());
+    if (!isTouched) await unlockFlows(catalog, locks, clock.now());
     throw error;
+  }
+}
+
+/** The records of a table that append flows write are deleted. */
+async function empty({ options, progress }: RefreshRun, facts: RefreshFacts): Promise<SwapResult> {
+  const { log, clock, pipeline, flow, onProgress } = options;
+  const { from = [], keepUnrecoverable } = progress.record;
+  const producer = keepUnrecoverable
+    ? await log.openProducer(`${pipeline}-refresh.${flow.name}.swap`)
+    : undefined;
+  try {
+    return await emptyAppended({ log, clock, facts, from, producer, onProgress });
+  } finally {
+    await producer?.close();
   }
 }
 
@@ -188,7 +229,8 @@ export function endsOf({ output }: RefreshFacts): readonly number[] {
   return (output?.partitions ?? []).map(({ end }) => end);
 }
 
-async function refuseLossOf(run: RefreshRun, facts: RefreshFacts): Promise<void> {
+/** Refuses what is not accepted, before anything is touched. */
+export async function refuseLossOf(run: RefreshRun, facts: RefreshFacts): Promise<void> {
   const { log, plan, onProgress } = run.options;
   const { report } = await previewRefresh({
     log,
@@ -205,8 +247,8 @@ async function refuseLossOf(run: RefreshRun, facts: RefreshFacts): Promise<void>
 
 /** Ends whatever a dead instance left open over the table and its checkpoints. */
 export async function settleTable({ options }: RefreshRun): Promise<void> {
-  const { log, catalog, clock, pipeline, listener, table, flow } = options;
-  await settleCheckpoints(options, flow.name);
+  const { log, catalog, clock, pipeline, plan, listener, table, flow } = options;
+  for (const { name } of flowsOf(plan, table)) await settleCheckpoints(options, name);
   const names = [table.topic, levelsTopicOf(pipeline, flow.name)];
   for (const { name, partitions } of (await log.describeTopics(names)).values()) {
     const started = clock.monotonic();
@@ -262,8 +304,8 @@ async function swapOptions(
     clock,
     table: table.name,
     partitions: output?.partitions.length ?? 0,
-    distinct: flow.distinct,
-    sequenceType: before?.sequenceType ?? flow.sequenceType,
+    distinct: flow.kind === 'replace_using' && flow.distinct,
+    sequenceType: before?.sequenceType ?? deployedFlow(flow, table).sequenceType,
     recordBytesMax: limit > 0 ? limit : messageBytesDefault,
     live: {
       output: output?.topic,
@@ -272,7 +314,7 @@ async function swapOptions(
     },
     fresh,
     generation: progress.record.generation,
-    bounds: new SourceBounds(facts.sources, flow.branches),
+    bounds: facts.bounds,
     keeps: progress.record.keepUnrecoverable,
     producer,
     heldBytesMax: options.heldBytesMax,
@@ -285,8 +327,9 @@ async function forgetCheckpoints(
   { options }: RefreshRun,
   { repartition }: RefreshFacts,
 ): Promise<void> {
-  const { log, catalog, clock, pipeline, flow } = options;
-  await log.deleteCheckpoints(groupOf(pipeline, flow.name));
+  const { log, catalog, clock, pipeline, plan, table } = options;
+  const flows = flowsOf(plan, table).map(({ name }) => name);
+  for (const flow of flows) await log.deleteCheckpoints(groupOf(pipeline, flow));
   if (repartition !== undefined) {
     const ends = repartition.partitions.map(({ partition, end }) => [partition, end] as const);
     await log.deleteRecords(repartition.topic, new Map(ends));
@@ -294,7 +337,7 @@ async function forgetCheckpoints(
   const entries = (['checkpoint', 'takeover'] as const).flatMap((kind) =>
     catalog
       .all(kind)
-      .filter(({ name }) => name.startsWith(`${flow.name}/`))
+      .filter(({ name }) => flows.some((flow) => name.startsWith(`${flow}/`)))
       .map(({ name }) => ({ kind, name, value: undefined })),
   );
   if (entries.length > 0) await catalog.write(entries, clock.now());
@@ -302,14 +345,14 @@ async function forgetCheckpoints(
 
 /** The table is in its new generation, of the present definition. */
 export async function finish(
-  { options, progress, after }: RefreshRun,
+  { options, progress }: RefreshRun,
   checkpoints: readonly {
     readonly topic: string;
     readonly partition: number;
     readonly topicId: string;
   }[] = [],
 ): Promise<void> {
-  const { catalog, clock, flow, command } = options;
+  const { catalog, clock, plan, table, flow, command } = options;
   const { generation, mode, allowLoss, keepUnrecoverable } = progress.record;
   const nowMs = clock.now();
   const swaps = [...swapsOf(catalog, flow.name), ...(await swapRanges(options, progress.record))];
@@ -318,10 +361,12 @@ export async function finish(
       ...checkpoints.map(({ topic, partition, topicId }) => ({
         kind: 'checkpoint' as const,
         name: `${flow.name}/${partitionKey(topic, partition)}`,
-        value: { topicId },
+        value: checkpointMark(topicId, tableGeneration(catalog, writersOf(plan, topic))),
       })),
-      { kind: 'flow', name: flow.name, value: after },
-      { kind: 'generation', name: flow.name, value: { generation, swaps } },
+      ...flowsOf(plan, table).flatMap((one) => [
+        { kind: 'flow' as const, name: one.name, value: deployedFlow(one, table) },
+        { kind: 'generation' as const, name: one.name, value: { generation, swaps } },
+      ]),
       eventEntry({
         flow: flow.name,
         what: 'refreshed',

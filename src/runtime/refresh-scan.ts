@@ -6,7 +6,7 @@ import type { Log, RecordCursor, Slice } from '../ports/log.ts';
 import { type KeyLoss, type RowLoss, rowLoss } from '../refresh/loss.ts';
 import { LostKeys } from '../refresh/lost-keys.ts';
 import type { PendingRows } from '../refresh/refresh-report.ts';
-import { SourceBounds } from '../refresh/retention.ts';
+import type { SourceBounds } from '../refresh/retention.ts';
 import { splitNumberedKey } from '../task/numbered-key.ts';
 import { parseSources } from '../task/output-record.ts';
 import { halves, isInShare, type KeyShare, shareBitsMax, wholeShare } from './key-share.ts';
@@ -51,7 +51,7 @@ class PartitionScan {
   constructor(options: LossScanOptions, share: KeyShare, later: KeyShare[]) {
     this.keys = new LostKeys();
     this.#options = options;
-    this.#bounds = new SourceBounds(options.facts.sources, options.facts.flow.branches);
+    this.#bounds = options.facts.bounds;
     this.#share = share;
     this.#later = later;
   }
@@ -81,9 +81,13 @@ class PartitionScan {
   }
 
   #output(slice: Slice): void {
-    const { isNumbered } = this.#options.facts;
+    const { isNumbered, isAppended } = this.#options.facts;
     const { records } = slice;
     while (records.next()) {
+      if (isAppended) {
+        this.#appended(slice, records);
+        continue;
+      }
       if (records.keyEnd < 0) throw foreign(slice, records.offset, 'it has no key');
       const recordKey = records.bytes.toString('latin1', records.keyStart, records.keyEnd);
       const split = isNumbered ? splitNumberedKey(recordKey) : { key: recordKey, position: 0 };
@@ -96,6 +100,14 @@ class PartitionScan {
       const { sequence, losses } = this.#read(slice, records);
       this.keys.record({ ...split, sequence, losses });
     }
+  }
+
+  /** A row without a key goes by its place in the table. */
+  #appended(slice: Slice, records: RecordCursor): void {
+    const key = JSON.stringify({ _partition: slice.partition, _offset: records.offset });
+    if (!isInShare(key, this.#share)) return;
+    const { losses } = this.#read(slice, records);
+    if (losses.length > 0) this.keys.record({ key, position: 0, sequence: '', losses });
   }
 
   #levels(slice: Slice): void {
@@ -120,14 +132,15 @@ class PartitionScan {
       if (key === 'tm-src') sources = value?.toString('latin1');
     }
     const groups = sources === undefined ? undefined : parseSources(sources);
-    if (sequence === undefined || groups === undefined) {
+    const isSequenced = sequence !== undefined || this.#options.facts.isAppended;
+    if (!isSequenced || groups === undefined) {
       throw foreign(slice, offset, 'its headers tm-seq and tm-src are missing');
     }
     const losses = groups.flatMap((group) => {
       const places = group.map((provenance) => readProvenance(provenance, 0));
       return rowLoss(this.#bounds, places) ?? [];
     });
-    return { sequence, losses };
+    return { sequence: sequence ?? '', losses };
   }
 }
 
@@ -147,7 +160,6 @@ export async function scanPending({ log, facts }: LossScanOptions): Promise<Pend
   const { repartition } = facts;
   const pending = { rows: 0, lost: 0 };
   if (repartition === undefined) return pending;
-  const bounds = new SourceBounds(facts.sources, facts.flow.branches);
   const parts = emptyEnvelopeParts();
   const reader = log.openReader();
   try {
@@ -162,7 +174,7 @@ export async function scanPending({ log, facts }: LossScanOptions): Promise<Pend
             if (!readEnvelope(bytes, valueStart, valueEnd, parts)) continue;
             pending.rows += 1;
             const place = readProvenance(bytes, parts.provenanceStart);
-            if (bounds.readability(place) !== 'readable') pending.lost += 1;
+            if (facts.bounds.readability(place) !== 'readable') pending.lost += 1;
           }
           position = nextOffset;
         }

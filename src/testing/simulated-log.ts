@@ -98,6 +98,10 @@ export class SimulatedLog implements Log {
     return this.#call(() => this.#log.groupMembers(group));
   }
 
+  removeMembers(group: string): Promise<void> {
+    return this.#call(() => this.#log.removeMembers(group));
+  }
+
   commitCheckpoint(group: string, offsets: OffsetCommit['offsets']): Promise<void> {
     return this.#call(() => this.#log.commitCheckpoint(group, offsets));
   }

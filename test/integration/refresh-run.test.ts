@@ -7,9 +7,6 @@ import { RefreshCli } from '../support/refresh-cli.ts';
 import type { SourceRow } from '../support/refresh-world.ts';
 
 const main = process.env['TEST_SERVICE_MAIN'] ?? resolve(import.meta.dirname, '../../dist/main.js');
-/** How often a refresh is killed; each time its session has to time out. */
-const kills = Number(process.env['TEST_KILLS'] ?? 6);
-
 let world: RefreshCli;
 const children: ChildProcess[] = [];
 
@@ -149,33 +146,7 @@ describe.each(['row_set', 'rows'])('output = %s', (output) => {
   });
 });
 
-test('FR-34 killed at random moments it goes on and ends the same', async () => {
-  await open();
-  const random = new Random(7);
-  const levels = new Map<string, number>();
-  await world.produce('a', rowsOf(random, 20_000, 4000, levels));
-  await world.update();
-  await world.expire('a', 0.5);
-  await world.produce('a', rowsOf(random, 4000, 4000, levels));
-  const from = await endsNow();
-  let killed = 0;
-  // One that came to its end before it was killed begins another generation.
-  for (let attempt = 0; killed < kills && attempt < kills * 4; attempt += 1) {
-    const { code } = await refreshProcess(400 + random.below(1_600));
-    if (code === null) killed += 1;
-  }
-  expect(killed).toBe(kills);
-  const { code, err } = await refreshProcess(undefined);
-  expect([code, code === 0 ? '' : err]).toEqual([0, '']);
-  expect(await dump()).toEqual(expectedRows(() => true));
-  await expectMonotone(from);
-  await world.update();
-  expect(await dump()).toEqual(expectedRows(() => true));
-}, 1_200_000);
-
-function refreshProcess(
-  killAfterMs: number | undefined,
-): Promise<{ readonly code: number | null; readonly err: string }> {
+function refreshProcess(): Promise<{ readonly code: number | null; readonly err: string }> {
   const child = spawn(process.execPath, [main, 'refresh', 't', '--keep-unrecoverable'], {
     env: { ...process.env, ...world.environment() },
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -185,13 +156,8 @@ function refreshProcess(
   child.stderr.on('data', (bytes: Buffer) => {
     err += bytes.toString('utf8');
   });
-  const timer =
-    killAfterMs === undefined ? undefined : setTimeout(() => child.kill('SIGKILL'), killAfterMs);
   return new Promise((done) => {
-    child.once('close', (code) => {
-      clearTimeout(timer);
-      done({ code, err });
-    });
+    child.once('close', (code) => done({ code, err }));
   });
 }
 
@@ -212,7 +178,7 @@ test('FR-35 with the service running: it lets go for the swap, and nobody sees a
   const producing = (async () => {
     while (!isOver) await world.produce('a', rowsOf(random, 50, 500, levels));
   })();
-  const { code, err } = await refreshProcess(undefined);
+  const { code, err } = await refreshProcess();
   isOver = true;
   await producing;
   expect([code, code === 0 ? '' : err]).toEqual([0, '']);

@@ -102,24 +102,6 @@ SELECT DISTINCT * FROM (SELECT k, seq, v FROM STREAM(a) UNION ALL SELECT k, seq,
     await expectExact('one', ['a'], false);
     await expectExact('both', ['a', 'b'], true);
   });
-
-  test('P055 a hundred thousand keys, half of the log gone', async () => {
-    const random = new Random(9);
-    await open('a');
-    world.define(`
-CREATE STREAMING TABLE one WITH (topic = '@one')
-FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME SELECT k, seq, v FROM STREAM(a);`);
-    const first = random.shuffled(Array.from({ length: 100_000 }, (_, number) => number));
-    await world.produce(
-      'a',
-      first.map((number) => ({ k: `k${number}`, seq: 1, v: 'first' })),
-    );
-    await world.produce('a', rowsOf(random, 50_000, 100_000, new Map()));
-    await world.update();
-    await world.expire('a', 0.5);
-    const report = await expectExact('one', ['a'], false);
-    expect(report.lost.keys).toBeGreaterThan(10_000);
-  });
 });
 
 describe('plan', () => {

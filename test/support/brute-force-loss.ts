@@ -8,6 +8,32 @@ export type BruteForceOptions = {
   readonly isReadable: (record: KnownRecord) => boolean;
 };
 
+/** The rows of the table that the records give, as a reader of its topic has them: one line each, in order. */
+export function bruteForceRows(
+  records: readonly KnownRecord[],
+  { branches, distinct, isReadable }: BruteForceOptions,
+): string[] {
+  const sets = fold(records.filter(isReadable), branches, false);
+  const values = new Map(
+    records.flatMap((record) =>
+      branches.map((_, branch) => [placeOf(record, branch), record.v] as const),
+    ),
+  );
+  return [...sets]
+    .flatMap(([key, { sequence, rows }]) => {
+      const { k } = JSON.parse(key) as { k: string };
+      const texts = [...rows].map((place) =>
+        JSON.stringify({ k, seq: sequence, v: values.get(place), gone: false }),
+      );
+      return distinct ? [...new Set(texts)] : texts;
+    })
+    .sort();
+}
+
+function placeOf({ topicId, partition, offset }: KnownRecord, branch: number): string {
+  return `${topicId}/${partition}@${offset}#${branch}`;
+}
+
 /** What a full recomputation would lose, found by doing it: keys whose rows or levels come out otherwise. */
 export function bruteForceLoss(
   records: readonly KnownRecord[],
@@ -36,12 +62,12 @@ function fold(records: readonly KnownRecord[], branches: readonly string[], dist
   const rows = records.flatMap((record) =>
     branches.flatMap((topic, branch): ReferenceRow<number>[] => {
       if (topic !== record.topic) return [];
-      const { k, seq, v, gone, topicId, partition, offset } = record;
+      const { k, seq, v, gone } = record;
       return [
         {
           key: JSON.stringify({ k }),
           sequence: seq,
-          provenance: `${topicId}/${partition}@${offset}#${branch}`,
+          provenance: placeOf(record, branch),
           row: gone === true ? undefined : v,
         },
       ];

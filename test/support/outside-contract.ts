@@ -73,6 +73,18 @@ export function describeOutsideContract(adapter: string, open: () => Promise<Log
       expect((await log.committedOffsets(group, topic, [0])).get(0)?.offset).toBe(0);
     });
 
+    test('members that are taken for dead lose their seats at once', async () => {
+      const topic = await makeTopic();
+      const group = `${topic}-group`;
+      await log.removeMembers(group);
+      const member = join(group, topic);
+      await member.rejoin();
+      await log.removeMembers(group);
+      await expect.poll(() => log.groupMembers(group)).toEqual([]);
+      await log.commitCheckpoint(group, [{ topic, partition: 0, offset: 0, metadata: '' }]);
+      await log.deleteCheckpoints(group);
+    });
+
     test('the offset of a time is that of the first record as late; past the last it is the end', async () => {
       const topic = await makeTopic();
       const producer = await log.openProducer(undefined);

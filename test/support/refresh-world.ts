@@ -150,7 +150,7 @@ export class RefreshWorld {
     if (found === undefined || flow === undefined) throw new Error(`no table ${table}`);
     const catalog = await openCatalog(log, `${pipeline}.catalog`);
     try {
-      return await gatherFacts({ log, catalog, pipeline, plan, table: found, flow });
+      return await gatherFacts({ log, catalog, pipeline, plan, table: found });
     } finally {
       await catalog?.close();
     }
@@ -190,10 +190,12 @@ export class RefreshWorld {
     flags: { readonly allowLoss?: boolean; readonly keepUnrecoverable?: boolean } = {},
     log: Log = this.log,
   ): Promise<RefreshRunOptions> {
-    const found = refreshable(this.plan, name);
-    if (found === undefined) throw new Error(`no table ${name}`);
+    const { plan } = this;
+    const table = plan.tables.find((one) => one.name === name);
+    const flow = plan.flows.find(({ target }) => target === name);
+    if (table === undefined || flow === undefined) throw new Error(`no table ${name}`);
     const { allowLoss = false, keepUnrecoverable = false } = flags;
-    return { ...(await this.outside(log)), ...found, allowLoss, keepUnrecoverable };
+    return { ...(await this.outside(log)), table, flow, allowLoss, keepUnrecoverable };
   }
 
   async besideOptions(
@@ -201,8 +203,12 @@ export class RefreshWorld {
     flags: { readonly allowLoss?: boolean; readonly keepUnrecoverable?: boolean } = {},
     log: Log = this.log,
   ): Promise<BesideOptions> {
+    const options = await this.runOptions(name, flags, log);
+    const { flow } = options;
+    if (flow.kind !== 'replace_using') throw new Error(`append flows write ${name}`);
     return {
-      ...(await this.runOptions(name, flags, log)),
+      ...options,
+      flow,
       state: this.state,
       replicationFactor: -1,
       waitMs: 300,
@@ -219,7 +225,9 @@ export class RefreshWorld {
   }
 
   async table(name: string): Promise<ReadonlyMap<string, CommittedSet>> {
-    const { table, flow } = await this.facts(name);
+    const found = refreshable(this.plan, name);
+    if (found === undefined) throw new Error(`no table ${name}`);
+    const { table, flow } = found;
     const sets = new Map<string, CommittedSet>();
     for await (const set of readTable({ log: this.log, table, flow })) sets.set(set.key, set);
     return sets;

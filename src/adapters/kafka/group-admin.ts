@@ -4,6 +4,7 @@ import type { KafkaCluster } from './cluster.ts';
 import { brokerError } from './kafka-errors.ts';
 import { deleteGroups } from './wire/delete-groups.ts';
 import { describeGroups } from './wire/describe-groups.ts';
+import { leaveGroup } from './wire/leave-group.ts';
 import { offsetCommit } from './wire/offset-commit.ts';
 
 const unknownMember = 25;
@@ -29,6 +30,26 @@ export async function groupMembers(
     instanceId: instanceId ?? undefined,
     host: clientHost.replace(/^\//, ''),
   }));
+}
+
+/** Whoever of them lives finds out with its next heartbeat, and joins anew. */
+export async function removeMembers(cluster: KafkaCluster, group: string): Promise<void> {
+  const members = await groupMembers(cluster, group);
+  if (members.length === 0) return;
+  await cluster.requestCoordinator(
+    { channel: cluster.control, kind: 'group', key: group },
+    leaveGroup,
+    {
+      group,
+      members: members.map(({ memberId, instanceId }) => ({
+        memberId,
+        instanceId: instanceId ?? null,
+        reason: null,
+      })),
+    },
+    // One that has gone meanwhile is what was asked for.
+    { errorOf: ({ errorCode }) => errorCode },
+  );
 }
 
 /**

@@ -13,7 +13,7 @@ import type {
 } from '../../ports/log.ts';
 import { KafkaCluster } from './cluster.ts';
 import type { ConnectionSettings } from './connection.ts';
-import { commitFromOutside, deleteGroup, groupMembers } from './group-admin.ts';
+import { commitFromOutside, deleteGroup, groupMembers, removeMembers } from './group-admin.ts';
 import { KafkaGroupMember } from './group-member.ts';
 import { brokerError } from './kafka-errors.ts';
 import { openKafkaProducer } from './kafka-producer.ts';
@@ -281,6 +281,10 @@ class KafkaLog implements Log {
 
   groupMembers(group: string): Promise<readonly SeatedMember[]> {
     return groupMembers(this.#cluster, group);
+  }
+
+  removeMembers(group: string): Promise<void> {
+    return removeMembers(this.#cluster, group);
   }
 
   commitCheckpoint(group: string, offsets: OffsetCommit['offsets']): Promise<void> {

@@ -143,6 +143,10 @@ export class MemoryClient implements Log {
     return this.#life.through(() => this.#broker.group(group).members());
   }
 
+  removeMembers(group: string): Promise<void> {
+    return this.#life.through(() => this.#broker.group(group).removeAll());
+  }
+
   commitCheckpoint(group: string, offsets: OffsetCommit['offsets']): Promise<void> {
     return this.#life.through(() => {
       const coordinator = this.#broker.group(group);

@@ -156,6 +156,10 @@ export class MemoryGroup {
     }));
   }
 
+  removeAll(): void {
+    for (const seat of [...this.#seats.values()]) this.#remove(seat, 'lost');
+  }
+
   /** Whoever is no member changes checkpoints only while nobody is. */
   checkEmpty(): void {
     if (this.memberCount === 0) return;

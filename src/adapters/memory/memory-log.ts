@@ -208,6 +208,10 @@ export class MemoryLog implements Log {
     return this.#client.groupMembers(group);
   }
 
+  removeMembers(group: string): Promise<void> {
+    return this.#client.removeMembers(group);
+  }
+
   commitCheckpoint(group: string, offsets: OffsetCommit['offsets']): Promise<void> {
     return this.#client.commitCheckpoint(group, offsets);
   }

@@ -17,6 +17,7 @@ import {
 const lossless: RequestFacts = {
   lost: { keys: 0, rows: 0, levels: 0 },
   pendingLost: 0,
+  isAppended: false,
   downstream: [],
   changes: [],
   isOtherForm: false,
@@ -58,7 +59,8 @@ describe('whether a refresh may do what it was asked for', () => {
     expect(of(lossy)).toBe(flag === 'none' ? 'DATA_LOSS_REFUSED' : 'go');
     // What is in no table yet can not be kept.
     expect(of(pending)).toBe(flag === 'allow' ? 'go' : 'DATA_LOSS_REFUSED');
-    expect(of({ ...lossless, downstream: ['u'] })).toBe('NOT_SUPPORTED');
+    expect(of({ ...lossless, downstream: ['u'] })).toBe('USAGE');
+    expect(of({ ...lossless, isAppended: true })).toBe(mode === 'beside' ? 'USAGE' : 'go');
     expect(of({ ...lossless, isOtherForm: true })).toBe('DEFINITION_CHANGED');
   });
 

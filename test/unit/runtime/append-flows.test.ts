@@ -141,7 +141,7 @@ describe('append flows', () => {
       const ends = [0, 1].map((partition) => world.log.rangeNow(topic, partition).end);
       expect(committed(`append_${topic}`, topic)).toEqual(ends);
     }
-    const status = new StatusReader(planned(sql), 'test', world.log);
+    const status = new StatusReader(planned(sql), 'test', world.log, Date.now);
     const flows = await status.read();
     expect(flows.map(({ flow, table, group }) => `${table} ${flow} ${group}`)).toEqual([
       'customers_us append_west test.append_west',

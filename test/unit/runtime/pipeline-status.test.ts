@@ -14,7 +14,7 @@ async function inWorld(use: (world: PipelineWorld, reader: StatusReader) => Prom
     sliceRecordsMax: undefined,
     start: pipelineStarter(),
   });
-  const reader = new StatusReader(plan, 'test', world.log);
+  const reader = new StatusReader(plan, 'test', world.log, Date.now);
   try {
     await use(world, reader);
   } finally {

@@ -1,0 +1,262 @@
+import { describe, expect, test } from 'vitest';
+import type { Log } from '../../../src/ports/log.ts';
+import { openCatalog } from '../../../src/runtime/catalog.ts';
+import { refreshBeside } from '../../../src/runtime/refresh-beside.ts';
+import { type RefreshRunOptions, refreshInPlace } from '../../../src/runtime/refresh-run.ts';
+import { refreshTogether } from '../../../src/runtime/refresh-together.ts';
+import { FailingLog } from '../../support/failing-log.ts';
+import { RefreshWorld, type SourceRow, tableText } from '../../support/refresh-world.ts';
+
+/** TEST_CRASH_STEP=1 kills at every single call. */
+const crashStep = Number(process.env['TEST_CRASH_STEP'] ?? 7);
+
+const bronze = `CREATE STREAMING TABLE bronze;
+CREATE FLOW fa AS INSERT INTO bronze BY NAME SELECT k, seq, v FROM STREAM(a);
+CREATE FLOW fb AS INSERT INTO bronze BY NAME SELECT k, seq, v FROM STREAM(b);`;
+const silver = `CREATE STREAMING TABLE silver
+FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME SELECT k, seq, v FROM STREAM(bronze);`;
+
+function row(k: string, seq: number, v = 'x'): SourceRow {
+  return { k, seq, v };
+}
+
+function lines(...rows: readonly (readonly [string, number, string?])[]): string[] {
+  return rows.map(([k, seq, v = 'x']) => JSON.stringify({ k, seq, v })).sort();
+}
+
+/** Three keys of topic a, two of topic b, in a raw table and in one over it. */
+async function chainedWorld(sql = bronze + silver): Promise<RefreshWorld> {
+  const world = new RefreshWorld(sql, ['a', 'b'], 1);
+  await world.produce('a', 0, row('A1', 1), row('A2', 1), row('A3', 1), row('A3', 2, 'new'));
+  await world.produce('b', 0, row('B1', 1), row('B2', 1));
+  await world.update();
+  return world;
+}
+
+const allRaw = lines(['A1', 1], ['A2', 1], ['A3', 1], ['A3', 2, 'new'], ['B1', 1], ['B2', 1]);
+const allNew = lines(['A1', 1], ['A2', 1], ['A3', 2, 'new'], ['B1', 1], ['B2', 1]);
+
+function rawText(world: RefreshWorld): string[] {
+  return world.log
+    .readCommitted('bronze')
+    .map(({ value }) => String(value))
+    .sort();
+}
+
+async function silverText(world: RefreshWorld): Promise<string[]> {
+  return tableText(await world.table('silver'));
+}
+
+async function both(
+  world: RefreshWorld,
+  flags: Parameters<RefreshWorld['runOptions']>[1] = {},
+  log: Log = world.log,
+): Promise<readonly RefreshRunOptions[]> {
+  const together = new Set(['bronze', 'silver']);
+  const catalogOf = await world.runOptions('bronze', flags, log);
+  return [
+    { ...catalogOf, together },
+    { ...(await world.runOptions('silver', flags, log)), catalog: catalogOf.catalog, together },
+  ];
+}
+
+describe('FR-37 a table over a raw table that keeps everything', () => {
+  test('it is refreshed after the sources have expired, and loses nothing', async () => {
+    const world = await chainedWorld();
+    await world.log.deleteRecords('a', new Map([[0, 4]]));
+    await world.log.deleteRecords('b', new Map([[0, 2]]));
+    expect((await world.preview('silver')).report).toMatchObject({
+      lossless: true,
+      sources: [{ source: 'bronze', logStart: 0 }],
+    });
+    const before = world.log.readCommitted('silver').length;
+    const outcome = await refreshBeside(await world.besideOptions('silver'));
+    expect(outcome).toMatchObject({ generation: 1, published: 0, buried: 0 });
+    expect(world.log.readCommitted('silver')).toHaveLength(before);
+    await refreshInPlace(await world.runOptions('silver'));
+    expect(await silverText(world)).toEqual([]);
+    await world.update();
+    expect(await silverText(world)).toEqual(allNew);
+  });
+
+  test('FR-33 where the raw table lost a part itself, exactly what came from that is named', async () => {
+    const world = await chainedWorld();
+    await world.log.deleteRecords('bronze', new Map([[0, 2]]));
+    const gone = new Set(allRaw);
+    for (const text of rawText(world)) gone.delete(text);
+    const { report, losses } = await world.preview('silver');
+    expect(report.lost.rows).toBe(gone.size);
+    expect(losses.map(({ key }) => key).sort()).toEqual(
+      [...gone].map((text) => JSON.stringify({ k: (JSON.parse(text) as SourceRow).k })).sort(),
+    );
+    await expect(refreshBeside(await world.besideOptions('silver'))).rejects.toMatchObject({
+      code: 'DATA_LOSS_REFUSED',
+    });
+    await refreshBeside(await world.besideOptions('silver', { keepUnrecoverable: true }));
+    expect(await silverText(world)).toEqual(allNew);
+  });
+});
+
+describe('a table that append flows write', () => {
+  test('FR-01 FR-02 FR-03 FR-04 it is emptied, and every flow begins anew', async () => {
+    const world = await chainedWorld(bronze);
+    const outcome = await refreshInPlace(await world.runOptions('bronze'));
+    expect(outcome).toMatchObject({ generation: 1, buried: 6, lost: { rows: 0 } });
+    expect(rawText(world)).toEqual([]);
+    const catalog = await openCatalog(world.log, 'p.catalog');
+    expect(catalog?.all('checkpoint')).toEqual([]);
+    expect(catalog?.all('lock')).toEqual([]);
+    for (const [flow, topic] of [
+      ['fa', 'a'],
+      ['fb', 'b'],
+    ] as const) {
+      expect((await world.log.committedOffsets(`p.${flow}`, topic, [0])).size).toBe(0);
+    }
+    await world.update();
+    expect(rawText(world)).toEqual(allRaw);
+    const generations = world.log
+      .readCommitted('bronze')
+      .map(({ headers }) => headers.find(({ key }) => key === 'tm-gen')?.value?.toString());
+    expect(new Set(generations)).toEqual(new Set(['1']));
+  });
+
+  test('FR-05 what can not be read again is counted, refused, kept or let go', async () => {
+    for (const flag of ['none', 'keepUnrecoverable', 'allowLoss'] as const) {
+      const world = await chainedWorld(bronze);
+      await world.log.deleteRecords('a', new Map([[0, 2]]));
+      expect((await world.preview('bronze')).report.lost).toMatchObject({ keys: 2, rows: 2 });
+      const attempt = refreshInPlace(await world.runOptions('bronze', { [flag]: true }));
+      if (flag === 'none') {
+        await expect(attempt).rejects.toMatchObject({ code: 'DATA_LOSS_REFUSED' });
+        expect(rawText(world)).toEqual(allRaw);
+        continue;
+      }
+      const isKept = flag === 'keepUnrecoverable';
+      expect(await attempt).toMatchObject({
+        published: isKept ? 2 : 0,
+        lost: { rows: isKept ? 0 : 2 },
+      });
+      await world.update();
+      const left = lines(['A3', 1], ['A3', 2, 'new'], ['B1', 1], ['B2', 1]);
+      expect(rawText(world)).toEqual(isKept ? allRaw : left);
+      // Once more: what was kept before is kept again, and still once.
+      if (!isKept) continue;
+      await refreshInPlace(await world.runOptions('bronze', { keepUnrecoverable: true }));
+      await world.update();
+      expect(rawText(world)).toEqual(allRaw);
+    }
+  });
+
+  test('beside the table it is refused, with what to do', async () => {
+    const world = await chainedWorld(bronze);
+    const options = await world.runOptions('bronze');
+    await expect(
+      refreshInPlace({ ...options, allowLoss: true, keepUnrecoverable: true }),
+    ).rejects.toMatchObject({ code: 'USAGE' });
+  });
+});
+
+describe('FR-08 tables that read a refreshed one', () => {
+  test('refused while they are not refreshed with it', async () => {
+    const world = await chainedWorld();
+    await expect(refreshInPlace(await world.runOptions('bronze'))).rejects.toMatchObject({
+      code: 'USAGE',
+      detail: expect.stringContaining('silver'),
+      hint: expect.stringContaining('--cascade'),
+    });
+    expect(rawText(world)).toEqual(allRaw);
+  });
+
+  test('together they are emptied and filled again, in order', async () => {
+    const world = await chainedWorld();
+    const outcomes = await refreshTogether(await both(world));
+    expect(outcomes.map(({ table, generation }) => [table, generation])).toEqual([
+      ['bronze', 1],
+      ['silver', 1],
+    ]);
+    expect(rawText(world)).toEqual([]);
+    expect(await silverText(world)).toEqual([]);
+    await world.update();
+    expect([rawText(world), await silverText(world)]).toEqual([allRaw, allNew]);
+  });
+
+  test('FR-33 the loss is followed through the table to its sources, before any is touched', async () => {
+    const world = await chainedWorld();
+    await world.log.deleteRecords('a', new Map([[0, 2]]));
+    // Of the table alone nothing is lost; together with what it reads it is.
+    expect((await world.preview('silver')).report.lossless).toBe(true);
+    await expect(refreshTogether(await both(world))).rejects.toMatchObject({
+      code: 'DATA_LOSS_REFUSED',
+    });
+    expect([rawText(world), await silverText(world)]).toEqual([allRaw, allNew]);
+    await world.update();
+    await refreshTogether(await both(world, { allowLoss: true }));
+    await world.update();
+    expect(await silverText(world)).toEqual(lines(['A3', 2, 'new'], ['B1', 1], ['B2', 1]));
+  });
+
+  test('a flow that was not there for it stops with a named error, until its table is refreshed', async () => {
+    const world = await chainedWorld();
+    world.sql = bronze;
+    await refreshInPlace(await world.runOptions('bronze'));
+    world.sql = bronze + silver;
+    await expect(world.update()).rejects.toMatchObject({
+      code: 'SOURCE_REFRESHED',
+      message: 'flow "silver" reads a table that was refreshed fully since',
+    });
+    await expect(world.update()).rejects.toMatchObject({ code: 'SOURCE_REFRESHED' });
+    expect(await silverText(world)).toEqual(allNew);
+    await refreshBeside(await world.besideOptions('silver', { keepUnrecoverable: true }));
+    await world.update();
+    await world.produce('a', 0, row('A4', 1));
+    await world.update();
+    expect(await silverText(world)).toEqual([...allNew, ...lines(['A4', 1])].sort());
+  });
+
+  test('or it goes on as it is, where somebody says so', async () => {
+    const world = await chainedWorld();
+    world.sql = bronze;
+    await refreshInPlace(await world.runOptions('bronze'));
+    world.sql = bronze + silver;
+    await world.update({ acceptsGaps: true });
+    await world.produce('a', 0, row('A1', 2));
+    await world.update();
+    await world.update();
+    expect(await silverText(world)).toEqual(
+      lines(['A1', 2], ['A2', 1], ['A3', 2, 'new'], ['B1', 1], ['B2', 1]),
+    );
+  });
+
+  test.each(['keepUnrecoverable', 'allowLoss'])(
+    'FR-04 killed anywhere and started again, both end the same: %s',
+    async (flag) => {
+      for (const hasEffect of [false, true]) {
+        for (let callsMax = 0; ; callsMax += crashStep) {
+          const world = await chainedWorld();
+          await world.log.deleteRecords('a', new Map([[0, 2]]));
+          const failing = new FailingLog(world.log.connect(), callsMax, hasEffect);
+          const error = await (async () =>
+            refreshTogether(await both(world, { [flag]: true }, failing.log)))().then(
+            () => undefined,
+            (thrown: unknown) => thrown,
+          );
+          if (error !== undefined) {
+            expect(error).toMatchObject({ code: 'BROKER_UNAVAILABLE' });
+            await refreshTogether(await both(world, { [flag]: true }));
+          }
+          await world.update();
+          const left = lines(['A3', 2, 'new'], ['B1', 1], ['B2', 1]);
+          expect(await silverText(world), `killed at call ${callsMax}`).toEqual(
+            flag === 'allowLoss' ? left : allNew,
+          );
+          if (flag === 'keepUnrecoverable') {
+            expect(rawText(world), `killed at call ${callsMax}`).toEqual(allRaw);
+          }
+          if (!failing.hasFailed) break;
+          expect(callsMax).toBeLessThan(1_000);
+        }
+      }
+    },
+    120_000,
+  );
+});
