@@ -105,7 +105,8 @@ export async function gatherFacts(options: FactsOptions): Promise<RefreshFacts> 
 export function refuseOthers(table: TablePlan, flow: FlowPlan): void {
   if (table.isSink === true) {
     throw new FlowError('NOT_SUPPORTED', `"${table.name}" is a sink, and a sink is not refreshed`, {
-      detail: 'Its topic lies outside of the pipeline: what others have read from it cannot be taken back.',
+      detail:
+        'Its topic lies outside of the pipeline: what others have read from it cannot be taken back.',
       hint: 'Write a sink of another topic with a flow of a new name: it starts from the beginning.',
     });
   }
