@@ -463,8 +463,9 @@ const flow: Dashboard = {
 
 const retention: Dashboard = {
   uid: 'tidemark-retention',
-  title: 'Tidemark / Retention and restore',
-  description: 'Whether unread data will expire, and what is being restored.',
+  title: 'Tidemark / Retention and refresh',
+  description:
+    'Whether unread data will expire, what a full refresh would lose, and what is being refreshed or restored.',
   isOfOneFlow: false,
   rows: [
     {
@@ -505,6 +506,45 @@ const retention: Dashboard = {
           [
             `${sumBy('pipeline, flow', `tidemark_source_lag_records{${all}}`)} / ${sumBy('pipeline, flow', rate('tidemark_input_records_total', all))}`,
             '{{pipeline}} {{flow}}',
+          ],
+        ]),
+      ],
+    },
+    {
+      title: 'Full refreshes',
+      panels: [
+        graph(
+          'Records that can not be read again',
+          'short',
+          'Read by the flow, and gone from the source: what a full refresh now would miss.',
+          [
+            [
+              sumBy('pipeline, flow, source', `tidemark_full_refresh_loss_records{${all}}`),
+              '{{pipeline}} {{flow}} {{source}}',
+            ],
+          ],
+        ),
+        graph(
+          'Progress',
+          'percentunit',
+          'Share of the records that the last full refresh has read.',
+          [
+            [
+              `max by (pipeline, table) (tidemark_full_refresh_progress_ratio{${all}})`,
+              '{{pipeline}} {{table}}',
+            ],
+          ],
+        ),
+        graph('Under way', 'short', '1 while a full refresh is under way.', [
+          [
+            `max by (pipeline, table) (tidemark_full_refresh_active{${all}})`,
+            '{{pipeline}} {{table}}',
+          ],
+        ]),
+        graph('Refreshes by result', 'short', 'Full refreshes that ended in the interval.', [
+          [
+            `max by (pipeline, table, result) (increase(tidemark_full_refreshes_total{${all}}[$__rate_interval]))`,
+            '{{pipeline}} {{table}} {{result}}',
           ],
         ]),
       ],

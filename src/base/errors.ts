@@ -47,6 +47,8 @@ export function isErrorCode(text: string): text is ErrorCode {
 export type ErrorOptions = {
   /** Facts that the message is too short for; whole sentences. */
   readonly detail?: string;
+  /** The detail without anything that a row says, for logs; absent: the detail has nothing of a row. */
+  readonly logDetail?: string;
   /** What the reader can do about it; whole sentences. */
   readonly hint?: string;
   readonly cause?: unknown;
@@ -57,12 +59,15 @@ export class FlowError extends Error {
   override readonly name = 'FlowError';
   readonly code: ErrorCode;
   readonly detail: string | undefined;
+  /** What a log may have of the detail: never the content of a row. */
+  readonly logDetail: string | undefined;
   readonly hint: string | undefined;
 
   constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
     super(message, { cause: options.cause });
     this.code = code;
     this.detail = options.detail;
+    this.logDetail = options.logDetail ?? options.detail;
     this.hint = options.hint;
   }
 

@@ -16,7 +16,10 @@ export type ServiceLog = {
  * person now, warn may need one, info tells what happened, debug is for developers. Invariant: no secret
  * and no content of a row above debug.
  */
-export function serviceLog(config: Config): ServiceLog {
+export function serviceLog(
+  config: Config,
+  destination: pino.DestinationStream = pino.destination({ fd: 2, sync: true }),
+): ServiceLog {
   const logger = pino(
     {
       level: config['log.level'],
@@ -24,7 +27,7 @@ export function serviceLog(config: Config): ServiceLog {
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
     },
-    pino.destination({ fd: 2, sync: true }),
+    destination,
   );
   const listener: RuntimeListener = (event) => {
     switch (event.event) {
@@ -60,12 +63,13 @@ export function serviceLog(config: Config): ServiceLog {
         break;
       case 'recovering':
         logger.warn(
-          { ...errorFields(event.error), attempt: event.attempt, delayMs: event.delayMs },
+          { ...logFields(event.error), attempt: event.attempt, delayMs: event.delayMs },
           'recovering from the last checkpoint',
         );
         break;
       case 'flow_failed':
-        logger.error({ flow: event.flow, ...errorFields(event.error) }, 'flow failed');
+        logger.error({ flow: event.flow, ...logFields(event.error) }, 'flow failed');
+        logger.debug({ flow: event.flow, detail: event.error.detail }, 'why the flow failed');
         break;
       case 'gap':
         // What stops the flow is told as the error that it is.
@@ -88,6 +92,13 @@ export function serviceLog(config: Config): ServiceLog {
     info: (fields, text) => logger.info(fields, text),
     bug: (error, text) => logger.error({ err: error }, text),
   };
+}
+
+/** What a log may have of an error. */
+function logFields(error: FlowError): Record<string, unknown> {
+  const { logDetail } = error;
+  const { detail: _, ...fields } = errorFields(error);
+  return { ...fields, ...(logDetail === undefined ? {} : { detail: logDetail }) };
 }
 
 export function errorFields(error: FlowError): Record<string, unknown> {

@@ -130,13 +130,24 @@ async function runShown(
       const { code, message, detail, hint } = error;
       invocation.printJson({ error: { code, message, detail, hint } });
     }
-    throw error;
+    throw terminal.isTerminal || once ? error : loggable(error);
   } finally {
     stopProgress();
     // At once: what looks on may wait for a broker that does not answer, until its log is closed.
     await Promise.all([front.close(), service.close()]);
     await tracing?.close();
   }
+}
+
+/** The last words of a service go to the same place as its log, and have no content of a row either. */
+function loggable(error: unknown): unknown {
+  if (!(error instanceof FlowError)) return error;
+  const { code, message, logDetail: detail, hint, cause } = error;
+  return new FlowError(code, message, {
+    cause,
+    ...(detail === undefined ? {} : { detail }),
+    ...(hint === undefined ? {} : { hint }),
+  });
 }
 
 /** Undefined: nobody traces. */

@@ -10,6 +10,7 @@ import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import type { StateStore } from '../ports/state-store.ts';
 import type { RuntimeEvent } from '../runtime/runtime-events.ts';
 import { RecentEvents } from './recent-events.ts';
+import { RefreshWatch } from './refresh-watch.ts';
 import type { ServiceLog } from './run-log.ts';
 import { ServiceHealth } from './service-health.ts';
 import { ServiceMetrics } from './service-metrics.ts';
@@ -62,6 +63,7 @@ export async function openServiceFront(options: ServiceFrontOptions): Promise<Se
   let running: RunningParts | undefined;
   let watch: SourceWatch | undefined;
   let stateWatch: StateWatch | undefined;
+  let refreshWatch: RefreshWatch | undefined;
   const startedMs = systemClock.now();
   const readyLagMax = config['http.readyLagMax'];
   const health = new ServiceHealth(
@@ -135,6 +137,12 @@ export async function openServiceFront(options: ServiceFrontOptions): Promise<Se
         onSize: (size) => metrics.sized(size),
       });
       stateWatch.start();
+      refreshWatch = new RefreshWatch({
+        log: parts.log,
+        catalogTopic: `${config['pipeline.name']}.catalog`,
+        onRefreshes: (records) => metrics.refreshed(records),
+      });
+      refreshWatch.start((error) => log.bug(error, 'the refreshes could not be looked at'));
       watch.start((error) => log.bug(error, 'the sources could not be looked at'));
     },
     stopping: () => health.stopping(),
@@ -142,6 +150,7 @@ export async function openServiceFront(options: ServiceFrontOptions): Promise<Se
       closing ??= server.close().then(async () => {
         await watch?.close().catch(() => undefined);
         await stateWatch?.close();
+        await refreshWatch?.close().catch(() => undefined);
         await views.close().catch(() => undefined);
         await verbs.close();
       });

@@ -4,8 +4,11 @@ import { kafkaApis } from '../adapters/prometheus/metric-declarations.ts';
 import { MetricRegistry } from '../adapters/prometheus/metric-registry.ts';
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import type { CommitPhases } from '../ports/log.ts';
+import { isOver } from '../refresh/refresh-states.ts';
 import type { FlowFacts } from '../runtime/flow-facts.ts';
+import type { PartitionProgress } from '../runtime/flow-runner.ts';
 import type { FlowFigures } from '../runtime/flow-tally.ts';
+import type { RefreshRecord } from '../runtime/refresh-record.ts';
 import type { RuntimeEvent } from '../runtime/runtime-events.ts';
 import { stages } from '../runtime/stage-times.ts';
 import type { FlowProgress, WorkerProgress } from '../runtime/worker.ts';
@@ -50,6 +53,7 @@ const commitPhases = ['total', 'flush', 'send_offsets', 'end_txn'] as const;
 const commitResults = ['ok', 'aborted', 'fenced'] as const;
 const rebuildReasons = ['empty', 'foreign', 'behind'] as const;
 const requestErrors = ['BROKER_TIMEOUT', 'BROKER_UNAVAILABLE'] as const;
+const refreshResults = ['done', 'cancelled'] as const;
 const remedies = ['retry', 'rejoin', 'rebuild-state', 'stop'] as const;
 const statusClasses = ['2xx', '4xx', '5xx'];
 
@@ -65,6 +69,9 @@ export class ServiceMetrics {
   readonly #recordBytesMax = new Map<string, number>();
   readonly #stageMs = new Map<string, number>();
   #evictedKeys: number | undefined;
+  /** Table → start and state of its refresh, as last seen. */
+  readonly #refreshes = new Map<string, string>();
+  #hasLooked = false;
   /** Flows whose next assignment comes from a recovery. */
   readonly #recovering = new Set<string>();
 
@@ -98,6 +105,12 @@ export class ServiceMetrics {
     for (const status of statusClasses)
       registry.count('tidemark_http_requests_total', { status }, 0);
     for (const { name } of options.plan.flows) this.#startFlow(name);
+    for (const { name: table } of options.plan.tables) {
+      this.#showRefresh(table, undefined);
+      for (const result of refreshResults) {
+        registry.count('tidemark_full_refreshes_total', { table, result }, 0);
+      }
+    }
   }
 
   #startFlow(flow: string): void {
@@ -206,6 +219,36 @@ export class ServiceMetrics {
     const largest = Math.max(recordBytesMax, this.#recordBytesMax.get(flow) ?? 0);
     this.#recordBytesMax.set(flow, largest);
     registry.set('tidemark_record_bytes_max', { flow }, largest);
+  }
+
+  /** How far full refreshes are, as of a look at the catalog. */
+  refreshed(records: readonly RefreshRecord[]): void {
+    for (const record of records) {
+      const { table, state, startedAtMs } = record;
+      this.#showRefresh(table, record);
+      const now = `${startedAtMs} ${state}`;
+      const before = this.#refreshes.get(table);
+      this.#refreshes.set(table, now);
+      // What had ended before the first look is not counted.
+      if (!this.#hasLooked || before === now) continue;
+      const result = refreshResults.find((one) => one === state);
+      if (result !== undefined) {
+        this.registry.count('tidemark_full_refreshes_total', { table, result });
+      }
+    }
+    this.#hasLooked = true;
+  }
+
+  #showRefresh(table: string, record: RefreshRecord | undefined): void {
+    const { registry } = this;
+    const isActive = record !== undefined && !isOver(record.state);
+    registry.set('tidemark_full_refresh_active', { table }, isActive ? 1 : 0);
+    const read = record?.read ?? 0;
+    const share =
+      record?.state === 'done' ? 1 : Math.min(1, read / Math.max(1, record?.toRead ?? 0));
+    registry.set('tidemark_full_refresh_progress_ratio', { table }, share);
+    const startedAt = (record?.startedAtMs ?? 0) / 1000;
+    registry.set('tidemark_full_refresh_start_timestamp_seconds', { table }, startedAt);
   }
 
   /** A request to Kafka is over. */
@@ -326,15 +369,20 @@ export class ServiceMetrics {
   #showPartitions({ flow, partitions }: FlowProgress, facts: FlowFacts): void {
     const { registry } = this;
     const lag = new Map<string, number>(facts.sources.map(({ topic }) => [topic, 0]));
+    const gone = new Map<string, number>();
     const assigned = { source: 0, table: 0 };
     let difference = 0;
-    for (const { topic, stable, committed, committedCounters } of partitions) {
+    for (const partition of partitions) {
+      const { topic, stable, committed, committedCounters } = partition;
+      gone.set(topic, (gone.get(topic) ?? 0) + unreadable(partition));
       lag.set(topic, (lag.get(topic) ?? 0) + Math.max(0, stable - committed));
       assigned[topic === facts.repartition?.topic ? 'table' : 'source'] += 1;
       difference += unexplained(committedCounters);
     }
     for (const { topic: source } of facts.sources) {
       registry.set('tidemark_source_lag_records', { flow, source }, lag.get(source) ?? 0);
+      const loss = gone.get(source) ?? 0;
+      registry.set('tidemark_full_refresh_loss_records', { flow, source }, loss);
       this.#showWaiting(flow, source);
     }
     registry.set(
@@ -378,4 +426,10 @@ export function sourceTopics(plan: PipelinePlan, flow: string): readonly string[
   );
   const topics = plan.sources.filter(({ name }) => names.has(name)).map(({ topic }) => topic);
   return [...new Set(topics)];
+}
+
+/** Records that were read from a source partition, and of which there are fewer left between its start and the checkpoint. */
+function unreadable({ committed, logStart, committedCounters }: PartitionProgress): number {
+  if (!('records' in committedCounters) || logStart === undefined) return 0;
+  return Math.max(0, committedCounters.records - Math.max(0, committed - logStart));
 }

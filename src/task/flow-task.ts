@@ -134,6 +134,7 @@ export class FlowTask {
     if (!(error instanceof FlowError) || error.code !== 'EXPECTATION_FAILED') return error;
     return new FlowError('EXPECTATION_FAILED', error.message, {
       detail: `Flow "${this.#options.flow}" stopped at ${this.#at(records)}. ${error.detail ?? ''}`,
+      logDetail: `Flow "${this.#options.flow}" stopped at ${this.#at(records)}. ${error.logDetail ?? ''}`,
       ...(error.hint === undefined ? {} : { hint: error.hint }),
     });
   }
@@ -161,6 +162,7 @@ export class FlowTask {
     if (target === undefined) {
       throw new FlowError('BAD_ROW', `flow "${flow}" stopped at a bad row`, {
         detail: `${bad.errorClass}: ${bad.message}. It is the record at ${this.#at(records)}; the checkpoint stays before it.`,
+        logDetail: `${bad.errorClass}. It is the record at ${this.#at(records)}; the checkpoint stays before it.`,
         hint: `Correct the record at its producer, filter it in the query, or give the table a dead_letter_topic; then start again. Or step over this one record: tidemark checkpoint skip ${flow} ${topic}/${partition}@${records.offset}`,
       });
     }
@@ -185,6 +187,7 @@ export class FlowTask {
     const read = counters.records - thousand * shareRecords;
     throw new FlowError('TOO_MANY_DEAD_LETTERS', `too many records of flow "${flow}" are bad`, {
       detail: `Of the last ${read} records of its source ${lately.deadLettered} are dead letters, and max_dead_letter_share = ${deadLetterShareMax} allows ${Math.floor(deadLetterShareMax * shareRecords)} of ${shareRecords}. The last is at ${this.#at(records)}: ${bad.errorClass}: ${bad.message}.`,
+      logDetail: `Of the last ${read} records of its source ${lately.deadLettered} are dead letters. The last is at ${this.#at(records)}: ${bad.errorClass}.`,
       hint: `See what they have in common: tidemark dlq list ${flow}. Correct the producer or the query, then start again and replay them; or raise max_dead_letter_share of the table, where 1 is no bound.`,
     });
   }

@@ -77,6 +77,7 @@ function expectationFailed(
 ): FlowError {
   return new FlowError('EXPECTATION_FAILED', `expectation "${name}" of ${owner} failed`, {
     detail: `The condition ${sql} is not true for the row ${textOf(row)}.`,
+    logDetail: `The condition ${sql} is not true for a row.`,
     hint: 'Correct the row at its producer, change the expectation to ON VIOLATION DROP ROW, or filter such rows in the query; then start again.',
   });
 }

@@ -159,6 +159,7 @@ export class StaticSide {
       'BAD_ROW',
       `flow "${flow}" cannot read its static side "${join.side.name}"`,
       {
+        logDetail: `${bad.errorClass}. It is the record of source "${source.name}" at topic "${topic}", partition ${partition}, offset ${offset}.`,
         detail: `${bad.errorClass}: ${bad.message}. It is the record of source "${source.name}" at topic "${topic}", partition ${partition}, offset ${offset}.`,
         hint: 'Correct the record at its producer with a newer one of the same key, and start again; compaction takes the old one away.',
       },

@@ -21,6 +21,7 @@ export type MetricGroup =
   | 'keyed rows'
   | 'progress'
   | 'retention'
+  | 'refresh'
   | 'transactions'
   | 'membership and recovery'
   | 'Kafka requests'
@@ -294,6 +295,42 @@ const declared = [
     group: 'retention',
     labels: ['flow', 'source'],
     help: 'Offsets that were gone before the flow had read them, by the gaps that this instance found. A gap is counted by the instance that finds it first.',
+  },
+  {
+    name: 'tidemark_full_refresh_loss_records',
+    type: 'gauge',
+    group: 'retention',
+    labels: ['flow', 'source'],
+    help: 'Records that the flow has read and that the source no longer has, on the partitions of this instance: what a full refresh now could not read again. At least so many; transaction markers of the source hide some. Rows are told by `tidemark refresh TABLE --plan`.',
+  },
+  {
+    name: 'tidemark_full_refresh_active',
+    type: 'gauge',
+    group: 'refresh',
+    labels: ['table'],
+    help: '1 while a full refresh of the table is under way, or was interrupted.',
+  },
+  {
+    name: 'tidemark_full_refresh_progress_ratio',
+    type: 'gauge',
+    group: 'refresh',
+    labels: ['table'],
+    help: 'Share of the records that the last full refresh has read, of those that it has to; 0 before it knows, 1 at its end.',
+  },
+  {
+    name: 'tidemark_full_refresh_start_timestamp_seconds',
+    type: 'gauge',
+    group: 'refresh',
+    labels: ['table'],
+    help: 'Start of the full refresh that is under way, or of the last one; 0 when there was none.',
+  },
+  {
+    name: 'tidemark_full_refreshes_total',
+    type: 'counter',
+    group: 'refresh',
+    labels: ['table', 'result'],
+    values: { result: ['done', 'cancelled'] },
+    help: 'Full refreshes that ended since this instance looks at them, whoever ran them; each instance counts all of them.',
   },
   {
     name: 'tidemark_commits_total',

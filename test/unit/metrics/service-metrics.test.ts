@@ -260,6 +260,55 @@ describe('the size of the state', () => {
   });
 });
 
+describe('full refreshes', () => {
+  test('FR-34 tell progress and result, as of the looks at the catalog', async () => {
+    const quiet = new WatchedService({ memory: world() });
+    services.push(quiet);
+    const record = {
+      flow: 'cur',
+      table: 'cur',
+      mode: 'beside',
+      generation: 1,
+      allowLoss: false,
+      keepUnrecoverable: false,
+      startedAtMs: 5_000,
+      changedAtMs: 6_000,
+    } as const;
+    const shown = async (): Promise<readonly (number | undefined)[]> => {
+      const series = await quiet.scrape();
+      return [
+        series.get('tidemark_full_refresh_active{table="cur"}'),
+        series.get('tidemark_full_refresh_progress_ratio{table="cur"}'),
+        series.get('tidemark_full_refresh_start_timestamp_seconds{table="cur"}'),
+        series.get('tidemark_full_refreshes_total{table="cur",result="done"}'),
+      ];
+    };
+    expect(await shown()).toEqual([0, 0, 0, 0]);
+    quiet.metrics.refreshed([{ ...record, startedAtMs: 1_000, state: 'done' }]);
+    expect(await shown()).toEqual([0, 1, 1, 0]);
+    quiet.metrics.refreshed([{ ...record, state: 'building', read: 30, toRead: 120 }]);
+    expect(await shown()).toEqual([1, 0.25, 5, 0]);
+    quiet.metrics.refreshed([{ ...record, state: 'done', read: 120, toRead: 120 }]);
+    quiet.metrics.refreshed([{ ...record, state: 'done', read: 120, toRead: 120 }]);
+    expect(await shown()).toEqual([0, 1, 5, 1]);
+  });
+
+  test('FR-05 what was read and is gone counts, what was never there does not', async () => {
+    const memory = world();
+    produce(memory, 0, 40);
+    await memory.connect().deleteRecords('orders', new Map([[0, 6]]));
+    const one = await service({ memory });
+    await one.caughtUp(34);
+    const loss = 'tidemark_full_refresh_loss_records{flow="cur",source="orders"}';
+    expect((await one.scrape()).get(loss)).toBe(0);
+    await memory.connect().deleteRecords('orders', new Map([[0, 15]]));
+    // Where the log begins is learnt with the next answer to a fetch.
+    produce(memory, 40, 44);
+    await one.caughtUp(38);
+    await expect.poll(async () => (await one.scrape()).get(loss)).toBe(9);
+  });
+});
+
 describe('requests to Kafka', () => {
   test('are timed by API; those without an answer are counted by code', async () => {
     const quiet = new WatchedService({ memory: world() });

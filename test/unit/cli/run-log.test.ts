@@ -1,0 +1,100 @@
+import { describe, expect, test } from 'vitest';
+import { MemoryLog } from '../../../src/adapters/memory/memory-log.ts';
+import { systemClock } from '../../../src/adapters/system/system-clock.ts';
+import { FlowError } from '../../../src/base/errors.ts';
+import { serviceLog } from '../../../src/cli/run-log.ts';
+import { loadConfig, shownConfig } from '../../../src/config/load-config.ts';
+import type { RuntimeEvent } from '../../../src/runtime/runtime-events.ts';
+import { WatchedService, watchedPlan } from '../../support/watched-service.ts';
+
+type Line = { readonly level: string; readonly msg: string };
+
+const rowText = 'Anna Schmidt, 4111 1111 1111 1111';
+const secrets = {
+  TIDEMARK_REDIS_URL: 'redis://user:hunter2@redis:6379',
+  TIDEMARK_KAFKA_SASL_PASSWORD: 'hunter3',
+  TIDEMARK_HTTP_TOKEN: 'hunter4',
+};
+
+function logged(level: string, use: (log: ReturnType<typeof serviceLog>) => void): Line[] {
+  const environment = { TIDEMARK_LOG_LEVEL: level, TIDEMARK_PIPELINE_NAME: 'p', ...secrets };
+  const config = loadConfig({ file: undefined, environment, flags: new Map() });
+  const lines: Line[] = [];
+  const log = serviceLog(config, { write: (text) => void lines.push(JSON.parse(text) as Line) });
+  log.info({ config: shownConfig(config) }, 'starting');
+  use(log);
+  return lines;
+}
+
+const retry = new FlowError('BROKER_UNAVAILABLE', 'no broker answers');
+const gap = {
+  id: 'g',
+  kind: 'expired',
+  flow: 'f',
+  topic: 't',
+  partition: 0,
+  from: 1,
+  to: 4,
+} as const;
+const restore = { flow: 'f', partition: 0, cause: 'empty' } as const;
+
+/** Who has to act: nobody, somebody who looks after it perhaps, a person now. */
+const told: readonly (readonly [RuntimeEvent, string | undefined])[] = [
+  [{ event: 'topic_created', topic: 't', partitions: 1 }, 'info'],
+  [{ event: 'assigned', flow: 'f', partitions: ['t/0'], durationMs: 1 }, 'info'],
+  [{ event: 'revoked', flow: 'f', partitions: ['t/0'] }, 'info'],
+  [{ event: 'restoring', ...restore, reason: 'it has no state' }, 'info'],
+  [{ event: 'restore_progress', flow: 'f', partition: 0, remaining: 1 }, undefined],
+  [{ event: 'restored', ...restore, records: 1, durationMs: 1 }, 'info'],
+  [{ event: 'caught_up', flow: 'f' }, 'info'],
+  [{ event: 'fencing', transactionalId: 'p-1', reason: 'it holds a topic' }, 'warn'],
+  [{ event: 'recovering', error: retry, attempt: 1, delayMs: 1 }, 'warn'],
+  [{ event: 'gap', flow: 'f', gap: { ...gap, lostRecords: 3 } }, 'warn'],
+  [{ event: 'flow_failed', flow: 'f', error: retry }, 'error'],
+];
+
+describe('log lines', () => {
+  test.each(told)('$event goes by who must act', (event, level) => {
+    const lines = logged('info', (log) => log.listener(event)).slice(1);
+    expect(lines.map((line) => line.level)).toEqual(level === undefined ? [] : [level]);
+  });
+
+  test('have no secret, at any level', () => {
+    const text = JSON.stringify(logged('debug', (log) => log.info({}, 'x')));
+    expect(text).toContain('starting');
+    expect(text).not.toMatch(/hunter/);
+  });
+
+  test.each([
+    ['a row that can not be computed', '', { region: 'R', item: rowText, qty: 'many', seq: 1 }],
+    [
+      'an expectation',
+      '(CONSTRAINT positive EXPECT (qty > 0) ON VIOLATION FAIL UPDATE)',
+      { region: rowText, item: 'i', qty: 0, seq: 1 },
+    ],
+    [
+      'a row-set that is too large',
+      'WITH (max_row_set_rows = 1)',
+      { region: rowText, item: 'i', qty: 1, seq: 1 },
+    ],
+  ])('have no content of a row above debug: %s', async (_, options, row) => {
+    const sql = `CREATE STREAMING TABLE cur ${options} FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME
+      SELECT region, item, CAST(qty AS INT) AS qty, seq FROM STREAM(orders);`;
+    const memory = new MemoryLog({ clock: systemClock });
+    memory.createTopic('orders', 1);
+    const value = JSON.stringify(row);
+    for (let index = 0; index < 2; index += 1) memory.produce('orders', 0, { value });
+    const service = new WatchedService({ memory, plan: watchedPlan(sql) });
+    await service.start();
+    await expect.poll(() => service.views.flow('cur')?.['state']).toBe('failed');
+    await service.stop();
+    const error = service.running?.worker.progress().flows[0]?.failed;
+    expect(error).toBeInstanceOf(FlowError);
+    const event = { event: 'flow_failed', flow: 'cur', error: error as FlowError } as const;
+    const above = JSON.stringify(logged('info', (log) => log.listener(event)));
+    expect(above).toContain((error as FlowError).code);
+    expect(above).not.toMatch(/Schmidt|4111|many/);
+    const debug = JSON.stringify(logged('debug', (log) => log.listener(event)));
+    expect(debug).toContain('why the flow failed');
+  });
+});
