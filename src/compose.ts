@@ -190,6 +190,7 @@ export function workerSettings(config: Config, once: boolean): WorkerSettings {
     delivery: config.delivery,
     once,
     commitIntervalMs: config['commit.intervalMs'],
+    viewIntervalMs: config['views.intervalMs'],
     commitRecordsMax: config['commit.recordsMax'],
     commitBytesMax: config['commit.bytesMax'],
     cacheBytesMax: config['state.cacheBytes'],

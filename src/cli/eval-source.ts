@@ -1,5 +1,5 @@
+import { rowDecoder } from '../data/row-decoder.ts';
 import { parseColumnsText } from '../data/type-text.ts';
-import { rowDecoder } from '../testing/decode-rows.ts';
 import { usageError } from './command.ts';
 import type { SourceTable } from './eval-query.ts';
 import { readText } from './read-text.ts';

@@ -81,6 +81,14 @@ export function serviceLog(
       case 'released':
         logger.info({ flow: event.flow }, 'flow released');
         break;
+      case 'view_computed': {
+        const { view, run, rows, changed, removed, durationMs } = event;
+        logger.info(
+          { view, run, rows, changed, removed, durationMs },
+          'materialized view computed',
+        );
+        break;
+      }
       case 'caught_up':
         logger.info({ flow: event.flow }, 'caught up');
         break;

@@ -4,6 +4,7 @@ import { durationText } from '../refresh/headroom.ts';
 import { progressText, refreshFigures } from '../refresh/refresh-progress.ts';
 import { type FlowStatus, StatusReader, type TopicStatus } from '../runtime/pipeline-status.ts';
 import type { RefreshRecord } from '../runtime/refresh-record.ts';
+import { readViewStatus, type ViewStatus } from '../runtime/view-status.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
 import { namedPipeline, pipelineFlag, withLog } from './pipeline-files.ts';
 import { tableText } from './table-text.ts';
@@ -44,7 +45,8 @@ export const status: Command = {
           const flows = (await reader.read()).map(flowReport);
           const refreshes = reader.refreshes().map(refreshReport);
           const lag = sum(flows.map((flow) => flow.lag));
-          show(invocation, { pipeline, lag, flows, refreshes }, isWatching);
+          const views = await readViewStatus(log, plan, pipeline);
+          show(invocation, { pipeline, lag, flows, views, refreshes }, isWatching);
           if (!isWatching) return 0;
           const next = await Promise.race([stopped, systemClock.sleep(watchIntervalMs)]);
           if (next === 'stopped') return 0;
@@ -61,6 +63,7 @@ type PipelineReport = {
   /** Of all flows and both stages. */
   readonly lag: number;
   readonly flows: readonly FlowReport[];
+  readonly views: readonly ViewStatus[];
   /** Full refreshes that are under way, or were interrupted. */
   readonly refreshes: readonly RefreshReport[];
 };
@@ -197,7 +200,7 @@ function headroomText({ stage, headroomSeconds, lostRecords }: PartitionReport):
   return durationText(headroomSeconds ?? Number.POSITIVE_INFINITY);
 }
 
-function reportText({ pipeline, lag, flows, refreshes }: PipelineReport): string {
+function reportText({ pipeline, lag, flows, views, refreshes }: PipelineReport): string {
   const parts = flows.map((flow) => {
     const rows = flow.partitions.map((one) => [
       one.topic,
@@ -218,8 +221,22 @@ function reportText({ pipeline, lag, flows, refreshes }: PipelineReport): string
       '\n',
     ].join('');
   });
+  for (const { view, topic, group, state, last } of views) {
+    parts.push(`view ${view}, topic ${topic}, group ${group}\n${viewText(state, last)}\n\n`);
+  }
   const running = refreshes.map(
     ({ table, text, startedAt }) => `refresh of table ${table} since ${startedAt}: ${text}\n`,
   );
   return `${parts.join('')}${running.join('')}pipeline ${pipeline}: total lag ${lag}\n`;
+}
+
+const stateTexts: Readonly<Record<ViewStatus['state'], string>> = {
+  current: 'up to date',
+  stale: 'its inputs have changed since',
+  unsettled: 'its inputs are being written',
+};
+
+function viewText(state: ViewStatus['state'], last: ViewStatus['last']): string {
+  if (last === undefined) return 'never computed yet';
+  return `run ${last.run}: ${last.rows} rows; ${stateTexts[state]}`;
 }

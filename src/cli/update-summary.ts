@@ -18,6 +18,16 @@ export type FlowSummary = {
   readonly expectations: Readonly<Record<string, { passed: number; failed: number }>>;
 };
 
+export type ViewSummary = {
+  readonly view: string;
+  readonly run: number;
+  readonly rows: number;
+  /** Keys that this process wrote in this update. */
+  readonly changed: number;
+  readonly removed: number;
+  readonly expectations: Readonly<Record<string, { passed: number; failed: number }>>;
+};
+
 export type UpdateSummary = {
   readonly seconds: number;
   readonly records: number;
@@ -25,6 +35,7 @@ export type UpdateSummary = {
   readonly commits: number;
   /** Totals since the first start of each flow, over the partitions of this process. */
   readonly flows: readonly FlowSummary[];
+  readonly views: readonly ViewSummary[];
 };
 
 export function updateSummary(progress: WorkerProgress, durationMs: number): UpdateSummary {
@@ -39,6 +50,18 @@ export function updateSummary(progress: WorkerProgress, durationMs: number): Upd
         partitions.map(({ counters }) => counters),
         appends === true,
       ),
+    ),
+    views: (progress.views ?? []).flatMap(({ view, last, changed }) =>
+      last === undefined
+        ? []
+        : {
+            view,
+            run: last.run,
+            rows: last.rows,
+            changed,
+            removed: changed === 0 ? 0 : last.removed,
+            expectations: last.expectations,
+          },
     ),
   };
 }
@@ -110,7 +133,8 @@ export function summaryText(summary: UpdateSummary): string {
   const lines = [
     `update done in ${summary.seconds} s: ${summary.records} records read, ${summary.outputRecords} records written, ${summary.commits} commits`,
   ];
-  return `${lines.join('\n')}\n${summary.flows.map(flowLines).join('')}`;
+  const views = summary.views.map(viewLines).join('');
+  return `${lines.join('\n')}\n${summary.flows.map(flowLines).join('')}${views}`;
 }
 
 /** The account of one flow, for people. */
@@ -122,4 +146,19 @@ export function flowLines(flow: FlowSummary): string {
     lines.push(`  expectation ${name}: ${passed} passed, ${failed} failed`);
   }
   return `${lines.join('\n')}\n`;
+}
+
+/** What the last computation of a materialized view gave, for people. */
+function viewLines({ view, run, rows, changed, removed, expectations }: ViewSummary): string {
+  const written =
+    changed === 0 ? 'nothing to write' : `${changed} keys written, ${removed} of them gone`;
+  return `view ${view}, run ${run}: ${rows} rows, ${written}\n${expectationLines(expectations)}`;
+}
+
+function expectationLines(expectations: FlowSummary['expectations']): string {
+  return Object.entries(expectations)
+    .map(
+      ([name, { passed, failed }]) => `  expectation ${name}: ${passed} passed, ${failed} failed\n`,
+    )
+    .join('');
 }

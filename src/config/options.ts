@@ -166,6 +166,14 @@ const declared = [
     doc: 'Longest time between a record and the commit of its effects.',
   },
   {
+    name: 'views.intervalMs',
+    kind: 'int',
+    default: 10000,
+    min: 100,
+    max: 86400000,
+    doc: 'How long a materialized view rests after it was computed, where it has no refresh_every of its own.',
+  },
+  {
     name: 'commit.recordsMax',
     kind: 'int',
     default: 50000,

@@ -11,8 +11,8 @@ import {
   type ResolvedName,
   type SubqueryNode,
 } from './bind-expression.ts';
+import type { BoundColumn } from './bound-column.ts';
 import { columnNode } from './move-columns.ts';
-import type { BoundColumn } from './relation.ts';
 import { type LateralAlias, resolveColumn } from './scope.ts';
 import { expandStar, type StarColumn } from './star.ts';
 
@@ -23,6 +23,8 @@ export type BatchTable = { readonly name: string; readonly columns: readonly Col
 export type BatchContext = {
   readonly timeZone: string;
   readonly findTable: (name: ast.Name) => BatchTable | undefined;
+  /** A query that stands for a name everywhere; undefined: there are none. */
+  readonly findView?: ((name: ast.Name) => BatchCommonTable | undefined) | undefined;
   readonly ctes: ReadonlyMap<string, BatchCommonTable>;
   /** The query around, where this one is a subquery. */
   readonly outer: OuterQuery | undefined;

@@ -1,8 +1,8 @@
-import type { DataType } from '../data/types.ts';
+import type { Column, DataType } from '../data/types.ts';
 import type { AggregateNode, SortKey } from '../expr/aggregate.ts';
 import type { CallNode, Expression, Operation } from '../expr/expression.ts';
 import type { BoundGenerator } from '../expr/generator.ts';
-import type { BoundColumn } from './relation.ts';
+import type { BoundColumn } from './bound-column.ts';
 
 /**
  * What a query over tables does, as a tree of steps that give rows. Invariant: each expression reads the
@@ -23,6 +23,16 @@ export type BatchPlan =
       readonly values: readonly Expression[];
     }
   | { readonly node: 'filter'; readonly input: BatchPlan; readonly condition: Expression }
+  /** Rows are judged; those that an expectation drops end here. */
+  | {
+      readonly node: 'expect';
+      readonly input: BatchPlan;
+      /** Whose they are, as messages say it, and how they are counted. */
+      readonly owner: string;
+      readonly prefix: string;
+      readonly columns: readonly Column[];
+      readonly expectations: readonly BatchExpectation[];
+    }
   /** Appends the columns of the generator to each row. */
   | {
       readonly node: 'generate';
@@ -187,3 +197,14 @@ export function windowParts(node: WindowNode): WindowParts {
     limits: node.arguments.slice(limitsFrom),
   };
 }
+
+/** An expectation over the rows of a query. */
+export type BatchExpectation = {
+  readonly name: string;
+  readonly condition: Expression;
+  readonly action: 'warn' | 'drop' | 'fail';
+  readonly sql: string;
+};
+
+/** A dataset whose rows a query reads as they stand, by the name that its `table` node has. */
+export type BatchInput = { readonly kind: 'source' | 'table'; readonly name: string };

@@ -21,13 +21,14 @@ import { ordinalOf, requireComparable } from './batch-rules.ts';
 import { bindBatchSelect } from './batch-select.ts';
 import { bindSubquery } from './batch-subquery.ts';
 import { bindExpression } from './bind-expression.ts';
+import type { BoundColumn } from './bound-column.ts';
 import { columnNode } from './move-columns.ts';
 import { nameKey } from './names.ts';
-import type { BoundColumn } from './relation.ts';
 
 export type BatchQueryOptions = {
   readonly timeZone: string;
   readonly findTable: (name: ast.Name) => BatchTable | undefined;
+  readonly findView?: (name: ast.Name) => BatchCommonTable | undefined;
 };
 
 /** Parses and binds a query over tables; `isExpression`: the text is one expression. Throws a FaultError. */

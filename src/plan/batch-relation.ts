@@ -27,6 +27,7 @@ import {
 import type { BatchJoin, BatchPlan, Subplan } from './batch-plan.ts';
 import { functionName, orderedArguments } from './bind-call.ts';
 import { bindExpression, type ExpressionScope } from './bind-expression.ts';
+import type { BoundColumn } from './bound-column.ts';
 import {
   asJoinCondition,
   sharedNames,
@@ -36,7 +37,6 @@ import {
 } from './join-parts.ts';
 import { columnNode } from './move-columns.ts';
 import { nameKey } from './names.ts';
-import type { BoundColumn } from './relation.ts';
 
 /** Binds what stands in FROM; several relations are joined without a condition. */
 export function bindFrom(from: readonly ast.Relation[], context: BatchContext): BatchRelation {
@@ -99,6 +99,8 @@ export function bindName(name: ast.Name, context: BatchContext): BatchRelation {
   if (common !== undefined && name.parts.length === 1) {
     return qualified(common.bind(), qualifier);
   }
+  const view = context.findView?.(name);
+  if (view !== undefined) return qualified(view.bind(), qualifier.slice(-1));
   const table = context.findTable(name);
   if (table === undefined) {
     throw fault(

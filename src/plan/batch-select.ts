@@ -24,9 +24,9 @@ import { type BoundTimeWindow, boundTimeWindow, isTimeWindow } from './batch-tim
 import { bindWindow } from './batch-window.ts';
 import { functionName } from './bind-call.ts';
 import { type Bind, bindExpression, type ExpressionScope } from './bind-expression.ts';
+import type { BoundColumn } from './bound-column.ts';
 import { type ColumnNode, columnNode, moveColumns } from './move-columns.ts';
 import { nameKey } from './names.ts';
-import type { BoundColumn } from './relation.ts';
 import { sameExpression } from './same-expression.ts';
 import type { LateralAlias } from './scope.ts';
 import { sparkName } from './spark-name.ts';

@@ -6,10 +6,11 @@ import type { Query, QueryBody } from '../sql/ast.ts';
 import { type BindContext, bindNamedQuery } from './bind-context.ts';
 import { bindInline, bindRelation } from './bind-relation.ts';
 import { bindSelect } from './bind-select.ts';
+import type { BoundColumn } from './bound-column.ts';
 import { type FaultList, notSupportedYet, planFault } from './faults.ts';
 import { columnNode } from './move-columns.ts';
 import { nameKey } from './names.ts';
-import type { BoundColumn, BoundRelation } from './relation.ts';
+import type { BoundRelation } from './relation.ts';
 import { withStep } from './relation.ts';
 import { isStreamingBody, isStreamingQuery, withCommonTables } from './stream-kind.ts';
 

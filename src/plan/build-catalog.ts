@@ -1,6 +1,7 @@
+import type { Place } from '../base/place.ts';
 import { zoneOf } from '../data/zones.ts';
 import type { Statement } from '../sql/ast.ts';
-import { Catalog, type FlowDeclaration, placeText, type Schemas } from './catalog.ts';
+import { Catalog, placeText, type Schemas } from './catalog.ts';
 import { checkConstraintNames, readColumns } from './declared-columns.ts';
 import { readSource } from './declared-source.ts';
 import { type FaultList, notSupportedYet, planFault, planWarning } from './faults.ts';
@@ -42,7 +43,7 @@ function addStatement(
       addView(catalog, statement, faults);
       break;
     case 'create_materialized_view':
-      addOther(catalog, statement, faults);
+      addMaterializedView(catalog, statement, faults);
       break;
     case 'create_flow':
       catalog.flows.push({
@@ -126,15 +127,29 @@ function addView(
   catalog.declare({ kind: 'view', ...view }, name, faults);
 }
 
-function addOther(
+function addMaterializedView(
   catalog: Catalog,
   statement: Extract<Statement, { node: 'create_materialized_view' }>,
   faults: FaultList,
 ): void {
-  const { name, query } = statement;
-  const kind = 'materialized view';
-  catalog.declare({ kind, name: nameText(name), place: name.place, query }, name, faults);
-  faults.add(notSupportedYet(`a ${kind}`, name.place));
+  const { body, query } = statement;
+  const name = nameText(statement.name);
+  const { place } = statement.name;
+  const [column] = body.columns;
+  if (column !== undefined) {
+    const hint = 'Name and cast the columns in the query: SELECT CAST(… AS type) AS name.';
+    faults.add(notSupportedYet('a column list of a materialized view', column.place, hint));
+  }
+  checkClauses(body, faults);
+  const options = readOptions({ noun: 'materialized view', name }, body, faults);
+  const topic = topicOf(name, options.text('topic'), place, faults);
+  checkConstraintNames(body.constraints, faults);
+  const { constraints } = body;
+  catalog.declare(
+    { kind: 'materialized view', name, place, topic, query, constraints, options },
+    statement.name,
+    faults,
+  );
 }
 
 function addSink(
@@ -180,7 +195,11 @@ function declareTarget(
 }
 
 function checkFlowNames(catalog: Catalog, faults: FaultList): void {
-  const seen = new Map<string, FlowDeclaration>();
+  const seen = new Map<string, { readonly place: Place }>();
+  for (const dataset of catalog.datasets) {
+    // The checkpoint of a materialized view has its name.
+    if (dataset.kind === 'materialized view') seen.set(nameKey(dataset.name), dataset);
+  }
   for (const flow of catalog.flows) {
     const before = seen.get(nameKey(flow.name));
     if (before === undefined) seen.set(nameKey(flow.name), flow);

@@ -37,14 +37,17 @@ export type ViewDataset = {
   readonly query: Query;
 };
 
-export type OtherDataset = {
+export type MaterializedViewDataset = {
   readonly kind: 'materialized view';
   readonly name: string;
   readonly place: Place;
-  readonly query: Query | undefined;
+  readonly topic: string;
+  readonly query: Query;
+  readonly constraints: readonly Constraint[];
+  readonly options: OptionValues;
 };
 
-export type Dataset = SourceDataset | TableDataset | ViewDataset | OtherDataset;
+export type Dataset = SourceDataset | TableDataset | ViewDataset | MaterializedViewDataset;
 
 /** One flow as it was declared, whichever of the spellings it had. */
 export type FlowDeclaration = {

@@ -3,9 +3,11 @@ import type { Column } from '../data/types.ts';
 import type { Expression } from '../expr/expression.ts';
 import type { Constraint } from '../sql/ast.ts';
 import { asCondition } from './as-condition.ts';
+import type { BatchPlan, BoundBatch } from './batch-plan.ts';
 import { bindRow } from './bind-row.ts';
-import type { Catalog, TableDataset, ViewDataset } from './catalog.ts';
+import type { Catalog, MaterializedViewDataset, TableDataset, ViewDataset } from './catalog.ts';
 import { chanceIn, operationName } from './chance.ts';
+import { viewExpectationName } from './counted-expectations.ts';
 import { type FaultList, planFault, planWarning } from './faults.ts';
 import { columnNode } from './move-columns.ts';
 import { nameKey } from './names.ts';
@@ -67,6 +69,31 @@ export function viewExpectations(
 
 function planOf({ name, action }: Constraint, condition: Expression, sql: string): ExpectationPlan {
   return { name: name.text, condition: asCondition(condition, 'EXPECT'), action, sql };
+}
+
+/** A query over tables with the expectations of what it is called; undefined: one of them has a fault. */
+export function batchExpectations(
+  dataset: ViewDataset | MaterializedViewDataset,
+  { plan, columns }: BoundBatch,
+  around: Around,
+): BatchPlan | undefined {
+  const { constraints, kind, name } = dataset;
+  if (constraints.length === 0) return plan;
+  const names = columns.map((column) => column.name ?? '');
+  const expectations = constraints.flatMap((constraint) => {
+    const found = bindExpectation(constraint, { aliases: [], columns }, around);
+    if (found === undefined) return [];
+    return [planOf(constraint, found, textOf(constraint, around.texts) ?? sketch(found, names))];
+  });
+  if (expectations.length < constraints.length) return undefined;
+  return {
+    node: 'expect',
+    input: plan,
+    owner: `${kind} "${name}"`,
+    prefix: kind === 'view' ? viewExpectationName(name, '') : '',
+    columns: columns.map((column) => ({ name: column.name ?? '', type: column.type })),
+    expectations,
+  };
 }
 
 /** undefined: it has a fault, or the columns are not known. */

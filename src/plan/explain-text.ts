@@ -4,6 +4,7 @@ import type {
   ExplainedPipeline,
   ExplainedStage,
   ExplainedStep,
+  ExplainedView,
 } from './explained.ts';
 import type { ChangeDefinition } from './flow-definition.ts';
 
@@ -11,11 +12,30 @@ import type { ChangeDefinition } from './flow-definition.ts';
 export function explainText(pipeline: ExplainedPipeline): string {
   const lines = [`pipeline "${pipeline.pipeline}", time zone ${pipeline.timeZone}`];
   for (const flow of pipeline.flows) lines.push('', ...flowLines(flow));
+  for (const view of pipeline.materializedViews) lines.push('', ...viewLines(view));
   for (const table of pipeline.idleTables) {
     lines.push('', `streaming table "${table}": no flow writes it`);
   }
   lines.push('', `catalog: topic ${pipeline.catalogTopic}, 1 partition, compacted`);
   return `${lines.join('\n')}\n`;
+}
+
+function viewLines(view: ExplainedView): readonly string[] {
+  const keys = view.keys?.map(({ name, type }) => `${name} ${type}`).join(', ');
+  const seconds = view.refreshEverySeconds;
+  return [
+    `materialized view "${view.view}"`,
+    `  reads: ${view.inputs.length === 0 ? 'nothing' : view.inputs.join(', ')}`,
+    '  columns:',
+    ...view.columns.map(({ name, type }) => `    ${name}: ${type}`),
+    keys === undefined
+      ? '  key: a digest of the row, as it has no groups'
+      : `  key: its groups, ${keys === '' ? 'of which there is one' : keys}`,
+    `  computed: as a whole by each update, and ${seconds === undefined ? 'every views.intervalMs' : `every ${seconds} s`} by the service; only differences are written`,
+    `  topic: ${view.topic}, output, compacted, ${counted(view.partitions, 'partition')}`,
+    `  checkpoint: consumer group ${view.group}`,
+    ...(view.isVolatile ? ['  depends on when it runs, so it is computed each time'] : []),
+  ];
 }
 
 function flowLines(flow: ExplainedFlow): readonly string[] {

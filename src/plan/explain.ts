@@ -9,12 +9,14 @@ import type {
   ExplainedPipeline,
   ExplainedStage,
   ExplainedStep,
+  ExplainedView,
 } from './explained.ts';
 import type {
   BranchPlan,
   FlowPlan,
   JoinStep,
   KeyedFlowPlan,
+  MaterializedViewPlan,
   PipelinePlan,
   ReplaceUsingFlowPlan,
   RowStep,
@@ -35,6 +37,7 @@ import {
   sourcePartitions,
   sourcesOf,
   tableOf,
+  tablePartitions,
 } from './topology.ts';
 
 export type ExplainOptions = {
@@ -56,15 +59,43 @@ export function explainPipeline(plan: PipelinePlan, options: ExplainOptions = {}
   const flows = plan.flows.filter(
     ({ name }) => wanted === undefined || name.toLowerCase() === wanted,
   );
-  const targets = new Set(plan.flows.map(({ target }) => target));
+  const targets = new Set([
+    ...plan.flows.map(({ target }) => target),
+    ...plan.materializedViews.map(({ name }) => name),
+  ]);
+  const views = plan.materializedViews.filter(
+    ({ name }) => wanted === undefined || name.toLowerCase() === wanted,
+  );
   const json: ExplainedPipeline = {
     pipeline,
     timeZone: plan.timeZone,
     catalogTopic: catalogTopicOf(pipeline),
     flows: flows.map((flow) => explainFlow(plan, flow, { pipeline, counts })),
+    materializedViews: views.map((view) => explainView(plan, view, { pipeline, counts })),
     idleTables: plan.tables.filter(({ name }) => !targets.has(name)).map(({ name }) => name),
   };
   return { json, text: explainText(json) };
+}
+
+function explainView(
+  plan: PipelinePlan,
+  view: MaterializedViewPlan,
+  { pipeline, counts }: Deployment,
+): ExplainedView {
+  const table = plan.tables.find(({ name }) => name === view.name);
+  const columns = table?.columns ?? [];
+  const micros = view.refreshMicros;
+  return {
+    view: view.name,
+    inputs: view.inputs.map(({ kind, name }) => `${kind} ${name}`),
+    columns: columns.map(explainColumn),
+    keys: view.keys?.flatMap((position) => columns[position] ?? []).map(explainColumn),
+    topic: table?.topic ?? view.name,
+    partitions: table === undefined ? undefined : tablePartitions(plan, table, counts),
+    group: groupOf(pipeline, view.name),
+    refreshEverySeconds: micros === undefined ? undefined : Number(micros) / 1_000_000,
+    isVolatile: view.isVolatile,
+  };
 }
 
 type Deployment = {

@@ -7,6 +7,7 @@ export type ExplainedPipeline = {
   readonly timeZone: string;
   readonly catalogTopic: string;
   readonly flows: readonly ExplainedFlow[];
+  readonly materializedViews: readonly ExplainedView[];
   /** Tables that no flow writes. */
   readonly idleTables: readonly string[];
 };
@@ -42,6 +43,20 @@ export type ExplainedFlow = {
   readonly state: string;
   /** Calls that make the result depend on the clock or on chance. */
   readonly nondeterministic: readonly string[];
+};
+
+export type ExplainedView = {
+  readonly view: string;
+  readonly inputs: readonly string[];
+  readonly columns: readonly ExplainedColumn[];
+  /** The columns that make the record key; undefined: a digest of the row. */
+  readonly keys: readonly ExplainedColumn[] | undefined;
+  readonly topic: string;
+  readonly partitions: number | undefined;
+  readonly group: string;
+  /** Of its own; undefined: as the configuration says. */
+  readonly refreshEverySeconds: number | undefined;
+  readonly isVolatile: boolean;
 };
 
 export type ExplainedColumn = { readonly name: string; readonly type: string };

@@ -3,9 +3,10 @@ import { formatType } from '../data/type-text.ts';
 import type { CallExpression, Identifier } from '../sql/ast.ts';
 import type { BindContext } from './bind-context.ts';
 import { bindRow } from './bind-row.ts';
+import type { BoundColumn } from './bound-column.ts';
 import { type FaultList, notSupportedYet, planFault } from './faults.ts';
 import { indexLevels, indexLevelsMax } from './index-levels.ts';
-import { type BoundColumn, type BoundRelation, generatedColumns, withStep } from './relation.ts';
+import { type BoundRelation, generatedColumns, withStep } from './relation.ts';
 import { checkRowExpression, functionName, generatorOf } from './row-rules.ts';
 
 export type GeneratorCall = {

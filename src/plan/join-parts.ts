@@ -5,10 +5,10 @@ import { fault } from '../expr/faults.ts';
 import { and } from '../expr/operators/logic.ts';
 import { types } from '../expr/types.ts';
 import type { Identifier } from '../sql/ast.ts';
+import type { BoundColumn } from './bound-column.ts';
 import { moveColumns } from './move-columns.ts';
 import { nameKey } from './names.ts';
 import type { JoinKey } from './pipeline-plan.ts';
-import type { BoundColumn } from './relation.ts';
 
 export type SplitCondition = {
   readonly equal: readonly JoinKey[];

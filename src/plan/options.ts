@@ -53,10 +53,18 @@ const sinkOptions = {
   dead_letter_topic: { kind: 'topic' },
 } as const satisfies OptionKinds;
 
+/** The options of CREATE MATERIALIZED VIEW … WITH. */
+const viewOptions = {
+  topic: { kind: 'topic' },
+  partitions: { kind: 'integer', min: 1, max: 100_000 },
+  refresh_every: { kind: 'duration', words: [] },
+} as const satisfies OptionKinds;
+
 const optionsOf: Readonly<Record<OptionOwner['noun'], OptionKinds>> = {
   source: sourceOptions,
   'streaming table': tableOptions,
   sink: sinkOptions,
+  'materialized view': viewOptions,
 };
 
 /** A value that stood in an option, with the place to blame for it. */
@@ -77,7 +85,7 @@ export const noOptions: OptionValues = {
 };
 
 export type OptionOwner = {
-  readonly noun: 'source' | 'streaming table' | 'sink';
+  readonly noun: 'source' | 'streaming table' | 'sink' | 'materialized view';
   readonly name: string;
 };
 

@@ -1,6 +1,7 @@
 import type { Fault, Place } from '../base/place.ts';
 import type { Column, DataType } from '../data/types.ts';
 import type { Expression } from '../expr/expression.ts';
+import type { BatchInput, BatchPlan } from './batch-plan.ts';
 import type { FlowDefinition } from './flow-definition.ts';
 
 /**
@@ -11,6 +12,8 @@ export type PipelinePlan = {
   readonly sources: readonly SourcePlan[];
   readonly tables: readonly TablePlan[];
   readonly flows: readonly FlowPlan[];
+  /** Those that others read come first; each has a table of its name. */
+  readonly materializedViews: readonly MaterializedViewPlan[];
   /** IANA name; UTC unless the pipeline sets it. */
   readonly timeZone: string;
   readonly warnings: readonly Fault[];
@@ -85,6 +88,22 @@ export type ExpectationPlan = {
   readonly condition: Expression;
   readonly action: 'warn' | 'drop' | 'fail';
   readonly sql: string;
+};
+
+/** A batch query whose result is kept in a table: computed anew, and only what differs is written. */
+export type MaterializedViewPlan = {
+  readonly name: string;
+  readonly query: BatchPlan;
+  readonly inputs: readonly BatchInput[];
+  /** Positions of the columns that are the groups of the result; undefined: a row is known by all of its values. */
+  readonly keys: readonly number[] | undefined;
+  /** Its result depends on the clock or on chance, whatever its inputs are. */
+  readonly isVolatile: boolean;
+  /** How long it rests after it was computed; undefined: as the configuration says. */
+  readonly refreshMicros: bigint | undefined;
+  /** Equal text, equal view. */
+  readonly fingerprint: string;
+  readonly place: Place;
 };
 
 export type FlowPlan = ReplaceUsingFlowPlan | AppendFlowPlan | AutoCdcFlowPlan;

@@ -11,6 +11,7 @@ import {
   type Catalog,
   type FlowDeclaration,
   isTarget,
+  type MaterializedViewDataset,
   type Schemas,
   type TableDataset,
 } from './catalog.ts';
@@ -22,6 +23,7 @@ import { appendDefinition, fingerprintText, flowDefinition } from './fingerprint
 import { flowNouns, kindOf } from './flow-kind.ts';
 import { checkByName, checkTargets } from './flow-rules.ts';
 import { checkLineage } from './lineage.ts';
+import { type BoundMaterializedView, bindMaterializedView } from './materialized-view.ts';
 import { nameText } from './names.ts';
 import { optimizeBranch } from './optimize.ts';
 import { noOptions } from './options.ts';
@@ -34,7 +36,7 @@ import {
 import { type BoundReplaceFlow, bindReplaceFlow } from './replace-flow.ts';
 import { isStreamingQuery } from './stream-kind.ts';
 import { checkCycles, type DatasetReads, readsOf } from './table-cycles.ts';
-import { planTable } from './table-plan.ts';
+import { planTable, storedColumns } from './table-plan.ts';
 import { checkTopics } from './topic-rules.ts';
 
 export type PipelineFile = { readonly file: string; readonly text: string };
@@ -102,7 +104,9 @@ export function planStatements(parsed: ParsedPipeline, options: PlanOptions = {}
   return { plan: { ...draft, timeZone: catalog.timeZone, warnings }, faults: sorted };
 }
 
-function bindFlows(around: Around): Pick<PipelinePlan, 'sources' | 'tables' | 'flows'> {
+function bindFlows(
+  around: Around,
+): Pick<PipelinePlan, 'sources' | 'tables' | 'flows' | 'materializedViews'> {
   const { catalog, faults } = around;
   const binder = new FlowBinder(around);
   const targeted = checkTargets(catalog, faults);
@@ -110,6 +114,10 @@ function bindFlows(around: Around): Pick<PipelinePlan, 'sources' | 'tables' | 'f
     if (table === undefined) binder.bindWithoutTarget(flow);
     else binder.bindTable(table);
   }
+  for (const dataset of catalog.datasets) {
+    if (dataset.kind === 'materialized view') binder.bindView(dataset);
+  }
+  const views = binder.boundViews;
   const bound = targeted.flatMap(({ flow }) => binder.bound.get(flow) ?? []);
   const flows = withTableStages(bound.flatMap((flow) => flowPlan(flow, catalog.timeZone) ?? []));
   const sources = sourcesOf(catalog, bound);
@@ -126,22 +134,26 @@ function bindFlows(around: Around): Pick<PipelinePlan, 'sources' | 'tables' | 'f
     .filter((table) => table.kind === 'table' || written.has(table));
   return {
     sources,
-    tables: tables.map((table) => {
-      const flow = bound.find((one) => one.table === table);
-      const columns = flow?.columns ?? declaredColumns(table);
-      const expectations = checkExpectations(table, columns, around);
-      return planTable(
-        table,
-        {
-          columns: columns ?? [],
-          expectations,
-          isAppended: flow?.kind === 'append',
-          sequence: flow === undefined || flow.kind === 'append' ? undefined : flow.sequence,
-          hasHistory: flow?.kind === 'auto_cdc' && flow.tracked !== undefined,
-        },
-        faults,
-      );
-    }),
+    tables: [
+      ...tables.map((table) => {
+        const flow = bound.find((one) => one.table === table);
+        const columns = flow?.columns ?? declaredColumns(table);
+        const expectations = checkExpectations(table, columns, around);
+        return planTable(
+          table,
+          {
+            columns: columns ?? [],
+            expectations,
+            isAppended: flow?.kind === 'append',
+            sequence: flow === undefined || flow.kind === 'append' ? undefined : flow.sequence,
+            hasHistory: flow?.kind === 'auto_cdc' && flow.tracked !== undefined,
+          },
+          faults,
+        );
+      }),
+      ...views.map(({ table }) => table),
+    ],
+    materializedViews: views.map(({ plan }) => plan),
     flows,
   };
 }
@@ -158,6 +170,8 @@ class FlowBinder {
   readonly #catalog: Catalog;
   readonly #faults: FaultList;
   readonly #tables = new Map<TableDataset, 'binding' | 'bound'>();
+  readonly #views = new Map<MaterializedViewDataset, readonly Column[] | undefined>();
+  readonly #orderedViews: BoundMaterializedView[] = [];
 
   constructor(around: Around) {
     this.#around = around;
@@ -183,6 +197,46 @@ class FlowBinder {
     for (const flow of bindCdcFlows(table, changing)) this.bound.set(flow.declaration, flow);
     for (const flow of bindAppendFlows(table, appending)) this.bound.set(flow.declaration, flow);
     this.#tables.set(table, 'bound');
+  }
+
+  /** Each after those that it reads. */
+  get boundViews(): readonly BoundMaterializedView[] {
+    return this.#orderedViews;
+  }
+
+  bindView(view: MaterializedViewDataset): readonly Column[] | undefined {
+    // A circle has its own fault; here it only must not go on for ever.
+    if (this.#views.has(view)) return this.#views.get(view);
+    this.#views.set(view, undefined);
+    const found = bindMaterializedView(view, {
+      ...this.#around,
+      columnsOf: (dataset) =>
+        dataset.kind === 'materialized view'
+          ? this.bindView(dataset)
+          : (this.#storedColumns(dataset) ?? this.#idleColumns(dataset)),
+    });
+    if (found === undefined) return undefined;
+    this.#orderedViews.push(found);
+    this.#views.set(view, found.table.columns);
+    return found.table.columns;
+  }
+
+  /** As they stand in the topic of the table, history included. */
+  #storedColumns(table: TableDataset): readonly Column[] | undefined {
+    const columns = this.#columnsOf(table);
+    const flow = this.#flowsOf(table).find((one) => this.bound.has(one));
+    const found = flow === undefined ? undefined : this.bound.get(flow);
+    if (columns === undefined || found === undefined) return undefined;
+    return storedColumns({
+      columns,
+      sequence: found.kind === 'append' ? undefined : found.sequence,
+      hasHistory: found.kind === 'auto_cdc' && found.tracked !== undefined,
+    });
+  }
+
+  /** A table that no flow writes yet has the columns that it declares. */
+  #idleColumns(table: TableDataset): readonly Column[] | undefined {
+    return this.#flowsOf(table).length > 0 ? undefined : declaredColumns(table);
   }
 
   /** It is bound as if its table were there, for the faults of its own. */

@@ -2,10 +2,10 @@ import { type Fault, FaultError } from '../base/place.ts';
 import type { DataType } from '../data/types.ts';
 import type { Expression } from '../expr/expression.ts';
 import type { Identifier, Name } from '../sql/ast.ts';
+import type { BoundColumn } from './bound-column.ts';
 import { AlreadyReported } from './faults.ts';
 import { nameHint } from './name-hint.ts';
 import { nameKey, nameText } from './names.ts';
-import type { BoundColumn } from './relation.ts';
 
 /** The alias of an earlier item of the same select list. */
 export type LateralAlias = {

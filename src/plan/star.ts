@@ -1,8 +1,8 @@
 import { FaultError, type Place } from '../base/place.ts';
 import type { Expression, Name } from '../sql/ast.ts';
+import type { BoundColumn } from './bound-column.ts';
 import { nameHint } from './name-hint.ts';
 import { nameKey, nameText } from './names.ts';
-import type { BoundColumn } from './relation.ts';
 import { isQualifiedBy, resolveColumn } from './scope.ts';
 
 type Star = Extract<Expression, { node: 'star' }>;

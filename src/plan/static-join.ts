@@ -4,6 +4,7 @@ import { and } from '../expr/operators/logic.ts';
 import type { Relation } from '../sql/ast.ts';
 import type { BindContext } from './bind-context.ts';
 import { bindRow } from './bind-row.ts';
+import type { BoundColumn } from './bound-column.ts';
 import { planFault } from './faults.ts';
 import { checkIndexLevels } from './generator.ts';
 import {
@@ -21,7 +22,7 @@ import {
   type StaticJoinKind,
   type StaticSidePlan,
 } from './pipeline-plan.ts';
-import { type BoundColumn, type BoundRelation, withStep } from './relation.ts';
+import { type BoundRelation, withStep } from './relation.ts';
 import { checkRowExpression } from './row-rules.ts';
 
 export type StaticJoin = {

@@ -22,6 +22,16 @@ export type TableFacts = {
   readonly hasHistory: boolean;
 };
 
+/** The columns that rows of the table have in its topic. */
+export function storedColumns({
+  columns,
+  sequence,
+  hasHistory,
+}: Pick<TableFacts, 'columns' | 'sequence' | 'hasHistory'>): readonly Column[] {
+  const own = columns.map(({ name, type }) => ({ name, type }));
+  return hasHistory && sequence !== undefined ? [...own, ...historyColumns(sequence.type)] : own;
+}
+
 /** The plan of a table, from its options and from what its flow gives. */
 export function planTable(
   table: TableDataset,
@@ -40,10 +50,7 @@ export function planTable(
     name: table.name,
     ...(table.kind === 'sink' ? { isSink: true } : {}),
     topic: table.topic,
-    columns: [
-      ...columns.map(({ name, type }) => ({ name, type })),
-      ...(hasHistory && sequence !== undefined ? historyColumns(sequence.type) : []),
-    ],
+    columns: storedColumns({ columns, sequence, hasHistory }),
     expectations,
     output: isAppended ? 'append' : options.text('output')?.value === 'rows' ? 'rows' : 'row_set',
     partitions: options.integer('partitions')?.value,

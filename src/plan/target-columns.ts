@@ -4,13 +4,14 @@ import type { Column, DataType } from '../data/types.ts';
 import { literal } from '../expr/call.ts';
 import { canStoreAssign } from '../expr/cast-rules.ts';
 import { castTo } from '../expr/coerce.ts';
+import type { BoundColumn } from './bound-column.ts';
 import type { TableDataset } from './catalog.ts';
 import { type FaultList, planFault } from './faults.ts';
 import { columnNode } from './move-columns.ts';
 import { nameHint } from './name-hint.ts';
 import { nameKey } from './names.ts';
 import type { ProjectedColumn } from './pipeline-plan.ts';
-import type { BoundColumn, BoundRelation } from './relation.ts';
+import type { BoundRelation } from './relation.ts';
 
 /** The columns of a target, and how the row of the query becomes a row of it. */
 export type TargetColumns = {

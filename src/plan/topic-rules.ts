@@ -45,7 +45,8 @@ export function checkTopics(
     );
   };
   const tables = [...catalog.datasets].filter(isTarget);
-  for (const table of tables) {
+  const views = [...catalog.datasets].filter((one) => one.kind === 'materialized view');
+  for (const table of [...tables, ...views]) {
     claim(table.topic, `${nounOf(table)} "${table.name}" writes`, table.place);
   }
   for (const table of tables) {

@@ -94,7 +94,7 @@ export function topology(
     if (facts !== undefined) topics.push(...flowTopics(tableOf(plan, flow), facts, partitions));
   }
   for (const table of tablesWithoutFlow(plan)) {
-    const partitions = table.partitions ?? 1;
+    const partitions = tablePartitions(plan, table, partitionCounts) || 1;
     topics.push({
       name: table.topic,
       role: 'output',
@@ -125,13 +125,21 @@ export function partitionsOf(
 }
 
 /** A table that declares no count has as many as the widest source of its flows, which may be a table again. */
-function tablePartitions(
+export function tablePartitions(
   plan: PipelinePlan,
   table: TablePlan,
   partitionCounts: ReadonlyMap<string, number>,
 ): number | undefined {
   if (table.partitions !== undefined) return table.partitions;
   let most = 0;
+  for (const { source, table: upstream } of viewInputs(plan, table)) {
+    const count =
+      upstream === undefined
+        ? partitionCounts.get(source?.topic ?? '')
+        : tablePartitions(plan, upstream, partitionCounts);
+    if (count === undefined) return undefined;
+    most = Math.max(most, count);
+  }
   for (const flow of plan.flows) {
     if (flow.target !== table.name) continue;
     for (const source of sourcesOf(plan, flow)) {
@@ -141,6 +149,16 @@ function tablePartitions(
     }
   }
   return most;
+}
+
+/** What a materialized view reads; nothing where the table is none. */
+export function viewInputs(plan: PipelinePlan, table: TablePlan) {
+  const view = plan.materializedViews.find(({ name }) => name === table.name);
+  return (view?.inputs ?? []).map(({ kind, name }) => ({
+    name,
+    source: kind === 'source' ? plan.sources.find((one) => one.name === name) : undefined,
+    table: kind === 'table' ? plan.tables.find((one) => one.name === name) : undefined,
+  }));
 }
 
 export function sourcePartitions(

@@ -1,12 +1,20 @@
 import { FlowError } from '../base/errors.ts';
+import type { DataType } from '../data/types.ts';
 import {
   type FlowPlan,
+  type MaterializedViewPlan,
   type PipelinePlan,
   type SourcePlan,
   staticSources,
   type TablePlan,
 } from '../plan/pipeline-plan.ts';
-import { hasLevels, hasStage, levelsTopicOf, repartitionTopicOf } from '../plan/topology.ts';
+import {
+  hasLevels,
+  hasStage,
+  levelsTopicOf,
+  repartitionTopicOf,
+  viewInputs,
+} from '../plan/topology.ts';
 import type { Log, TopicDescription, TopicSpec } from '../ports/log.ts';
 import { alternatives } from '../refresh/alternatives.ts';
 import { flowChanges, needsRefresh } from '../refresh/changes.ts';
@@ -14,7 +22,9 @@ import { deployedFlow, readDeployedFlow } from '../refresh/deployed-flow.ts';
 import { Catalog } from './catalog.ts';
 import type { FlowFacts, SourceFacts, StaticFacts, TopicFacts } from './flow-facts.ts';
 import { generationOf, swapsOf, writersOf } from './generation.ts';
+import type { InputFacts } from './read-input-rows.ts';
 import type { RuntimeListener } from './runtime-events.ts';
+import type { ViewFacts } from './view-runner.ts';
 
 export type PrepareOptions = {
   readonly plan: PipelinePlan;
@@ -27,6 +37,7 @@ export type PrepareOptions = {
 
 export type PreparedPipeline = {
   readonly flows: readonly FlowFacts[];
+  readonly views: readonly ViewFacts[];
   readonly catalog: Catalog;
 };
 
@@ -62,7 +73,10 @@ export async function prepareTopics(options: PrepareOptions): Promise<PreparedPi
     checkDefinitions(plan, catalog);
     const outputs = await log.describeTopics(plan.tables.map(({ topic }) => topic));
     const known = { sources: sourceTopics, outputs, catalog };
-    const wanted = withoutTwins(plan.flows.flatMap((flow) => wantedTopics(flow, options, known)));
+    const wanted = withoutTwins([
+      ...plan.flows.flatMap((flow) => wantedTopics(flow, options, known)),
+      ...plan.materializedViews.map((view) => viewTopic(view, options, known)),
+    ]);
     const existing = await log.describeTopics(wanted.map(({ name }) => name));
     const resolved = resolvePartitions(plan, wanted, existing);
     await checkExisting({ log, catalog, existing, wanted: resolved });
@@ -74,7 +88,8 @@ export async function prepareTopics(options: PrepareOptions): Promise<PreparedPi
     await remember(options, catalog, resolved);
     const all = await log.describeTopics(resolved.map(({ name }) => name));
     const flows = plan.flows.map((flow) => flowFacts(flow, options, known, all));
-    return { flows, catalog };
+    const views = plan.materializedViews.map((view) => viewFacts(view, options, known, all));
+    return { flows, views, catalog };
   } catch (error) {
     await catalog.close();
     throw error;
@@ -90,14 +105,15 @@ async function describeSources(
   plan: PipelinePlan,
   log: Log,
 ): Promise<ReadonlyMap<string, TopicDescription>> {
-  const used = new Set(
-    plan.flows.flatMap(({ branches }) =>
+  const used = new Set([
+    ...plan.materializedViews.flatMap(({ inputs }) => inputs.map(({ name }) => name)),
+    ...plan.flows.flatMap(({ branches }) =>
       branches.flatMap(({ source, steps }) => [
         source,
         ...staticSources(steps).map(({ name }) => name),
       ]),
     ),
-  );
+  ]);
   // The output of a table is no source of somebody else's: it is created below.
   const sources = plan.sources.filter((source) => used.has(source.name) && !isOwn(plan, source));
   const topics = await log.describeTopics([...new Set(sources.map(({ topic }) => topic))]);
@@ -166,6 +182,13 @@ function partitionsOf(plan: PipelinePlan, table: TablePlan, known: Known): numbe
   const found = known.outputs.get(table.topic);
   if (table.output === 'append' && found !== undefined) return found.partitions;
   let most = 1;
+  for (const { source, table: upstream } of viewInputs(plan, table)) {
+    const count =
+      upstream === undefined
+        ? known.sources.get(source?.topic ?? '')?.partitions
+        : partitionsOf(plan, upstream, known);
+    most = Math.max(most, count ?? 1);
+  }
   for (const flow of plan.flows) {
     if (flow.target !== table.name) continue;
     for (const source of sourcesOf(plan, flow)) {
@@ -194,6 +217,75 @@ function withoutTwins(topics: readonly WantedTopic[]): WantedTopic[] {
 function keepsLevels(flow: FlowPlan, pipeline: string, catalog: Catalog): boolean {
   if (!hasStage(flow)) return false;
   return hasLevels(flow) || catalog.get('topic', levelsTopicOf(pipeline, flow.name)) !== undefined;
+}
+
+function tableOfView(plan: PipelinePlan, view: MaterializedViewPlan): TablePlan {
+  const table = plan.tables.find(({ name }) => name === view.name);
+  if (table !== undefined) return table;
+  throw new FlowError('PIPELINE_INVALID', `materialized view "${view.name}" has no table`);
+}
+
+/** A topic that is there decides how many partitions it has, where the view does not. */
+function viewTopic(
+  view: MaterializedViewPlan,
+  { plan, replicationFactor }: PrepareOptions,
+  known: Known,
+): WantedTopic {
+  const table = tableOfView(plan, view);
+  const found = table.partitions === undefined ? known.outputs.get(table.topic) : undefined;
+  return {
+    name: table.topic,
+    role: 'output',
+    flow: view.name,
+    partitions: found?.partitions ?? partitionsOf(plan, table, known),
+    replicationFactor,
+    configs: { 'cleanup.policy': 'compact', 'retention.ms': '-1' },
+  };
+}
+
+function viewFacts(
+  view: MaterializedViewPlan,
+  { plan, pipeline }: PrepareOptions,
+  known: Known,
+  topics: ReadonlyMap<string, TopicDescription>,
+): ViewFacts {
+  const table = tableOfView(plan, view);
+  return {
+    view,
+    table,
+    group: `${pipeline}.${view.name}`,
+    output: topicFacts(topics, table.topic),
+    outputRecordBytesMax: recordBytesMax(topics.get(table.topic)),
+    inputs: viewInputs(plan, table).map(({ name, source, table: upstream }): InputFacts => {
+      if (source !== undefined) {
+        const { topic, partitions } = topicFacts(known.sources, source.topic);
+        return { kind: 'source', name, topic, partitions, source };
+      }
+      const read = upstream ?? table;
+      return {
+        kind: 'table',
+        name,
+        topic: read.topic,
+        // A table that no flow writes has no topic and no rows.
+        partitions: topics.get(read.topic)?.partitions ?? 0,
+        table: read,
+        sequenceType: sequenceTypeOf(plan, read),
+      };
+    }),
+    timeZone: plan.timeZone,
+    catalogTopic: `${pipeline}.catalog`,
+  };
+}
+
+/** Of a materialized view the number of the run that wrote the rows. */
+function sequenceTypeOf(plan: PipelinePlan, { name }: TablePlan): DataType {
+  const flow = plan.flows.find(({ target }) => target === name);
+  return flow !== undefined && 'sequenceType' in flow ? flow.sequenceType : { kind: 'bigint' };
+}
+
+function recordBytesMax(topic: TopicDescription | undefined): number {
+  const limit = Number(topic?.configs.get('max.message.bytes'));
+  return limit > 0 ? limit : messageBytesDefault;
 }
 
 function wantedTopics(
@@ -440,7 +532,6 @@ function flowFacts(
       writers: writersOf(plan, source.topic),
     });
   }
-  const limit = Number(topics.get(table.topic)?.configs.get('max.message.bytes'));
   const shared = {
     table,
     generation: generationOf(known.catalog, flow.name),
@@ -451,7 +542,7 @@ function flowFacts(
     output,
     deadLetter:
       table.deadLetterTopic === undefined ? undefined : topicFacts(topics, table.deadLetterTopic),
-    outputRecordBytesMax: limit > 0 ? limit : messageBytesDefault,
+    outputRecordBytesMax: recordBytesMax(topics.get(table.topic)),
     timeZone: plan.timeZone,
   };
   if (flow.kind === 'append') return { ...shared, flow, repartition: undefined, levels: undefined };

@@ -32,7 +32,7 @@ export type CommittedSet = {
 export type ReadTableOptions = {
   readonly log: Log;
   readonly table: TablePlan;
-  readonly flow: KeyedFlowPlan;
+  readonly flow: Pick<KeyedFlowPlan, 'sequenceType'>;
   /** Bytes of rows that may be held at once. */
   readonly heldBytesMax?: number;
   readonly onProgress?: (progress: ReadProgress) => void;

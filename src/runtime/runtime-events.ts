@@ -63,6 +63,16 @@ export type RuntimeEvent =
   /** A command asked for the flow, and has it until it is released. */
   | { readonly event: 'held'; readonly flow: string }
   | { readonly event: 'released'; readonly flow: string }
-  | { readonly event: 'caught_up'; readonly flow: string };
+  | { readonly event: 'caught_up'; readonly flow: string }
+  | {
+      readonly event: 'view_computed';
+      readonly view: string;
+      readonly run: number;
+      readonly rows: number;
+      /** Keys that were written, and of them those that are gone. */
+      readonly changed: number;
+      readonly removed: number;
+      readonly durationMs: number;
+    };
 
 export type RuntimeListener = (event: RuntimeEvent) => void;

@@ -6,6 +6,7 @@ import type { Tracer } from '../ports/tracer.ts';
 import { acceptGaps } from './gaps.ts';
 import { prepareTopics } from './prepare-topics.ts';
 import type { RuntimeListener } from './runtime-events.ts';
+import { ViewUpdates } from './view-updates.ts';
 import { Worker, type WorkerSettings } from './worker.ts';
 
 export type StartWorkerOptions = {
@@ -26,6 +27,7 @@ export const defaultWorkerSettings: Omit<WorkerSettings, 'pipeline' | 'instance'
   delivery: 'exactly_once',
   once: false,
   commitIntervalMs: 100,
+  viewIntervalMs: 10_000,
   commitRecordsMax: 50_000,
   commitBytesMax: 64 * 1024 * 1024,
   pendingBytesMax: 16 * 1024 * 1024,
@@ -42,7 +44,7 @@ export const defaultWorkerSettings: Omit<WorkerSettings, 'pipeline' | 'instance'
 export async function startWorker(options: StartWorkerOptions): Promise<Worker> {
   const { plan, settings, log, state, clock, listener, replicationFactor } = options;
   await state.check();
-  const { flows, catalog } = await prepareTopics({
+  const { flows, views, catalog } = await prepareTopics({
     plan,
     pipeline: settings.pipeline,
     log,
@@ -57,9 +59,12 @@ export async function startWorker(options: StartWorkerOptions): Promise<Worker> 
     await catalog.close();
     throw error;
   }
+  const updates =
+    views.length === 0 ? undefined : new ViewUpdates({ views, log, clock, listener, settings });
   return new Worker({
     settings,
     flows,
+    views: updates,
     catalog,
     log,
     state,

@@ -17,6 +17,8 @@ import { type Stage, StageTimes } from './stage-times.ts';
 import { StuckPartitions } from './stuck-partitions.ts';
 import type { StoredEntry } from './table-slot.ts';
 import { TriggeredUpdate } from './triggered-update.ts';
+import type { ViewFacts } from './view-runner.ts';
+import type { ViewProgress, ViewUpdates } from './view-updates.ts';
 import { type WorkerState, workerTransitions } from './worker-states.ts';
 
 export type WorkerSettings = {
@@ -27,6 +29,8 @@ export type WorkerSettings = {
   /** Ends at the offsets that stand at the start. */
   readonly once: boolean;
   readonly commitIntervalMs: number;
+  /** How long a materialized view rests after it was computed, where it does not say itself. */
+  readonly viewIntervalMs: number;
   /** Records processed since the last commit that force the next one. */
   readonly commitRecordsMax: number;
   /** Bytes fetched since the last commit that force the next one: what a transaction keeps in memory. */
@@ -44,6 +48,8 @@ export type WorkerSettings = {
 };
 
 export type WorkerOptions = {
+  /** The materialized views of the pipeline; undefined: it has none. */
+  readonly views?: ViewUpdates | undefined;
   readonly settings: WorkerSettings;
   readonly flows: readonly FlowFacts[];
   readonly catalog: Catalog;
@@ -65,6 +71,7 @@ export type WorkerProgress = {
   readonly turns: number;
   readonly stageMs: Readonly<Record<Stage, number>>;
   readonly flows: readonly FlowProgress[];
+  readonly views?: readonly ViewProgress[];
 };
 
 export type FlowProgress = {
@@ -140,7 +147,8 @@ export class Worker {
   });
 
   constructor(options: WorkerOptions) {
-    assert(options.flows.length > 0, 'a worker has at least one flow');
+    const count = options.flows.length + (options.views?.facts.length ?? 0);
+    assert(count > 0, 'a worker has at least one flow or view');
     this.#options = options;
     const { pipeline, instance, delivery } = options.settings;
     this.#transactionalId = delivery === 'exactly_once' ? `${pipeline}-${instance}` : undefined;
@@ -174,6 +182,10 @@ export class Worker {
       }
       throw error;
     }
+  }
+
+  get viewFacts(): readonly ViewFacts[] {
+    return this.#options.views?.facts ?? [];
   }
 
   get facts(): readonly FlowFacts[] {
@@ -220,6 +232,7 @@ export class Worker {
           partitions: runner?.progress() ?? [],
         };
       }),
+      views: this.#options.views?.progress() ?? [],
     };
   }
 
@@ -241,6 +254,7 @@ export class Worker {
 
   #start(): void {
     for (const facts of this.#options.flows) this.#runners.push(this.#newRunner(facts));
+    this.#options.views?.start();
   }
 
   #newRunner(facts: FlowFacts): FlowRunner {
@@ -278,8 +292,15 @@ export class Worker {
       await this.#guard(() => this.#turn());
       if (update === undefined || this.#machine.state !== 'running') continue;
       const isDone = await this.#guard(() => this.#isUpdateDone(update));
-      if (isDone === true) return;
+      if (isDone === true && this.#areViewsDone()) return;
     }
+  }
+
+  /** What views read stands once all flows are done. */
+  #areViewsDone(): boolean {
+    const { views } = this.#options;
+    views?.release();
+    return views?.isDone ?? true;
   }
 
   /** Until the next record comes there is time to wait for the commit. */
@@ -393,7 +414,7 @@ export class Worker {
     const maxWaitMs = this.#waitMs();
     const runners = this.#activeRunners();
     if (runners.length === 0) {
-      await this.#options.clock.sleep(pollMaxMs);
+      await this.#options.clock.sleep(maxWaitMs);
       return [];
     }
     const polls = runners.map((runner) => runner.poll(maxWaitMs));
@@ -628,7 +649,7 @@ export class Worker {
     }
     await this.#release();
     this.#machine.transition('stopped');
-    const failed = [...this.#failed.values()][0];
+    const failed = [...this.#failed.values()][0] ?? this.#options.views?.failed;
     if (failed !== undefined) throw failed;
   }
 
@@ -656,6 +677,7 @@ export class Worker {
 
   async #closeAll(): Promise<void> {
     await this.#closeProducer();
+    await this.#options.views?.stop();
     for (const runner of this.#activeRunners()) {
       await runner.close(true).catch(() => undefined);
     }

@@ -1,3 +1,4 @@
+import { rowEncoder } from '../data/json-encode.ts';
 import type { Row, Value } from '../data/value.ts';
 import { type AggregateNode, aggregateParts, type SortKey } from '../expr/aggregate.ts';
 import { compile } from '../expr/compile.ts';
@@ -21,12 +22,15 @@ import {
   type WindowNode,
   windowParts,
 } from '../plan/batch-plan.ts';
+import { compileJudge, rowText } from './judge.ts';
 
 export type BatchSettings = {
   readonly timeZone: string;
   readonly nowMicros: bigint;
   /** The rows of a table. */
   readonly rowsOf: (table: string) => Iterable<Row>;
+  /** Told what each row met, by the name of the expectation. */
+  readonly count?: (expectation: string, isMet: boolean) => void;
 };
 
 /**
@@ -89,6 +93,8 @@ class BatchRun {
         const condition = this.#one(plan.condition);
         return () => filtered(input(), condition, frame);
       }
+      case 'expect':
+        return this.#expect(plan);
       case 'generate':
         return this.#generate(plan);
       case 'sessions': {
@@ -146,6 +152,20 @@ class BatchRun {
     const values = this.#all(plan.values);
     const frame = this.#frame;
     return () => projected(input(), values, frame);
+  }
+
+  #expect(plan: Extract<BatchPlan, { node: 'expect' }>): Rows {
+    const input = this.compile(plan.input);
+    const encode = rowEncoder(plan.columns);
+    const options = { context: this.#context, frame: this.#frame };
+    const judge = compileJudge(plan.expectations, options, {
+      owner: plan.owner,
+      count: ({ name }, isMet) => this.#settings.count?.(plan.prefix + name, isMet),
+      rowText: (row) => rowText(encode, row),
+    });
+    return function* rows() {
+      for (const row of input()) if (judge(row)) yield row;
+    };
   }
 
   #generate(plan: Extract<BatchPlan, { node: 'generate' }>): Rows {

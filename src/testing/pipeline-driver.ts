@@ -1,8 +1,8 @@
 import { FlowError } from '../base/errors.ts';
+import { rowDecoder } from '../data/row-decoder.ts';
 import type { Column } from '../data/types.ts';
 import type { Row } from '../data/value.ts';
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
-import { rowDecoder } from './decode-rows.ts';
 import type { StartPipeline } from './pipeline-runner.ts';
 import { PipelineWorld } from './pipeline-world.ts';
 import { Random } from './random.ts';

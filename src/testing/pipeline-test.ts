@@ -1,8 +1,8 @@
 import { FlowError } from '../base/errors.ts';
 import { formatFault } from '../base/fault-text.ts';
+import { rowDecoder } from '../data/row-decoder.ts';
 import type { PipelinePlan, SourcePlan } from '../plan/pipeline-plan.ts';
 import { type ParsedPipeline, planStatements } from '../plan/plan-pipeline.ts';
-import { rowDecoder } from './decode-rows.ts';
 import { PipelineWorld } from './pipeline-world.ts';
 import { plainValue, recordJson } from './plain-value.ts';
 import { Random } from './random.ts';

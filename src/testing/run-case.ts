@@ -1,9 +1,10 @@
 import { FlowError } from '../base/errors.ts';
 import type { Fault } from '../base/place.ts';
+import { rowDecoder } from '../data/row-decoder.ts';
 import { formatType } from '../data/type-text.ts';
 import { type FlowPlan, type PipelinePlan, staticSources } from '../plan/pipeline-plan.ts';
 import { minus } from './check-result.ts';
-import { rowDecoder, rowText } from './decode-rows.ts';
+import { rowText } from './decode-rows.ts';
 import type { ExpectationCount, ExpectedRows, PipelineCase } from './pipeline-case.ts';
 import type { StartPipeline } from './pipeline-runner.ts';
 import { PipelineWorld } from './pipeline-world.ts';

@@ -1,6 +1,8 @@
 import { FlowError } from '../base/errors.ts';
+import type { Log } from '../ports/log.ts';
 import { defaultWorkerSettings, startWorker } from '../runtime/start-worker.ts';
 import { TriggeredUpdate } from '../runtime/triggered-update.ts';
+import { readViewState, type ViewFacts } from '../runtime/view-runner.ts';
 import type { Worker, WorkerSettings } from '../runtime/worker.ts';
 import type { PipelineUnderTest, StartPipeline } from './pipeline-runner.ts';
 
@@ -32,6 +34,7 @@ export function pipelineStarter(settings: Partial<WorkerSettings> = {}): StartPi
           settings: {
             ...defaultWorkerSettings,
             commitIntervalMs: 20,
+            viewIntervalMs: 50,
             retryDelayMinMs: 10,
             retriesMax: 50,
             ...settings,
@@ -50,7 +53,7 @@ export function pipelineStarter(settings: Partial<WorkerSettings> = {}): StartPi
         await update.start();
         for (;;) {
           failed();
-          if (await update.isReached()) return;
+          if ((await update.isReached()) && (await areCurrent(log, worker.viewFacts))) return;
           await clock.sleep(lookIntervalMs);
         }
       },
@@ -66,4 +69,12 @@ export function pipelineStarter(settings: Partial<WorkerSettings> = {}): StartPi
     };
     return underTest;
   };
+}
+
+async function areCurrent(log: Log, views: readonly ViewFacts[]): Promise<boolean> {
+  for (const facts of views) {
+    const { state } = await readViewState(log, facts);
+    if (state !== 'current') return false;
+  }
+  return true;
 }

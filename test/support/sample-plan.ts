@@ -83,6 +83,7 @@ export function samplePlan(output: OutputMode = 'row_set'): PipelinePlan {
         place,
       },
     ],
+    materializedViews: [],
     timeZone: 'UTC',
     warnings: [],
   };

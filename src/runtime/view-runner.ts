@@ -1,0 +1,264 @@
+import { FlowError } from '../base/errors.ts';
+import { partitionOf } from '../data/murmur2.ts';
+import type { Row } from '../data/value.ts';
+import type { MaterializedViewPlan, TablePlan } from '../plan/pipeline-plan.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { GroupMember, Log, LogProducer, MemberIdentity, OffsetCommit } from '../ports/log.ts';
+import { ViewOutput } from '../task/view-output.ts';
+import { viewDigest, viewRows } from '../task/view-query.ts';
+import { viewDifferences, viewRecords } from '../task/view-records.ts';
+import type { TopicFacts } from './flow-facts.ts';
+import { type InputFacts, readInputRows } from './read-input-rows.ts';
+import { readPartition } from './read-partition.ts';
+
+/** What the runtime knows of one materialized view before it is computed. */
+export type ViewFacts = {
+  readonly view: MaterializedViewPlan;
+  readonly table: TablePlan;
+  readonly group: string;
+  readonly output: TopicFacts;
+  readonly outputRecordBytesMax: number;
+  readonly inputs: readonly InputFacts[];
+  readonly timeZone: string;
+  /** The pipeline's catalog: whoever has its partition in the view's group computes the view. */
+  readonly catalogTopic: string;
+};
+
+export type ExpectationResult = { passed: number; failed: number };
+
+/** What one computation did. */
+export type ViewRun = {
+  /** Counts from 1; of runs that wrote nothing, too. */
+  readonly run: number;
+  /** The view has them now. */
+  readonly rows: number;
+  /** Record keys that changed, and of them those that are gone. */
+  readonly changed: number;
+  readonly removed: number;
+  readonly expectations: Readonly<Record<string, ExpectationResult>>;
+};
+
+/** How the last run stands in the checkpoint of the view. Changes: 2026-11-30 version 1. */
+type Checkpoint = ViewRun & { readonly v: 1; readonly fingerprint: string };
+
+/** `unsettled`: a transaction is open on a table that the view reads. */
+export type ViewState = 'current' | 'stale' | 'unsettled';
+
+export type ViewRunnerOptions = {
+  readonly facts: ViewFacts;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly member: GroupMember;
+  /** undefined: rows and checkpoint are not one transaction. */
+  readonly transactionalId: string | undefined;
+};
+
+/**
+ * Computes one materialized view and writes what differs from what its topic holds.
+ *
+ * Invariants: differences and checkpoint are one transaction, committed as the member that owns the view, so a run
+ * that died or was overtaken leaves nothing; and a view whose inputs are where its checkpoint says is not computed again.
+ */
+export class ViewRunner {
+  readonly facts: ViewFacts;
+  /** Of the last run that this process made or found; undefined: there was none yet. */
+  last: ViewRun | undefined;
+  readonly #options: ViewRunnerOptions;
+  #identity: MemberIdentity | undefined;
+  #producer: LogProducer | undefined;
+
+  constructor(options: ViewRunnerOptions) {
+    this.#options = options;
+    this.facts = options.facts;
+  }
+
+  /** Follows the group; afterwards it is known whether the view is this process's. */
+  async keepMembership(): Promise<void> {
+    const { member } = this.#options;
+    const { status } = member;
+    if (status === 'stable' || status === 'left') return;
+    if (status === 'lost') await this.drop();
+    this.#identity = undefined;
+    const { identity, partitions } = await member.rejoin();
+    const isOwner = partitions.get(this.facts.catalogTopic)?.includes(0) === true;
+    this.#identity = isOwner ? identity : undefined;
+    if (!isOwner) await this.drop();
+  }
+
+  get isOwner(): boolean {
+    return this.#identity !== undefined;
+  }
+
+  async state(): Promise<ViewState> {
+    const { state, last } = await readViewState(this.#options.log, this.facts);
+    this.last = last;
+    return state;
+  }
+
+  /** Computes the view over the inputs as they stand and commits the differences. */
+  async compute(): Promise<ViewRun> {
+    const { log, clock, transactionalId } = this.#options;
+    const { facts } = this;
+    const identity = this.#identity;
+    if (identity === undefined) {
+      throw new FlowError('TASK_MIGRATED', `view "${facts.view.name}" is another instance's`);
+    }
+    this.#producer ??= await log.openProducer(transactionalId);
+    const producer = this.#producer;
+    const offsets = await this.#inputOffsets();
+    const expectations = new Map<string, ExpectationResult>();
+    const after = viewRecords(await this.#rows(expectations), {
+      columns: facts.table.columns,
+      keys: facts.view.keys,
+    });
+    const changes = viewDifferences(await this.#written(), after);
+    const run = await this.#nextRun();
+    const output = new ViewOutput({
+      table: facts.table.name,
+      topic: facts.output.topic,
+      topicId: facts.output.topicId,
+      recordBytesMax: facts.outputRecordBytesMax,
+      run,
+    });
+    let removed = 0;
+    for (const [key, record] of changes) {
+      const bytes = Buffer.from(key, 'latin1');
+      const partition = partitionOf(bytes, 0, bytes.length, facts.output.partitions);
+      if (record === undefined) removed += 1;
+      output.write(producer, { partition, key: bytes, record }, clock.now());
+    }
+    const done: ViewRun = {
+      run,
+      rows: [...after.values()].reduce((sum, { rows }) => sum + rows, 0),
+      changed: changes.size,
+      removed,
+      expectations: Object.fromEntries(expectations),
+    };
+    const checkpoint: Checkpoint = {
+      v: 1,
+      fingerprint: viewDigest(facts.view),
+      ...done,
+    };
+    const mark = {
+      topic: facts.catalogTopic,
+      partition: 0,
+      offset: run,
+      metadata: JSON.stringify(checkpoint),
+    };
+    await producer.commit([{ member: identity, offsets: [...offsets, mark] }]);
+    this.last = done;
+    return done;
+  }
+
+  /** Lets go of what is open; the transaction of a run that failed ends here. */
+  async drop(): Promise<void> {
+    const producer = this.#producer;
+    this.#producer = undefined;
+    await producer?.abort().catch(() => undefined);
+    await producer?.close().catch(() => undefined);
+  }
+
+  async close(): Promise<void> {
+    await this.drop();
+    await this.#options.member.leave().catch(() => undefined);
+  }
+
+  /** Where the inputs stand before they are read: what comes in meanwhile makes the view due again. */
+  async #inputOffsets(): Promise<OffsetCommit['offsets']> {
+    const offsets: OffsetCommit['offsets'][number][] = [];
+    for (const { topic, partitions } of this.facts.inputs) {
+      if (partitions === 0) continue;
+      const ranges = await this.#options.log.offsetRanges(topic, numbersTo(partitions));
+      for (const [partition, { stable }] of ranges) {
+        offsets.push({ topic, partition, offset: stable, metadata: '' });
+      }
+    }
+    return offsets;
+  }
+
+  async #rows(expectations: Map<string, ExpectationResult>): Promise<readonly Row[]> {
+    const { log, clock } = this.#options;
+    const { view, inputs, timeZone } = this.facts;
+    const rows = new Map<string, readonly Row[]>();
+    for (const input of inputs) rows.set(input.name, await readInputRows(log, input, timeZone));
+    return viewRows(view, {
+      timeZone,
+      nowMicros: BigInt(Math.floor(clock.now())) * 1_000n,
+      rowsOf: (name) => rows.get(name) ?? [],
+      count: (name, isMet) => {
+        const result = expectations.get(name) ?? { passed: 0, failed: 0 };
+        if (isMet) result.passed += 1;
+        else result.failed += 1;
+        expectations.set(name, result);
+      },
+    });
+  }
+
+  /** Record key → value, as the topic holds them. Nobody else writes it while this member owns the view. */
+  async #written(): Promise<ReadonlyMap<string, string>> {
+    const { topic, partitions } = this.facts.output;
+    const written = new Map<string, string>();
+    for (let partition = 0; partition < partitions; partition += 1) {
+      await readPartition({ log: this.#options.log, topic, partition, partitions }, (slice) => {
+        const { records } = slice;
+        while (records.next()) {
+          const { bytes, keyStart, keyEnd, valueStart, valueEnd } = records;
+          const key = bytes.toString('latin1', keyStart, Math.max(keyStart, keyEnd));
+          if (valueEnd < 0) written.delete(key);
+          else written.set(key, bytes.toString('latin1', valueStart, valueEnd));
+        }
+      });
+    }
+    return written;
+  }
+
+  async #nextRun(): Promise<number> {
+    const { group, catalogTopic } = this.facts;
+    const found = (await this.#options.log.committedOffsets(group, catalogTopic, [0])).get(0);
+    return (found?.offset ?? 0) + 1;
+  }
+}
+
+/**
+ * Whether the topic holds what the query gives over the inputs as they stand now, as far as the checkpoint tells, and
+ * what the last run was, whoever made it.
+ */
+export async function readViewState(
+  log: Log,
+  {
+    group,
+    inputs,
+    catalogTopic,
+    view,
+  }: Pick<ViewFacts, 'group' | 'catalogTopic' | 'view'> & {
+    readonly inputs: readonly Pick<InputFacts, 'kind' | 'topic' | 'partitions'>[];
+  },
+): Promise<{ readonly state: ViewState; readonly last: ViewRun | undefined }> {
+  const found = (await log.committedOffsets(group, catalogTopic, [0])).get(0);
+  const last = readCheckpoint(found?.metadata);
+  let state: ViewState = last?.fingerprint === viewDigest(view) ? 'current' : 'stale';
+  for (const { kind, topic, partitions } of inputs) {
+    const numbers = numbersTo(partitions);
+    if (partitions === 0) continue;
+    const committed = await log.committedOffsets(group, topic, numbers);
+    for (const [partition, { stable, end }] of await log.offsetRanges(topic, numbers)) {
+      if (kind === 'table' && stable < end) return { state: 'unsettled', last };
+      if ((committed.get(partition)?.offset ?? -1) < stable) state = 'stale';
+    }
+  }
+  return { state, last };
+}
+
+function readCheckpoint(metadata: string | undefined): Checkpoint | undefined {
+  if (metadata === undefined || metadata === '') return undefined;
+  try {
+    const read = JSON.parse(metadata) as Checkpoint;
+    return read.v === 1 ? read : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function numbersTo(count: number): readonly number[] {
+  return Array.from({ length: count }, (_, number) => number);
+}

@@ -1,0 +1,41 @@
+import type { PipelinePlan } from '../plan/pipeline-plan.ts';
+import { catalogTopicOf, groupOf, viewInputs } from '../plan/topology.ts';
+import type { Log } from '../ports/log.ts';
+import { readViewState, type ViewRun, type ViewState } from './view-runner.ts';
+
+export type ViewStatus = {
+  readonly view: string;
+  readonly topic: string;
+  readonly group: string;
+  /** `current`: nothing has come into its inputs since it was computed. */
+  readonly state: ViewState;
+  /** undefined: it was never computed. */
+  readonly last: ViewRun | undefined;
+};
+
+/** How the materialized views of a pipeline stand, from the log alone. Invariant: nothing is created, written or joined. */
+export async function readViewStatus(
+  log: Log,
+  plan: PipelinePlan,
+  pipeline: string,
+): Promise<readonly ViewStatus[]> {
+  const views: ViewStatus[] = [];
+  for (const view of plan.materializedViews) {
+    const table = plan.tables.find(({ name }) => name === view.name);
+    if (table === undefined) continue;
+    const read = viewInputs(plan, table).map(({ source, table: upstream }) => ({
+      kind: source === undefined ? ('table' as const) : ('source' as const),
+      topic: source?.topic ?? upstream?.topic ?? '',
+    }));
+    const described = await log.describeTopics(read.map(({ topic }) => topic));
+    const inputs = read.map((input) => ({
+      ...input,
+      partitions: described.get(input.topic)?.partitions ?? 0,
+    }));
+    const group = groupOf(pipeline, view.name);
+    const catalogTopic = catalogTopicOf(pipeline);
+    const found = await readViewState(log, { view, group, inputs, catalogTopic });
+    views.push({ view: view.name, topic: table.topic, group, ...found });
+  }
+  return views;
+}

@@ -1,0 +1,24 @@
+import { FlowError } from '../base/errors.ts';
+import type { Row } from '../data/value.ts';
+import { sha2 } from '../expr/digest/sha2.ts';
+import { ExpressionError } from '../expr/expression-error.ts';
+import type { MaterializedViewPlan } from '../plan/pipeline-plan.ts';
+import { type BatchSettings, runBatch } from './batch-run.ts';
+
+/** All rows that a materialized view has over its inputs; throws BAD_ROW where an expression fails on one of theirs. */
+export function viewRows(view: MaterializedViewPlan, settings: BatchSettings): readonly Row[] {
+  try {
+    return [...runBatch(view.query, settings)];
+  } catch (error) {
+    if (!(error instanceof ExpressionError)) throw error;
+    throw new FlowError('BAD_ROW', `materialized view "${view.name}" cannot be computed`, {
+      detail: `${error.errorClass}: ${error.message}. The view keeps the rows that it had.`,
+      hint: 'Correct the rows or the query (try_cast, try_divide and the like give NULL instead); then start again.',
+    });
+  }
+}
+
+/** Short enough for a checkpoint; equal exactly when the fingerprints are. */
+export function viewDigest({ fingerprint }: MaterializedViewPlan): string {
+  return sha2(Buffer.from(fingerprint, 'utf8'), 256) ?? '';
+}
