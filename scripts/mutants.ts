@@ -4,14 +4,14 @@ import { mutants } from './mutant-list.ts';
 import { type MutantOutcome, plant, tryMutant } from './try-mutant.ts';
 
 /**
- * `npm run mutants [-- --seeds N] [--only NAME] [--jobs N]`: plants one deliberate bug after another in a copy of the
+ * `npm run mutants [-- --seeds N] [--only NAME]… [--jobs N]`: plants one deliberate bug after another in a copy of the
  * source and simulates until it is found. The command fails where a bug is not found within its seeds, where the
  * source without any bug fails, or where the text that a bug changes is no longer there.
  */
 const { values } = parseArgs({
   options: {
     seeds: { type: 'string', default: '10000' },
-    only: { type: 'string' },
+    only: { type: 'string', multiple: true, default: [] },
     jobs: { type: 'string', default: '2' },
   },
 });
@@ -30,8 +30,10 @@ function printTable(outcomes: readonly MutantOutcome[]): void {
   }
 }
 
-const chosen = mutants.filter(({ name }) => values.only === undefined || name === values.only);
-if (chosen.length === 0) throw new Error(`there is no mutant "${values.only}"`);
+const { only } = values;
+const unknown = only.filter((wanted) => !mutants.some(({ name }) => name === wanted));
+if (unknown.length > 0) throw new Error(`there is no mutant "${unknown.join('", "')}"`);
+const chosen = mutants.filter(({ name }) => only.length === 0 || only.includes(name));
 // Every patch has to fit before the first one is tried.
 for (const one of chosen) rmSync(plant(one), { recursive: true });
 const waiting = [{ name: unchanged, edits: [] }, ...chosen];

@@ -362,6 +362,9 @@ export class Worker {
       } else if (status === 'lost') {
         throw new FlowError('TASK_MIGRATED', 'the group went on without this member');
       } else if (status === 'joining') {
+        // What was taken over first has a position to commit before anything else: joining may take its time, and
+        // records that retention takes meanwhile would be missed by nobody.
+        this.#noticeDirt();
         // A table that it reads may be in the open transaction: the takeover waits until that is over.
         await this.#commit();
         await this.#settleCommit();

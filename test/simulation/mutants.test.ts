@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { mutants } from '../../scripts/mutant-list.ts';
+import { tryMutant } from '../../scripts/try-mutant.ts';
 
 test.each(mutants)('mutant $name still fits the source', ({ edits }) => {
   for (const { file, from, to } of edits) {
@@ -9,4 +10,29 @@ test.each(mutants)('mutant $name still fits the source', ({ edits }) => {
     expect(text.split(from), `${file}: ${from}`).toHaveLength(2);
     expect(to).not.toBe(from);
   }
+});
+
+/** Those that few seeds find; `npm run mutants` tries all. */
+const soonFound = [
+  'provenance ignored',
+  'tie replaces',
+  'superseded row wins',
+  'numbered rows stay',
+  'branch forgotten',
+  'element forgotten',
+  'goes on in doubt',
+  'rebalance without commit',
+  'counters start anew',
+  'offsets without effects',
+];
+const seedsMax = 400;
+
+describe.concurrent('a bug that is planted is found', () => {
+  test.each(soonFound)('%s', async (name) => {
+    const mutant = mutants.find((one) => one.name === name);
+    if (mutant === undefined) throw new Error(`there is no mutant "${name}"`);
+    const { seed, fault } = await tryMutant(mutant, seedsMax);
+    expect(seed, 'no seed fails').toBeLessThanOrEqual(seedsMax);
+    expect(fault).not.toBe('');
+  });
 });

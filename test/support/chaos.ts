@@ -410,12 +410,12 @@ export class Chaos {
   }
 
   /** Where the flows stand in a source partition. */
-  async #checkpoints(partition: number): Promise<number[]> {
-    const all: number[] = [];
+  async #checkpoints(partition: number): Promise<(number | undefined)[]> {
+    const all: (number | undefined)[] = [];
     for (const { flow } of tables) {
       const group = `${pipeline}.${flow}`;
       const found = await this.#use(this.#log).committedOffsets(group, source, [partition]);
-      all.push(found.get(partition)?.offset ?? 0);
+      all.push(found.get(partition)?.offset);
     }
     return all;
   }
@@ -423,7 +423,7 @@ export class Chaos {
   /** Retention takes what every flow has read: nobody may notice. */
   async #cutBehind(): Promise<void> {
     const partition = this.#random.below(partitions);
-    const behind = Math.min(...(await this.#checkpoints(partition)));
+    const behind = Math.min(...(await this.#checkpoints(partition)).map((offset) => offset ?? 0));
     const seen = this.#use(this.#judge).reached(partition);
     const before = new Map([[partition, Math.min(behind, seen)]]);
     await this.#use(this.#log).deleteRecords(source, before);
@@ -439,6 +439,8 @@ export class Chaos {
     for (const service of this.#services) this.#busy.add(service);
     this.#isBrokerBusy = true;
     try {
+      // A flow that has no checkpoint yet begins with what is there.
+      if ((await this.#checkpoints(partition)).includes(undefined)) return;
       for (const service of this.#services) service.signal('SIGSTOP');
       // So that there is something which nobody has read.
       await sleep(1_000 + this.#random.below(1_500));
