@@ -1,9 +1,8 @@
 import { Random } from '../src/testing/random.ts';
-
-export type Workload = 'w1-a' | 'w1-b' | 'w2';
+import type { Work } from './options.ts';
 
 export type GenerateOptions = {
-  readonly work: Workload;
+  readonly work: Work;
   readonly records: number;
   /** Distinct keys to draw from; undefined: what the work says. */
   readonly keys?: number | undefined;
@@ -78,7 +77,7 @@ export class PaymentGenerator {
   next(): GeneratedChunk | undefined {
     const count = Math.min(chunkRecordsMax, this.#options.records - this.#made);
     if (count <= 0) return undefined;
-    const keyed = this.#options.work !== 'w1-a';
+    const keyed = this.#options.work === 'w1-b' || this.#options.work === 'w2';
     const bytes = Buffer.allocUnsafeSlow(count * 320);
     const keyStarts = new Int32Array(count);
     const keyEnds = new Int32Array(count).fill(-1);

@@ -1,8 +1,21 @@
 import { parseArgs } from 'node:util';
-import type { Workload } from './generate.ts';
+
+export const works = [
+  'w1-a',
+  'w1-b',
+  'w2',
+  'expressions',
+  'memory',
+  'latency',
+  'restore',
+  'idle',
+  'instances',
+] as const;
+
+export type Work = (typeof works)[number];
 
 export type BenchOptions = {
-  readonly work: Workload;
+  readonly work: Work;
   readonly records: number;
   /** Distinct keys to draw from; undefined: what the work says. */
   readonly keys: number | undefined;
@@ -12,21 +25,35 @@ export type BenchOptions = {
   readonly commitMs: number;
   readonly partitions: number;
   readonly delivery: 'exactly_once' | 'at_least_once';
+  /** Records a second that work `latency` sends. */
+  readonly rate: number;
+  /** How long `latency` and `idle` measure. */
+  readonly seconds: number;
+  /** Of work `instances`. */
+  readonly processes: number;
+  /** File with figures of an earlier time. */
+  readonly compare: string | undefined;
   readonly json: boolean;
   /** Leaves topics and state where they are. */
   readonly keep: boolean;
 };
 
 export const usage = `npm run bench -- [options]
-  --work w1-a|w1-b|w2       w1-a: 10 records a key, without record keys (default); w1-b: with them; w2: Zipf
-  --records N               default 2000000
-  --keys N                  keys to draw from; default: a tenth of the records, with w2 half of them
+  --work WORK               throughput: w1-a 10 records a key, without record keys (default); w1-b with them; w2 Zipf;
+                            expressions ten of them and two expectations; memory as many keys as records.
+                            latency, restore, idle, instances: see bench/README.md
+  --records N               default 2000000; memory, restore 1000000; instances 500000
+  --keys N                  keys to draw from; default: a tenth of the records, with w2 half of them, with memory all
   --seed N                  of the generator, default 1
-  --output row_set|rows     of the table, default row_set
-  --state redis|embedded    default redis
-  --commit-ms N             default 1000
+  --output row_set|rows     of the table, default row_set; with memory rows
+  --state redis|embedded    default redis; with memory embedded
+  --commit-ms N             default 1000; latency 100
   --partitions N            of the source topic, default 4
   --delivery MODE           exactly_once (default) or at_least_once
+  --rate N                  latency: records a second, default 1000
+  --seconds N               latency, idle: how long to measure, default 20
+  --processes N             instances: default 2
+  --compare FILE            tell each figure's ratio to that of the same run in FILE (bench/figures.json)
   --keep                    leave topics and state behind
   --json                    one JSON document on standard output
 `;
@@ -37,31 +64,47 @@ export function benchOptions(args: readonly string[]): BenchOptions {
     args: [...args],
     options: {
       work: { type: 'string', default: 'w1-a' },
-      records: { type: 'string', default: '2000000' },
+      records: { type: 'string' },
       keys: { type: 'string' },
       seed: { type: 'string', default: '1' },
-      output: { type: 'string', default: 'row_set' },
-      state: { type: 'string', default: 'redis' },
-      'commit-ms': { type: 'string', default: '1000' },
+      output: { type: 'string' },
+      state: { type: 'string' },
+      'commit-ms': { type: 'string' },
       partitions: { type: 'string', default: '4' },
       delivery: { type: 'string', default: 'exactly_once' },
+      rate: { type: 'string', default: '1000' },
+      seconds: { type: 'string', default: '20' },
+      processes: { type: 'string', default: '2' },
+      compare: { type: 'string' },
       json: { type: 'boolean', default: false },
       keep: { type: 'boolean', default: false },
     },
   });
+  const work = oneOf('work', values.work, works);
+  const isMemory = work === 'memory';
+  const records = whole('records', values.records ?? recordsOf(work));
   return {
-    work: oneOf('work', values.work, ['w1-a', 'w1-b', 'w2']),
-    records: whole('records', values.records),
-    keys: values.keys === undefined ? undefined : whole('keys', values.keys),
+    work,
+    records,
+    keys: values.keys === undefined ? (isMemory ? records : undefined) : whole('keys', values.keys),
     seed: whole('seed', values.seed),
-    output: oneOf('output', values.output, ['row_set', 'rows']),
-    state: oneOf('state', values.state, ['redis', 'embedded']),
-    commitMs: whole('commit-ms', values['commit-ms']),
+    output: oneOf('output', values.output ?? (isMemory ? 'rows' : 'row_set'), ['row_set', 'rows']),
+    state: oneOf('state', values.state ?? (isMemory ? 'embedded' : 'redis'), ['redis', 'embedded']),
+    commitMs: whole('commit-ms', values['commit-ms'] ?? (work === 'latency' ? '100' : '1000')),
     partitions: whole('partitions', values.partitions),
     delivery: oneOf('delivery', values.delivery, ['exactly_once', 'at_least_once']),
+    rate: whole('rate', values.rate),
+    seconds: whole('seconds', values.seconds),
+    processes: whole('processes', values.processes),
+    compare: values.compare,
     json: values.json,
     keep: values.keep,
   };
+}
+
+function recordsOf(work: Work): string {
+  if (work === 'memory' || work === 'restore') return '1000000';
+  return work === 'instances' ? '500000' : '2000000';
 }
 
 function oneOf<const Choice extends string>(

@@ -1,132 +1,90 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { loadavg } from 'node:os';
-import { join, resolve } from 'node:path';
-import { Redis } from 'ioredis';
-import { Kafka, logLevel } from 'kafkajs';
-import { openKafkaLog } from '../src/adapters/kafka/kafka-log.ts';
-import { checkOutput } from './check-output.ts';
-import { benchSource, PaymentGenerator } from './generate.ts';
-import { measuredRun } from './measured-run.ts';
+import { cpus, loadavg } from 'node:os';
+import { compareRun, type KeptRun, readKept } from './compare.ts';
+import { idle } from './idle.ts';
+import { instances } from './instances.ts';
+import { latency } from './latency.ts';
 import { type BenchOptions, benchOptions, usage } from './options.ts';
-import { writeSource } from './write-source.ts';
+import { restore } from './restore.ts';
+import type { BenchResult } from './result.ts';
+import { round } from './service.ts';
+import { throughput } from './throughput.ts';
+import { BenchWorld } from './world.ts';
 
-/** Writing the source leaves a load of its own behind. */
+/** Beyond it the times of a run say little; processor time and ratios of runs in the same minutes still do. */
 const quietLoad = 2.5;
 
 /**
- * The benchmark of the whole service: the source is written first, then `run --once` is timed as a process of its
- * own, then every key of the output topic is checked against the reference of the generator.
- * Invariant: a figure is printed only together with the differences of the same run.
+ * The benchmark of the whole service: each work in a world of its own, checked where there is a result. Invariant: a
+ * figure is printed only together with the differences of the same run.
  */
 async function bench(options: BenchOptions): Promise<number> {
-  const { work, records, seed, output, partitions } = options;
-  const name = `bench-${work}-${Date.now().toString(36)}`;
-  const folder = resolve(import.meta.dirname, '../.services/bench', name);
-  mkdirSync(folder, { recursive: true });
-  const brokers = (process.env['KAFKA_BROKERS'] ?? '127.0.0.1:19092').split(',');
-  const log = await openKafkaLog({ brokers, clientId: 'tidemark-bench', compression: 'lz4' });
+  const [load = 0] = loadavg();
+  if (load > quietLoad) {
+    tell(`the machine is busy (load ${load.toFixed(1)}): the times of this run say little`);
+  }
+  const world = await BenchWorld.open(options);
   try {
-    const source = `${name}.payments`;
-    const target = `${name}.payments_current`;
-    await log.createTopics([
-      { name: source, partitions, replicationFactor: -1, configs: { 'retention.ms': '-1' } },
-    ]);
-    const generator = new PaymentGenerator({ work, records, keys: options.keys, seed });
-    tell(`writing ${records} records to ${source}`);
-    await writeSource(log, source, partitions, generator);
-    const file = join(folder, 'payments.sql');
-    writeFileSync(file, pipelineSql(source, target, output));
-    const [load = 0] = loadavg();
-    if (load > quietLoad) {
-      tell(`the machine is busy (load ${load.toFixed(1)}): the times of this run say little`);
-    }
-    tell('running the service');
-    const run = await measuredRun(['run', file], environmentOf(name, folder, options), folder);
-    tell('checking every key');
-    const { differences, keys } = await checkOutput(log, target, output, generator);
+    const figures = await measure(world, options);
     report(options, {
-      work,
-      records,
-      seconds: round(run.seconds, 2),
-      startSeconds: round(run.startSeconds, 2),
-      recordsPerSecond: Math.round(records / run.seconds),
-      cpuSecondsPerMillion: round((run.cpuSeconds / records) * 1e6, 2),
-      peakRssMb: Math.round(run.peakRssMb),
-      outputRecords: run.outputRecords,
-      differences: differences + (run.records === records ? 0 : 1),
-      keys,
-      commits: run.commits,
-      output,
-      state: options.state,
-      delivery: options.delivery,
-      commitMs: options.commitMs,
-      partitions,
-      loadBefore: round(load, 1),
+      asked: askedOf(options),
+      figures,
+      date: new Date().toISOString(),
+      machine: `${cpus().length} × ${cpus()[0]?.model.trim() ?? 'unknown'}, Node ${process.version}`,
+      load: round(load, 1),
     });
-    return differences === 0 && run.records === records ? 0 : 1;
+    return figures.differences === 0 ? 0 : 1;
   } finally {
-    await log.close();
-    if (!options.keep) await cleanUp(name, folder, brokers);
+    await world.close();
   }
 }
 
-function pipelineSql(source: string, target: string, output: BenchOptions['output']): string {
-  const columns = benchSource.split(', ').map((column) => column.split(' ')[0]);
-  return `CREATE SOURCE payments (${benchSource}) WITH (topic = '${source}');
-CREATE STREAMING TABLE payments_current WITH (topic = '${target}', output = '${output}')
-FLOW REPLACE USING (payment_id) SEQUENCE BY seq BY NAME
-SELECT ${columns.join(', ')} FROM STREAM(payments);
-`;
+function measure(world: BenchWorld, options: BenchOptions): Promise<BenchResult> {
+  switch (options.work) {
+    case 'latency':
+      return latency(world, options);
+    case 'restore':
+      return restore(world, options, tell);
+    case 'idle':
+      return idle(world, options);
+    case 'instances':
+      return instances(world, options, tell);
+    default:
+      return throughput(world, options, tell);
+  }
 }
 
-function environmentOf(
-  name: string,
-  folder: string,
-  { state, commitMs, delivery }: BenchOptions,
-): Record<string, string> {
-  return {
-    TIDEMARK_PIPELINE_NAME: name,
-    TIDEMARK_KAFKA_BROKERS: process.env['KAFKA_BROKERS'] ?? '127.0.0.1:19092',
-    TIDEMARK_STATE_KIND: state,
-    TIDEMARK_STATE_DIRECTORY: join(folder, 'state'),
-    TIDEMARK_REDIS_URL: process.env['REDIS_URL'] ?? 'redis://127.0.0.1:16379',
-    TIDEMARK_DELIVERY: delivery,
-    TIDEMARK_COMMIT_INTERVAL_MS: String(commitMs),
-    // Commits go by time here, as far as commit.bytesMax allows.
-    TIDEMARK_COMMIT_RECORDS_MAX: '10000000',
-    TIDEMARK_LOG_LEVEL: 'info',
+/** What a kept run is found by. */
+function askedOf(options: BenchOptions): Record<string, string | number> {
+  const { work, output, state, commitMs, partitions, delivery } = options;
+  const asked: Record<string, string | number> = {
+    work,
+    output,
+    state,
+    commitMs,
+    partitions,
+    delivery,
   };
+  if (work === 'latency') asked['rate'] = options.rate;
+  else if (work !== 'idle') asked['records'] = options.records;
+  if (work === 'instances') asked['processes'] = options.processes;
+  if (options.keys !== undefined) asked['keys'] = options.keys;
+  return asked;
 }
 
-type Report = Readonly<Record<string, string | number>> & { readonly differences: number };
-
-function report({ json }: BenchOptions, result: Report): void {
-  const text = json
-    ? JSON.stringify(result)
-    : Object.entries(result)
-        .map(([name, value]) => `${name.padEnd(22)} ${value}`)
-        .join('\n');
-  process.stdout.write(`${text}\n`);
-}
-
-/** Topics, group and state of this run only. */
-async function cleanUp(name: string, folder: string, brokers: string[]): Promise<void> {
-  const admin = new Kafka({ brokers, logLevel: logLevel.NOTHING }).admin();
-  await admin.connect();
-  const topics = (await admin.listTopics()).filter((topic) => topic.startsWith(`${name}.`));
-  await admin.deleteTopics({ topics });
-  await admin.deleteGroups([`${name}.payments_current`]).catch(() => undefined);
-  await admin.disconnect();
-  const redis = new Redis(process.env['REDIS_URL'] ?? 'redis://127.0.0.1:16379');
-  for await (const keys of redis.scanStream({ match: `*${name}*`, count: 1000 })) {
-    if ((keys as string[]).length > 0) await redis.unlink(...(keys as string[]));
+function report({ json, compare }: BenchOptions, run: KeptRun): void {
+  const ratios = compare === undefined ? undefined : compareRun(run, readKept(compare));
+  if (compare !== undefined && ratios === undefined) tell(`${compare} has no such run`);
+  if (json) {
+    process.stdout.write(`${JSON.stringify({ ...run, ...(ratios && { ratios }) })}\n`);
+    return;
   }
-  redis.disconnect();
-  rmSync(folder, { recursive: true, force: true });
-}
-
-function round(value: number, digits: number): number {
-  return Number(value.toFixed(digits));
+  const { asked, figures, ...rest } = run;
+  const lines = Object.entries({ ...asked, ...figures, ...rest }).map(([name, value]) => {
+    const found = ratios?.find(({ figure }) => figure === name);
+    const ratio = found === undefined ? '' : `   ${found.ratio} of ${found.before}`;
+    return `${name.padEnd(22)} ${value}${ratio}`;
+  });
+  process.stdout.write(`${lines.join('\n')}\n`);
 }
 
 function tell(text: string): void {

@@ -194,6 +194,7 @@ export function workerSettings(config: Config, once: boolean): WorkerSettings {
     commitRecordsMax: config['commit.recordsMax'],
     commitBytesMax: config['commit.bytesMax'],
     cacheBytesMax: config['state.cacheBytes'],
+    shuffle: config['flow.shuffle'],
     sessionTimeoutMs: config['group.sessionTimeoutMs'],
     rebalanceTimeoutMs: config['group.rebalanceTimeoutMs'],
     staticMembership: config['group.static'],

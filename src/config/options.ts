@@ -187,7 +187,14 @@ const declared = [
     default: 67108864,
     min: 1048576,
     max: 1073741824,
-    doc: 'Fetched bytes after which a commit is made without waiting for the interval.',
+    doc: 'Bytes, fetched and in memory, after which a commit is made without waiting for the interval.',
+  },
+  {
+    name: 'flow.shuffle',
+    kind: 'choice',
+    choices: ['memory', 'topic'],
+    default: 'memory',
+    doc: 'How rows reach the table partitions that the same instance has: in memory, or through the repartition topic, as those of other instances do. The result is the same.',
   },
   {
     name: 'group.sessionTimeoutMs',

@@ -64,7 +64,7 @@ export class ByteWriter {
   bytes(source: Uint8Array, start = 0, end = source.length): void {
     const size = end - start;
     this.reserve(size);
-    if (size < 24) {
+    if (size < 40) {
       // A loop beats the native copy for short spans: no call across the engine's border.
       const { buffer } = this;
       for (let from = start, to = this.length; from < end; from += 1, to += 1) {

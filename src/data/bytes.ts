@@ -22,6 +22,10 @@ export function compareBytes(
   return lengthA - lengthB;
 }
 
+export function wholeSpan(bytes: Buffer): Span {
+  return { bytes, start: 0, end: bytes.length };
+}
+
 export function equalSpans(a: Span, b: Span): boolean {
   return a.end - a.start === b.end - b.start && compareSpans(a, b) === 0;
 }

@@ -32,8 +32,12 @@ export function partitionOf(
   end: number,
   partitions: number,
 ): number {
-  // The sign bit is masked, not negated: that is what Kafka's clients do.
-  return (murmur2(bytes, start, end) & 0x7fff_ffff) % partitions;
+  return partitionOfHash(murmur2(bytes, start, end), partitions);
+}
+
+/** The sign bit is masked, not negated: that is what Kafka's clients do. */
+export function partitionOfHash(hash: number, partitions: number): number {
+  return (hash & 0x7fff_ffff) % partitions;
 }
 
 const seed = 0x9747_b28c | 0;

@@ -49,6 +49,19 @@ export function writeProvenance(
   out.length = length + provenanceSize;
 }
 
+/** Sets the offset in a provenance that is there. */
+export function patchOffset(bytes: Buffer, start: number, offset: number): void {
+  const high = Math.floor(offset / 0x1_0000_0000);
+  bytes[start + 20] = high >>> 24;
+  bytes[start + 21] = high >>> 16;
+  bytes[start + 22] = high >>> 8;
+  bytes[start + 23] = high;
+  bytes[start + 24] = offset >>> 24;
+  bytes[start + 25] = offset >>> 16;
+  bytes[start + 26] = offset >>> 8;
+  bytes[start + 27] = offset;
+}
+
 export function readProvenance(bytes: Buffer, start: number): Provenance {
   return {
     topicId: bytes.toString('hex', start, start + 16),

@@ -21,9 +21,36 @@ export class HeaderWriter {
     this.writer.bytes(value, start, end);
   }
 
+  /** Adds one header whose name was prepared with `headerName`. */
+  addNamed(name: Buffer, value: Uint8Array, start: number, end: number): void {
+    this.writer.bytes(name);
+    writeVarint(this.writer, end - start);
+    this.writer.bytes(value, start, end);
+  }
+
+  /** Adds one header that was prepared with `wholeHeader`. */
+  addWhole(header: Buffer): void {
+    this.writer.bytes(header);
+  }
+
   addText(name: string, value: string): void {
     this.add(name, Buffer.from(value, 'utf8'));
   }
+}
+
+/** A header's name as it lies in a section, for headers that are written once a record. */
+export function headerName(name: string): Buffer {
+  const writer = new ByteWriter(64);
+  writeVarint(writer, Buffer.byteLength(name));
+  writer.utf8(name);
+  return writer.copy();
+}
+
+/** A header that is the same in all records. */
+export function wholeHeader(name: string, value: Buffer): Buffer {
+  const length = new ByteWriter(8);
+  writeVarint(length, value.length);
+  return Buffer.concat([headerName(name), length.copy(), value]);
 }
 
 export type RecordHeader = { readonly key: string; readonly value: Buffer | null };

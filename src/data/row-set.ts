@@ -52,29 +52,38 @@ export function encodeRowSet(rowSet: RowSet): Buffer {
   return out.copy();
 }
 
-/** The entry of one row, from its envelope [start, end). */
-export function singleEntry(bytes: Buffer, start: number, end: number): Buffer {
-  const entry = Buffer.from(bytes.subarray(start, end));
-  entry[0] = singleVersion;
-  return entry;
+/** The entry of one row, from a copy of its envelope, which it becomes. */
+export function singleEntry(envelope: Buffer): Buffer {
+  envelope[0] = singleVersion;
+  return envelope;
 }
 
 export type StoredSequence = { start: number; end: number };
 
 /** Finds the sequence of an entry; false when the entry is of an unknown version. */
 export function sequenceOf(entry: Buffer, found: StoredSequence): boolean {
-  const version = entry[0];
+  return sequenceIn(entry, 0, entry.length, found);
+}
+
+/** The same of an entry that lies in [start, end). */
+export function sequenceIn(
+  bytes: Buffer,
+  start: number,
+  end: number,
+  found: StoredSequence,
+): boolean {
+  const version = bytes[start];
   if (version !== listVersion && version !== singleVersion) return false;
-  const at = version === listVersion ? 1 : singleSequenceAt;
-  const length = entry[at] ?? 0;
+  const at = start + (version === listVersion ? 1 : singleSequenceAt);
+  const length = bytes[at] ?? 0;
   if (length === 255) {
     found.start = at + 5;
-    found.end = found.start + entry.readUInt32BE(at + 1);
+    found.end = found.start + bytes.readUInt32BE(at + 1);
   } else {
     found.start = at + 1;
     found.end = found.start + length;
   }
-  return found.end <= entry.length;
+  return found.end <= end;
 }
 
 /** The entry of a key that has no rows at a sequence; `numbers`: of which a numbered record may be left. */
@@ -84,12 +93,17 @@ export function levelEntry(provenance: Buffer, sequence: Buffer, numbers = 0): B
   written.bytes(sequence);
   writeEnvelopeHead(head, emptyFlag, provenance, written);
   if (numbers > 0) head.uint32(numbers);
-  return singleEntry(head.buffer, 0, head.length);
+  return singleEntry(head.copy());
 }
 
-/** Whether an entry holds a level without rows. */
-export function isLevelEntry(entry: Buffer): boolean {
-  return entry[0] === singleVersion && ((entry[1] as number) & emptyFlag) !== 0;
+/** Whether an entry, which begins at `start`, holds a level without rows. */
+export function isLevelEntry(bytes: Buffer, start = 0): boolean {
+  return bytes[start] === singleVersion && ((bytes[start + 1] as number) & emptyFlag) !== 0;
+}
+
+/** Whether it holds one row, in the short form. */
+export function isSingleEntry(bytes: Buffer, start = 0): boolean {
+  return bytes[start] === singleVersion && ((bytes[start + 1] as number) & emptyFlag) === 0;
 }
 
 /** How many numbers of an entry of a known version may have a record (output mode `rows`). */

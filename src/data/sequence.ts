@@ -3,6 +3,7 @@ import { FlowError } from '../base/errors.ts';
 import { ByteWriter } from './byte-writer.ts';
 import { canonicalText, parseCanonicalText } from './canonical.ts';
 import { isOrderable } from './compare.ts';
+import { writeInt64Digits } from './int64.ts';
 import { formatType } from './type-text.ts';
 import type { DataType } from './types.ts';
 import type { Value } from './value.ts';
@@ -13,6 +14,8 @@ export type SequenceCodec = {
   readonly decode: (bytes: Buffer, start: number, end: number) => Value;
   /** The canonical text of encoded bytes, as the header `tm-seq` has it. */
   readonly text: (bytes: Buffer, start: number, end: number) => string;
+  /** Writes that text. */
+  readonly writeText: (out: ByteWriter, bytes: Buffer, start: number, end: number) => void;
   /** The bytes of such a text. */
   readonly parse: (text: string) => Buffer;
 };
@@ -39,10 +42,16 @@ export function sequenceCodec(type: DataType): SequenceCodec {
   };
   const decode = (bytes: Buffer, start: number, end: number): Value =>
     part.read({ bytes, at: start, end });
+  const text = (bytes: Buffer, start: number, end: number): string =>
+    canonicalText(type, decode(bytes, start, end));
   return {
     encode,
     decode,
-    text: (bytes, start, end) => canonicalText(type, decode(bytes, start, end)),
+    text,
+    writeText:
+      type.kind === 'bigint'
+        ? writeInt64Text
+        : (out, bytes, start, end) => out.utf8(text(bytes, start, end)),
     parse: (text) => {
       const value = parseCanonicalText(type, text);
       if (value === undefined || value === null) {
@@ -130,6 +139,17 @@ function writeInt64(value: bigint, out: ByteWriter): void {
   out.bigInt64(value);
   const { buffer, length } = out;
   buffer[length - 8] = (buffer[length - 8] as number) ^ 0x80;
+}
+
+function writeInt64Text(out: ByteWriter, bytes: Buffer, start: number): void {
+  const high = (bytes.readUInt32BE(start) ^ 0x8000_0000) >>> 0;
+  writeInt64Digits(out, high, bytes.readUInt32BE(start + 4));
+}
+
+/** As the codec writes a BIGINT, from its two halves. */
+export function writeInt64Sequence(out: ByteWriter, high: number, low: number): void {
+  out.uint32(high ^ 0x8000_0000);
+  out.uint32(low);
 }
 
 function readInt64(reader: Reader): bigint {

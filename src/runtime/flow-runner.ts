@@ -21,6 +21,7 @@ import { AppendOutput } from '../task/append-output.ts';
 import type { PlacedBadRow } from '../task/bad-row.ts';
 import { FlowTask } from '../task/flow-task.ts';
 import type { TableEffects } from '../task/keyed-task.ts';
+import { MemoryShuffle, type RowSlice } from '../task/memory-shuffle.ts';
 import { RepartitionOutput } from '../task/repartition-output.ts';
 import {
   copyFlowCounters,
@@ -75,6 +76,7 @@ export type FlowRunnerOptions = {
   readonly cacheBytesMax: number;
   readonly stages: StageTimes;
   readonly tracer?: Tracer | undefined;
+  readonly shuffle: 'memory' | 'topic';
   readonly isStopping: () => boolean;
 };
 
@@ -92,6 +94,8 @@ type ReadPartition = {
   /** The catalog does not know yet that there is a checkpoint, and of which incarnation of the topic. */
   unrecorded: { readonly name: string; readonly value: CheckpointMark } | undefined;
 };
+
+type TableRead = ReadPartition & { readonly work: TableSlot };
 
 /** What belongs to the commit that runs. */
 type InFlight = {
@@ -146,6 +150,9 @@ export class FlowRunner {
   readonly #partitions = new Map<string, ReadPartition>();
   readonly #programs = new Map<string, RowProgram[]>();
   readonly #statics: StaticData;
+  /** Takes the rows of the tables that are here. */
+  readonly #shuffle: MemoryShuffle | undefined;
+  readonly #tablesHere = new Map<number, TableRead>();
   #assignment: Assignment | undefined;
   #inFlight: InFlight = nothingInFlight;
   #polling: Promise<void> | undefined;
@@ -171,6 +178,12 @@ export class FlowRunner {
       ...options,
       isInterrupted: () => options.member.status !== 'stable' || options.isStopping(),
     });
+    const { repartition } = options.facts;
+    // Proved for row-sets; changes of other kinds, which several flows may write, meet in the topic.
+    const isRowSet = options.facts.flow.kind === 'replace_using';
+    if (repartition !== undefined && isRowSet && options.shuffle === 'memory') {
+      this.#shuffle = new MemoryShuffle(repartition.topic);
+    }
     for (const source of options.facts.sources) {
       const programs = compileSource(options.facts, source, this.#statics.partners);
       this.#programs.set(source.topic, programs);
@@ -367,10 +380,9 @@ export class FlowRunner {
       const position = decided.decision === 'gap' ? decided.gap.to : decided.position;
       const work = slot ?? this.#flowTask(gained);
       startCounters(work, committed?.metadata ?? '', facts, `${topic}/${partition}`);
-      this.#partitions.set(partitionKey(topic, partition), {
+      const read = {
         topic,
         partition,
-        work,
         position,
         committed: position,
         committedCounters: countersOf(work),
@@ -380,7 +392,15 @@ export class FlowRunner {
           recorded === topicId && checkpointGeneration === generation
             ? undefined
             : { name, value: checkpointMark(topicId, generation) },
-      });
+      };
+      if (work instanceof FlowTask) {
+        this.#partitions.set(partitionKey(topic, partition), { ...read, work });
+      } else {
+        const table: TableRead = { ...read, work };
+        this.#partitions.set(partitionKey(topic, partition), table);
+        this.#tablesHere.set(partition, table);
+        this.#shuffle?.open(partition);
+      }
       this.#reader.assign(topic, partition, position);
       return undefined;
     } catch (error) {
@@ -472,7 +492,7 @@ export class FlowRunner {
       topic,
       topicId,
       partition,
-      output: rowOutput(facts, partition),
+      output: rowOutput(facts, partition, this.#shuffle),
       skipped: skippedOffsets(catalog, { flow, topic, topicId, partition }),
       deadLetters: facts.deadLetter,
       deadLetterShareMax: facts.table.deadLetterShareMax,
@@ -486,33 +506,71 @@ export class FlowRunner {
     return this.#statics.refresh();
   }
 
-  /** Runs one slice. False when its partition is no longer this worker's, or the slice is of an earlier takeover. */
-  async process(slice: Slice, sink: RecordSink, nowMs: number): Promise<boolean> {
+  /**
+   * Runs one slice. Gives the bytes that it holds in memory until the next commit; undefined when its partition is no
+   * longer this worker's, or the slice is of an earlier takeover.
+   */
+  async process(slice: Slice, sink: RecordSink, nowMs: number): Promise<number | undefined> {
     const read = this.#partitions.get(partitionKey(slice.topic, slice.partition));
     // A slice that was fetched before the partition was taken over anew would leave a gap.
-    if (read === undefined || slice.fromOffset !== read.position) return false;
+    if (read === undefined || slice.fromOffset !== read.position) return undefined;
     const { tracer } = this.#options;
-    if (tracer === undefined) await this.#work(read.work, slice, sink, nowMs);
-    else await this.#traced(tracer, slice, () => this.#work(read.work, slice, sink, nowMs));
+    const heldBytes =
+      tracer === undefined
+        ? await this.#work(read.work, slice, sink, nowMs)
+        : await this.#traced(tracer, slice, () => this.#work(read.work, slice, sink, nowMs));
     read.position = slice.nextOffset;
     read.isDirty = true;
-    return true;
+    return heldBytes;
   }
 
+  /** Merges what the flow stage has for tables that are here. Their checkpoints stay, and their accounts go on. */
+  async #mergeHere(slices: readonly RowSlice[]): Promise<void> {
+    const loaded = slices.map((slice) => {
+      const read = this.#tablesHere.get(slice.partition) as TableRead;
+      read.isDirty = true;
+      return { slot: read.work, keys: read.work.load(slice) };
+    });
+    if (loaded.every(({ keys }) => keys.length === 0)) {
+      for (const { slot } of loaded) slot.finish([]);
+      return;
+    }
+    // One wait for all, and all are over before anything is said of one: whoever hears of a failure may drop the tasks.
+    const read = await this.#options.stages.wait('store', () =>
+      Promise.allSettled(loaded.map(({ slot, keys }) => slot.entriesOf(keys))),
+    );
+    for (const [index, { slot }] of loaded.entries()) {
+      const entries = read[index] as (typeof read)[number];
+      if (entries.status === 'rejected') throw entries.reason;
+      slot.finish(entries.value);
+    }
+  }
+
+  /** Gives the bytes that stay in memory until the next commit. */
   async #work(
     work: FlowTask | TableSlot,
     slice: Slice,
     sink: RecordSink,
     nowMs: number,
-  ): Promise<void> {
+  ): Promise<number> {
     if (!(work instanceof FlowTask)) {
       await work.merge(slice);
-      return;
+      return slice.byteLength;
     }
-    // Only where rows go straight to the output topic is there anything to count on their way.
-    const target = this.facts.repartition === undefined ? this.#counted(sink) : sink;
-    this.#options.stages.run('query', () => work.process(slice, target, nowMs));
+    const { stages } = this.#options;
+    const shuffle = this.#shuffle;
     this.#tally.fetched(slice.topic, slice.byteLength);
+    if (shuffle === undefined) {
+      // Only where rows go straight to the output topic is there anything to count on their way.
+      const target = this.facts.repartition === undefined ? this.#counted(sink) : sink;
+      stages.run('query', () => work.process(slice, target, nowMs));
+      return slice.byteLength;
+    }
+    const before = shuffle.heldBytes;
+    shuffle.begin(sink);
+    stages.run('query', () => work.process(slice, shuffle, nowMs));
+    await this.#mergeHere(shuffle.take());
+    return slice.byteLength + shuffle.heldBytes - before;
   }
 
   /** On its way to the output topic a record is counted, and given the context of its transaction where that is wished. */
@@ -524,12 +582,12 @@ export class FlowRunner {
     return this.#tally.over(target);
   }
 
-  async #traced(tracer: Tracer, slice: Slice, work: () => Promise<void>): Promise<void> {
+  async #traced(tracer: Tracer, slice: Slice, work: () => Promise<number>): Promise<number> {
     const { clock, stages, facts } = this.#options;
     const startedMs = clock.monotonic();
     const startedAtMs = clock.now();
     const storeMs = stages.spentMs.store;
-    await work();
+    const heldBytes = await work();
     tracer.slice({
       flow: facts.flow.name,
       group: facts.group,
@@ -542,6 +600,7 @@ export class FlowRunner {
       storeMs: stages.spentMs.store - storeMs,
       links: this.#contexts.take(),
     });
+    return heldBytes;
   }
 
   /**
@@ -576,6 +635,7 @@ export class FlowRunner {
       reads.push({ read, offset: position, counters: countersOf(work) });
       read.isDirty = false;
     }
+    this.#shuffle?.turn();
     this.#inFlight = { effects, reads, appended, figures: this.#tally.take() };
     return offsets.length === 0 ? undefined : { member: identity, offsets };
   }
@@ -684,6 +744,10 @@ export class FlowRunner {
     const read = this.#partitions.get(key);
     if (read === undefined) return;
     this.#partitions.delete(key);
+    if (!(read.work instanceof FlowTask)) {
+      this.#tablesHere.delete(read.partition);
+      this.#shuffle?.close(read.partition);
+    }
     this.#reader.unassign(read.topic, read.partition);
     if (!(read.work instanceof FlowTask)) await read.work.close().catch(() => undefined);
   }
@@ -693,6 +757,7 @@ export class FlowRunner {
     for (const key of [...this.#partitions.keys()]) await this.#release(key);
     this.#inFlight = nothingInFlight;
     this.#tally.take();
+    this.#shuffle?.turn();
     this.#drops += 1;
     this.#ready.length = 0;
     this.#lastCommitted = [];
@@ -715,9 +780,13 @@ function isNextGeneration(before: MemberIdentity | undefined, after: MemberIdent
 }
 
 /** Rows of an append flow need not meet, so they go where they belong at once. */
-function rowOutput(facts: FlowFacts, sourcePartition: number): RowOutput {
+function rowOutput(
+  facts: FlowFacts,
+  sourcePartition: number,
+  shuffle: MemoryShuffle | undefined,
+): RowOutput {
   const feed = feedOf(facts);
-  if (feed !== undefined) return new RepartitionOutput(feed);
+  if (feed !== undefined) return new RepartitionOutput(feed, shuffle);
   const { table, output, outputRecordBytesMax } = facts;
   return new AppendOutput({
     table: table.name,

@@ -1,3 +1,4 @@
+import { type Span, wholeSpan } from '../data/bytes.ts';
 import { readProvenance } from '../data/provenance.ts';
 import type { SetRow } from '../data/row-set.ts';
 import { type SequenceCodec, sequenceCodec } from '../data/sequence.ts';
@@ -109,7 +110,7 @@ class ShareSwap {
       topic: options.live.output ?? '',
       partition,
       generation: options.generation,
-      sequenceText: codec.text,
+      writeSequence: codec.writeText,
       distinct: options.distinct,
       recordBytesMax: options.recordBytesMax,
       levelsTopic: options.live.levels,
@@ -272,7 +273,7 @@ class ShareSwap {
     if (producer === undefined) return;
     const position = live.isNumbered ? 0 : undefined;
     for (const { key } of buried.filter(isOpen)) {
-      this.#writer.level(producer, Buffer.from(key, 'latin1'), undefined, clock.now());
+      this.#writer.level(producer, spanOfKey(key), undefined, clock.now());
       this.#noteBuried();
       if (!this.#freshKeys.has(key)) this.#bury({ key, position });
       await this.#commitIfLarge();
@@ -358,7 +359,7 @@ class ShareSwap {
   #bury({ key, position }: Pick<RawRecord, 'key' | 'position'>): void {
     const { producer, clock } = this.#options;
     if (producer === undefined) return;
-    this.#writer.tombstone(producer, Buffer.from(key, 'latin1'), position, clock.now());
+    this.#writer.tombstone(producer, spanOfKey(key), position, clock.now());
     this.#noteBuried();
   }
 
@@ -371,7 +372,7 @@ class ShareSwap {
   #writeSet(key: string, set: JoinSet, positions: readonly number[]): void {
     const { producer, clock, live, distinct } = this.#options;
     if (producer === undefined) return;
-    const bytes = Buffer.from(key, 'latin1');
+    const bytes = spanOfKey(key);
     const nowMs = clock.now();
     const rowsOf = ({ json, sources }: JoinSet['rows'][number]): SetRow[] =>
       (distinct ? sources : sources.slice(0, 1)).map((source) => ({
@@ -467,4 +468,8 @@ function copyOf({
 
 export function lossTotal({ keys, rows, levels }: LossCounts): number {
   return keys + rows + levels;
+}
+
+function spanOfKey(key: string): Span {
+  return wholeSpan(Buffer.from(key, 'latin1'));
 }

@@ -32,6 +32,7 @@ export const defaultWorkerSettings: Omit<WorkerSettings, 'pipeline' | 'instance'
   commitBytesMax: 64 * 1024 * 1024,
   pendingBytesMax: 16 * 1024 * 1024,
   cacheBytesMax: 64 * 1024 * 1024,
+  shuffle: 'memory',
   sessionTimeoutMs: 30_000,
   rebalanceTimeoutMs: 60_000,
   staticMembership: false,

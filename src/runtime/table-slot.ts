@@ -1,8 +1,8 @@
 import { FlowError } from '../base/errors.ts';
-import type { Slice } from '../ports/log.ts';
 import type { StateKey, StateMark, StateSession, StateWrite } from '../ports/state-store.ts';
 import type { KeyedTask, TableEffects } from '../task/keyed-task.ts';
 import { encodeLevelsPosition, levelsPositionKey } from '../task/levels-position.ts';
+import type { RowSlice } from '../task/memory-shuffle.ts';
 import type { StageTimes } from './stage-times.ts';
 
 export type TableSlotOptions = {
@@ -56,18 +56,28 @@ export class TableSlot {
     this.#mark = mark;
   }
 
-  /** Merges one slice of the repartition topic. */
-  async merge(slice: Slice): Promise<void> {
-    const keys = this.#timed(() => this.task.keysOf(slice));
-    let entries: readonly (Buffer | undefined)[] = [];
-    if (keys.length > 0) {
-      const reading = async (): Promise<readonly (Buffer | undefined)[]> => {
-        await this.settle();
-        return this.#read(keys);
-      };
-      entries = await (this.#stages?.wait('store', reading) ?? reading());
-    }
+  /** Merges one slice of rows. */
+  async merge(slice: RowSlice): Promise<void> {
+    const keys = this.load(slice);
+    const reading = (): Promise<readonly (Buffer | undefined)[]> => this.entriesOf(keys);
+    const entries =
+      keys.length > 0 ? await (this.#stages?.wait('store', reading) ?? reading()) : [];
     if (this.task.needsAllKeys) await this.#takeAll();
+    this.finish(entries);
+  }
+
+  /** The first step of a merge: the keys whose entries `finish` has to be given. */
+  load(slice: RowSlice): readonly StateKey[] {
+    return this.#timed(() => this.task.keysOf(slice));
+  }
+
+  async entriesOf(keys: readonly StateKey[]): Promise<readonly (Buffer | undefined)[]> {
+    if (keys.length === 0) return [];
+    await this.settle();
+    return this.#read(keys);
+  }
+
+  finish(entries: readonly (Buffer | undefined)[]): void {
     this.#timed(() => this.task.process(entries));
   }
 

@@ -67,7 +67,7 @@ export function tableTask(
     target: {
       ...target,
       distinct: facts.flow.distinct,
-      sequenceText: sequenceCodec(facts.flow.sequenceType).text,
+      writeSequence: sequenceCodec(facts.flow.sequenceType).writeText,
       levelsTopic: facts.levels?.topic,
     },
     output: table.output,

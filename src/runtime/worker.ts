@@ -33,11 +33,13 @@ export type WorkerSettings = {
   readonly viewIntervalMs: number;
   /** Records processed since the last commit that force the next one. */
   readonly commitRecordsMax: number;
-  /** Bytes fetched since the last commit that force the next one: what a transaction keeps in memory. */
+  /** Bytes fetched, and of rows in memory, since the last commit that force the next one: what a transaction keeps in memory. */
   readonly commitBytesMax: number;
   /** Bytes appended and not yet acknowledged, above which processing waits. */
   readonly pendingBytesMax: number;
   readonly cacheBytesMax: number;
+  /** How rows reach the table partitions that this process has. */
+  readonly shuffle: 'memory' | 'topic';
   readonly sessionTimeoutMs: number;
   readonly rebalanceTimeoutMs: number;
   readonly staticMembership: boolean;
@@ -274,6 +276,7 @@ export class Worker {
       pipeline: settings.pipeline,
       instance: settings.instance,
       cacheBytesMax: settings.cacheBytesMax,
+      shuffle: settings.shuffle,
       facts,
       transactionalId: this.#transactionalId,
       stages: this.#stages,
@@ -442,16 +445,18 @@ export class Worker {
   async #process(runner: FlowRunner, slice: Slice): Promise<void> {
     const { clock, settings } = this.#options;
     const producer = this.#producer as LogProducer;
+    let heldBytes: number | undefined;
     try {
-      if (!(await runner.process(slice, producer, clock.now()))) return;
+      heldBytes = await runner.process(slice, producer, clock.now());
     } catch (error) {
       throw new RunnerError(runner, error);
     }
+    if (heldBytes === undefined) return;
     this.#recordsSinceCommit += slice.recordCountMax;
     if (slice.topic !== runner.facts.repartition?.topic) {
       this.#sourceRecordsSinceCommit += slice.recordCountMax;
     }
-    this.#bytesSinceCommit += slice.byteLength;
+    this.#bytesSinceCommit += heldBytes;
     this.#dirtySinceMs ??= clock.monotonic();
     if (producer.pendingBytes > settings.pendingBytesMax) {
       await this.#stages.wait('wait_sink', () => producer.drain(settings.pendingBytesMax));

@@ -5,13 +5,14 @@ import { Change, decodeChanges, encodeChanges, withChange } from '../data/change
 import { provenanceSize } from '../data/provenance.ts';
 import { deleteFlag, truncateFlag, truncateKey } from '../data/row-envelope.ts';
 import type { MergeOutcome } from '../operators/replace-using.ts';
-import type { RecordSink, Slice } from '../ports/log.ts';
+import type { RecordSink } from '../ports/log.ts';
 import type { StateKey } from '../ports/state-store.ts';
 import type { ChangeMerge } from './change-merge.ts';
 import { ChangeOutput, type ChangeTarget } from './change-output.ts';
 import { KeyCache } from './key-cache.ts';
 import { unknownEntry } from './key-state.ts';
 import type { KeyedTask, TableEffects } from './keyed-task.ts';
+import type { RowSlice } from './memory-shuffle.ts';
 import { emptyTableCounters, type TableCounters } from './row-account.ts';
 import { type LoadedRow, RowBatch } from './row-batch.ts';
 import type { TimeRuns } from './time-runs.ts';
@@ -86,7 +87,7 @@ export class ChangeTask implements KeyedTask {
     this.#counters = { ...counters };
   }
 
-  keysOf(slice: Slice): readonly StateKey[] {
+  keysOf(slice: RowSlice): readonly StateKey[] {
     const batch = this.#batch;
     batch.load(slice, this.#options.target.table, this.#options.times);
     this.#asked = this.#floor.stored === undefined ? [this.#floor] : [];

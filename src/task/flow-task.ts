@@ -1,7 +1,7 @@
 import { assert } from '../base/assert.ts';
 import { FlowError } from '../base/errors.ts';
 import { ByteWriter } from '../data/byte-writer.ts';
-import { provenanceTemplate, writeProvenance } from '../data/provenance.ts';
+import { patchOffset, provenanceTemplate, writeProvenance } from '../data/provenance.ts';
 import type { Row } from '../data/value.ts';
 import { ExpressionError } from '../expr/expression-error.ts';
 import type { RecordCursor, RecordSink, Slice } from '../ports/log.ts';
@@ -52,6 +52,12 @@ export class FlowTask {
   readonly #templates: readonly Buffer[];
   readonly #provenance = new ByteWriter(64);
   readonly #deadLetters = new DeadLetterWriter();
+  /** What `#emit` is about. */
+  #program: RowProgram;
+  #template: Buffer;
+  /** What `#provenance` was made of, where only the offset differs from record to record. */
+  #patched: Buffer | undefined;
+  #records: RecordCursor | undefined;
   #counters: FlowCounters;
   #lastBadRow: PlacedBadRow | undefined;
   /** What the current record adds to the account. */
@@ -63,7 +69,9 @@ export class FlowTask {
     this.#templates = options.programs.map((program) =>
       provenanceTemplate(options.topicId, options.partition, program.provenanceBranch),
     );
-    const names = options.programs[0]?.expectationNames ?? [];
+    this.#program = options.programs[0] as RowProgram;
+    this.#template = this.#templates[0] as Buffer;
+    const names = this.#program.expectationNames;
     this.#counters = emptyFlowCounters(names);
     this.#delta = emptyFlowCounters(names);
   }
@@ -86,17 +94,20 @@ export class FlowTask {
     const { records } = slice;
     const { times, contexts } = this.#options;
     for (const program of this.#options.programs) program.startBatch(nowMs);
+    const { output, skipped } = this.#options;
+    const counters = this.#counters;
+    this.#records = records;
     while (records.next()) {
-      this.#counters.records += 1;
+      counters.records += 1;
       times?.add(records.timestampMs);
       contexts?.see(records);
-      if (this.#options.skipped?.has(records.offset) === true) {
-        this.#counters.deadLettered += 1;
+      if (skipped?.has(records.offset) === true) {
+        counters.deadLettered += 1;
         continue;
       }
       const bad = this.#runRecord(records);
       if (bad === undefined) {
-        this.#counters.handedOn += this.#options.output.send(records, sink, nowMs);
+        counters.handedOn += output.send(records, sink, nowMs);
       } else {
         this.#reject(records, bad, sink, nowMs);
       }
@@ -107,7 +118,9 @@ export class FlowTask {
     this.#options.output.begin();
     const delta = this.#delta;
     clearFlowCounters(delta);
-    for (const [position, program] of this.#options.programs.entries()) {
+    const { programs } = this.#options;
+    for (let position = 0; position < programs.length; position += 1) {
+      const program = programs[position] as RowProgram;
       const verdict = program.read(records, this.#options);
       if (verdict === 'tombstone') {
         this.#counters.tombstones += 1;
@@ -116,9 +129,9 @@ export class FlowTask {
       if (verdict !== undefined) return verdict;
       try {
         program.chained?.read(records, this.#options);
-        program.run(delta, (row, index) =>
-          this.#addRow(program, this.#templates[position] as Buffer, records, row, index),
-        );
+        this.#program = program;
+        this.#template = this.#templates[position] as Buffer;
+        program.run(delta, this.#emit);
       } catch (error) {
         if (!(error instanceof ExpressionError)) throw this.#place(error, records);
         return { errorClass: error.errorClass, message: error.message };
@@ -139,22 +152,32 @@ export class FlowTask {
     });
   }
 
-  #addRow(
-    program: RowProgram,
-    template: Buffer,
-    records: RecordCursor,
-    row: Row,
-    index: number,
-  ): void {
+  /** One for all records: a closure a record would be an allocation a record. */
+  readonly #emit = (row: Row, index: number): void => {
     const provenance = this.#provenance;
+    const program = this.#program;
+    const records = this.#records as RecordCursor;
     const { chained } = program;
-    provenance.reset();
     if (chained === undefined) {
-      writeProvenance(provenance, template, records.offset, index);
+      this.#writeProvenance(records.offset, index);
     } else {
+      provenance.reset();
+      this.#patched = undefined;
       writeProvenance(provenance, chained.template, chained.offset, chained.indexOf(index));
     }
     this.#options.output.add(program, row, provenance.buffer, records);
+  };
+
+  /** From record to record hardly more than the offset changes. */
+  #writeProvenance(offset: number, index: number): void {
+    const provenance = this.#provenance;
+    if (index === 0 && this.#patched === this.#template) {
+      patchOffset(provenance.buffer, 0, offset);
+      return;
+    }
+    provenance.reset();
+    writeProvenance(provenance, this.#template, offset, index);
+    this.#patched = index === 0 ? this.#template : undefined;
   }
 
   #reject(records: RecordCursor, bad: BadRow, sink: RecordSink, nowMs: number): void {

@@ -1,5 +1,6 @@
-import type { RecordSink, Slice } from '../ports/log.ts';
+import type { RecordSink } from '../ports/log.ts';
 import type { StateKey } from '../ports/state-store.ts';
+import type { RowSlice } from './memory-shuffle.ts';
 import type { TableCounters } from './row-account.ts';
 
 /** What one commit asks of the state store, once the transaction stands. */
@@ -11,8 +12,8 @@ export type TableEffects = {
 };
 
 /**
- * One partition of a table that keeps rows by their key: a slice of the repartition topic and the prefetched state
- * in, records and state writes out. It reads nothing by itself and waits for nothing. Contract:
+ * One partition of a table that keeps rows by their key: a slice of rows (of the repartition topic, or of the
+ * flow stage of the same process) and the prefetched state in, records and state writes out. It reads nothing by itself and waits for nothing. Contract:
  * 1. Turn: `keysOf(slice)` → the runtime reads those keys → `process(entries)`, any number of times, then
  *    `effects(sink)` once per commit, then `applied()` when the transaction stands.
  * 2. A task whose transaction does not stand is thrown away.
@@ -28,7 +29,7 @@ export interface KeyedTask {
   /** Takes over the counters that stand with the checkpoint. */
   startCounters(counters: TableCounters): void;
   /** Loads a slice and gives the keys whose entries `process` needs: all of them, and no others. */
-  keysOf(slice: Slice): readonly StateKey[];
+  keysOf(slice: RowSlice): readonly StateKey[];
   takeKeys(entries: readonly (readonly [StateKey, Buffer])[]): void;
   /** Merges the loaded slice. `entries` answers the keys of `keysOf`, by position. */
   process(entries: readonly (Buffer | undefined)[]): void;

@@ -2,9 +2,11 @@ import { assert } from '../base/assert.ts';
 import { FlowError } from '../base/errors.ts';
 import { ByteWriter } from '../data/byte-writer.ts';
 import type { Span } from '../data/bytes.ts';
+import { writeWhole } from '../data/number-bytes.ts';
 import { provenanceSize } from '../data/provenance.ts';
-import { HeaderWriter } from '../data/record-headers.ts';
+import { HeaderWriter, headerName, wholeHeader } from '../data/record-headers.ts';
 import { equalRows, type RowSet, type SetRow } from '../data/row-set.ts';
+import type { SequenceCodec } from '../data/sequence.ts';
 import type { OutgoingRecord, RecordSink } from '../ports/log.ts';
 import { SourceTextWriter } from './source-text.ts';
 
@@ -13,8 +15,8 @@ export type OutputTarget = {
   readonly topic: string;
   readonly partition: number;
   readonly generation: number;
-  /** Canonical text of an encoded sequence. */
-  readonly sequenceText: (bytes: Buffer, start: number, end: number) => string;
+  /** Writes the canonical text of an encoded sequence. */
+  readonly writeSequence: SequenceCodec['writeText'];
   /** SELECT DISTINCT: equal rows are written once, with the provenance of each. */
   readonly distinct: boolean;
   /** The broker's limit on one record, in bytes. */
@@ -42,6 +44,11 @@ export type NumberedRow = {
 /** Room for what the log adds to a record: lengths, batch header. */
 export const recordOverheadBytes = 256;
 
+const sequenceHeader = headerName('tm-seq');
+const sourceHeader = headerName('tm-src');
+
+const rowMember = Buffer.from(',"_row":', 'latin1');
+const closeBrace = 0x7d;
 const openBracket = 0x5b;
 const closeBracket = 0x5d;
 const comma = 0x2c;
@@ -55,6 +62,11 @@ export class OutputWriter {
   readonly #target: OutputTarget;
   readonly #value = new ByteWriter(4 * 1024);
   readonly #key = new ByteWriter(256);
+  readonly #numberedSpan: { bytes: Buffer; start: number; end: number } = {
+    bytes: Buffer.alloc(0),
+    start: 0,
+    end: 0,
+  };
   readonly #headers = new HeaderWriter();
   readonly #sources = new ByteWriter(256);
   readonly #generation: Buffer;
@@ -74,11 +86,11 @@ export class OutputWriter {
 
   constructor(target: OutputTarget) {
     this.#target = target;
-    this.#generation = Buffer.from(String(target.generation), 'latin1');
+    this.#generation = wholeHeader('tm-gen', Buffer.from(String(target.generation), 'latin1'));
   }
 
   /** One record: the whole row-set as a JSON array. */
-  rowSet(sink: RecordSink, key: Buffer, rowSet: RowSet, nowMs: number): void {
+  rowSet(sink: RecordSink, key: Span, rowSet: RowSet, nowMs: number): void {
     const value = this.#value;
     const groups = this.#target.distinct ? equalRows(rowSet.rows) : rowSet.rows.map((row) => [row]);
     value.reset();
@@ -90,13 +102,13 @@ export class OutputWriter {
     }
     value.byte(closeBracket);
     this.#writeHeaders(rowSet.sequence, groups);
-    this.#send(sink, key, key.length, value.length, nowMs);
+    this.#send(sink, key, value.length, nowMs);
   }
 
   /** The record of a key that has one row, straight from its envelope. */
   single(
     sink: RecordSink,
-    key: Buffer,
+    key: Span,
     row: SingleRow,
     { isNumbered, nowMs }: { readonly isNumbered: boolean; readonly nowMs: number },
   ): void {
@@ -107,52 +119,43 @@ export class OutputWriter {
     if (!isNumbered) value.byte(closeBracket);
     this.#writeSingleHeaders(row);
     if (isNumbered) {
-      this.#numberedKey(key, 0);
-      this.#send(sink, this.#key.buffer, this.#key.length, value.length, nowMs);
+      this.#send(sink, this.#numbered(key, 0), value.length, nowMs);
     } else {
-      this.#send(sink, key, key.length, value.length, nowMs);
+      this.#send(sink, key, value.length, nowMs);
     }
   }
 
   /** One numbered record of output mode `rows`; of equal rows, with DISTINCT, the one that stands for all. */
-  row(
-    sink: RecordSink,
-    key: Buffer,
-    { sequence, rows, position }: NumberedRow,
-    nowMs: number,
-  ): void {
+  row(sink: RecordSink, key: Span, { sequence, rows, position }: NumberedRow, nowMs: number): void {
     const { row } = rows[0] as SetRow;
     this.#value.reset();
     this.#value.bytes(row.bytes, row.start, row.end);
     this.#writeHeaders(sequence, [rows]);
-    this.#numberedKey(key, position);
-    this.#send(sink, this.#key.buffer, this.#key.length, this.#value.length, nowMs);
+    this.#send(sink, this.#numbered(key, position), this.#value.length, nowMs);
   }
 
-  tombstone(sink: RecordSink, key: Buffer, position: number | undefined, nowMs: number): void {
+  tombstone(sink: RecordSink, key: Span, position: number | undefined, nowMs: number): void {
     this.#headers.begin(1);
-    this.#headers.add('tm-gen', this.#generation);
+    this.#headers.addWhole(this.#generation);
     if (position === undefined) {
-      this.#send(sink, key, key.length, -1, nowMs);
+      this.#send(sink, key, -1, nowMs);
     } else {
-      this.#numberedKey(key, position);
-      this.#send(sink, this.#key.buffer, this.#key.length, -1, nowMs);
+      this.#send(sink, this.#numbered(key, position), -1, nowMs);
     }
   }
 
   /** The tombstone of a key that a marker emptied: it tells the marker's sequence and provenance. */
   emptied(
     sink: RecordSink,
-    key: Buffer,
+    key: Span,
     marker: SingleRow,
     { isNumbered, nowMs }: { readonly isNumbered: boolean; readonly nowMs: number },
   ): void {
     this.#writeSingleHeaders(marker);
     if (isNumbered) {
-      this.#numberedKey(key, 0);
-      this.#send(sink, this.#key.buffer, this.#key.length, -1, nowMs);
+      this.#send(sink, this.#numbered(key, 0), -1, nowMs);
     } else {
-      this.#send(sink, key, key.length, -1, nowMs);
+      this.#send(sink, key, -1, nowMs);
     }
   }
 
@@ -160,47 +163,48 @@ export class OutputWriter {
    * A record of the levels topic: the key has no rows at the marker's sequence. Without marker a tombstone, since
    * rows have brought the sequence back into the output topic.
    */
-  level(sink: RecordSink, key: Buffer, marker: SingleRow | undefined, nowMs: number): void {
+  level(sink: RecordSink, key: Span, marker: SingleRow | undefined, nowMs: number): void {
     const { levelsTopic } = this.#target;
     assert(levelsTopic !== undefined, 'a flow whose keys can be emptied has a levels topic');
     this.#value.reset();
     if (marker === undefined) {
       this.#headers.begin(1);
-      this.#headers.add('tm-gen', this.#generation);
-      this.#send(sink, key, key.length, -1, nowMs, levelsTopic);
+      this.#headers.addWhole(this.#generation);
+      this.#send(sink, key, -1, nowMs, levelsTopic);
     } else {
       this.#value.byte(openBracket);
       this.#value.byte(closeBracket);
       this.#writeSingleHeaders(marker);
-      this.#send(sink, key, key.length, this.#value.length, nowMs, levelsTopic);
+      this.#send(sink, key, this.#value.length, nowMs, levelsTopic);
     }
   }
 
   #writeSingleHeaders(row: SingleRow): void {
     this.#headers.begin(3);
-    this.#headers.addText(
-      'tm-seq',
-      this.#target.sequenceText(row.bytes, row.sequenceStart, row.sequenceEnd),
-    );
+    this.#writeSequence(row.bytes, row.sequenceStart, row.sequenceEnd);
     this.#sources.reset();
     this.#sourceText.whole(this.#sources, row.bytes, row.envelopeStart + 2);
-    this.#headers.add('tm-src', this.#sources.buffer, 0, this.#sources.length);
-    this.#headers.add('tm-gen', this.#generation);
+    this.#headers.addNamed(sourceHeader, this.#sources.buffer, 0, this.#sources.length);
+    this.#headers.addWhole(this.#generation);
   }
 
   /** `{"k":1}` becomes `{"k":1,"_row":0}`. */
-  #numberedKey(key: Buffer, position: number): void {
-    this.#key.reset();
-    this.#key.bytes(key, 0, key.length - 1);
-    this.#key.ascii(`,"_row":${position}}`);
+  #numbered({ bytes, start, end }: Span, position: number): Span {
+    const key = this.#key;
+    key.reset();
+    key.bytes(bytes, start, end - 1);
+    key.bytes(rowMember);
+    writeWhole(key, position);
+    key.byte(closeBrace);
+    const span = this.#numberedSpan;
+    span.bytes = key.buffer;
+    span.end = key.length;
+    return span;
   }
 
   #writeHeaders(sequence: Span, groups: readonly (readonly SetRow[])[]): void {
     this.#headers.begin(3);
-    this.#headers.addText(
-      'tm-seq',
-      this.#target.sequenceText(sequence.bytes, sequence.start, sequence.end),
-    );
+    this.#writeSequence(sequence.bytes, sequence.start, sequence.end);
     this.#sources.reset();
     let before: SetRow | undefined;
     for (const group of groups) {
@@ -210,8 +214,14 @@ export class OutputWriter {
         before = row;
       }
     }
-    this.#headers.add('tm-src', this.#sources.buffer, 0, this.#sources.length);
-    this.#headers.add('tm-gen', this.#generation);
+    this.#headers.addNamed(sourceHeader, this.#sources.buffer, 0, this.#sources.length);
+    this.#headers.addWhole(this.#generation);
+  }
+
+  #writeSequence(bytes: Buffer, start: number, end: number): void {
+    this.#sources.reset();
+    this.#target.writeSequence(this.#sources, bytes, start, end);
+    this.#headers.addNamed(sequenceHeader, this.#sources.buffer, 0, this.#sources.length);
   }
 
   /** An entry that begins with `@` repeats the topic and partition before it. */
@@ -226,25 +236,26 @@ export class OutputWriter {
 
   #send(
     sink: RecordSink,
-    key: Buffer,
-    keyLength: number,
+    key: Span,
     valueLength: number,
     nowMs: number,
     topic: string = this.#target.topic,
   ): void {
     const { table, partition, recordBytesMax } = this.#target;
     const headers = this.#headers.writer;
-    const size = keyLength + Math.max(valueLength, 0) + headers.length + recordOverheadBytes;
+    const size =
+      key.end - key.start + Math.max(valueLength, 0) + headers.length + recordOverheadBytes;
     if (size > recordBytesMax) {
       throw recordTooLarge(
         { table, topic, size, bytesMax: recordBytesMax },
-        key.subarray(0, keyLength),
+        key.bytes.subarray(key.start, key.end),
         "Set output = 'rows' on the table, so that each row is a record of its own, or raise max.message.bytes of the topic.",
       );
     }
     const record = this.#record;
-    record.key = key;
-    record.keyEnd = keyLength;
+    record.key = key.bytes;
+    record.keyStart = key.start;
+    record.keyEnd = key.end;
     record.value = this.#value.buffer;
     record.valueEnd = valueLength;
     record.headers = headers.buffer;

@@ -1,9 +1,10 @@
 import { ByteWriter } from '../data/byte-writer.ts';
-import { partitionOf } from '../data/murmur2.ts';
+import { murmur2, partitionOfHash } from '../data/murmur2.ts';
 import { HeaderWriter } from '../data/record-headers.ts';
 import { truncateKey, writeEnvelopeHead } from '../data/row-envelope.ts';
 import type { Row } from '../data/value.ts';
 import type { RecordCursor, RecordSink } from '../ports/log.ts';
+import type { MemoryShuffle, OfferedRow } from './memory-shuffle.ts';
 import { emptyOutgoingRecord } from './outgoing-record.ts';
 import type { RowOutput } from './row-output.ts';
 import type { RowProgram } from './row-program.ts';
@@ -24,7 +25,15 @@ export type RepartitionTarget = {
  */
 export class RepartitionOutput implements RowOutput {
   readonly #target: RepartitionTarget;
-  readonly #rows = new ByteWriter(4 * 1024);
+  readonly #shuffle: MemoryShuffle | undefined;
+  readonly #rows: ByteWriter;
+  readonly #offered: OfferedRow = {
+    keyStart: 0,
+    valueStart: 0,
+    valueEnd: 0,
+    keyHash: 0,
+    timestampMs: 0,
+  };
   readonly #sequence = new ByteWriter(64);
   /** The rows of the current record: start of key, start of value, end. */
   readonly #spans: number[] = [];
@@ -32,8 +41,11 @@ export class RepartitionOutput implements RowOutput {
   readonly #forAll = new Set<number>();
   readonly #record = emptyOutgoingRecord();
 
-  constructor(target: RepartitionTarget) {
+  /** `shuffle` takes the rows of the partitions that are in this process. */
+  constructor(target: RepartitionTarget, shuffle?: MemoryShuffle) {
     this.#target = target;
+    this.#shuffle = shuffle;
+    this.#rows = shuffle?.rows ?? new ByteWriter(4 * 1024);
     if (target.isReplay === true) {
       const headers = new HeaderWriter();
       headers.begin(1);
@@ -44,7 +56,8 @@ export class RepartitionOutput implements RowOutput {
   }
 
   begin(): void {
-    this.#rows.reset();
+    if (this.#shuffle === undefined) this.#rows.reset();
+    else this.#shuffle.beginRow();
     this.#spans.length = 0;
     if (this.#forAll.size > 0) this.#forAll.clear();
   }
@@ -73,22 +86,27 @@ export class RepartitionOutput implements RowOutput {
     const { topic, partitions } = this.#target;
     const { buffer } = this.#rows;
     const spans = this.#spans;
+    const row = this.#offered;
     const record = this.#record;
     record.key = buffer;
     record.value = buffer;
-    record.timestampMs = timestampOf(records, nowMs);
+    row.timestampMs = timestampOf(records, nowMs);
+    record.timestampMs = row.timestampMs;
     for (let at = 0; at < spans.length; at += 3) {
-      const keyStart = spans[at] as number;
-      const valueStart = spans[at + 1] as number;
-      record.keyStart = keyStart;
-      record.keyEnd = valueStart;
-      record.valueStart = valueStart;
-      record.valueEnd = spans[at + 2] as number;
+      row.keyStart = spans[at] as number;
+      row.valueStart = spans[at + 1] as number;
+      row.valueEnd = spans[at + 2] as number;
+      record.keyStart = row.keyStart;
+      record.keyEnd = row.valueStart;
+      record.valueStart = row.valueStart;
+      record.valueEnd = row.valueEnd;
       if (this.#forAll.has(at)) {
         for (let one = 0; one < partitions; one += 1) sink.append(topic, one, record);
         continue;
       }
-      const partition = partitionOf(buffer, keyStart, valueStart, partitions);
+      row.keyHash = murmur2(buffer, row.keyStart, row.valueStart);
+      const partition = partitionOfHash(row.keyHash, partitions);
+      if (this.#shuffle?.offer(partition, row) === true) continue;
       sink.append(topic, partition, record);
     }
     return spans.length / 3;

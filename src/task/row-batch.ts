@@ -1,9 +1,10 @@
 import { FlowError } from '../base/errors.ts';
+import { murmur2 } from '../data/murmur2.ts';
 import { provenanceSize } from '../data/provenance.ts';
 import { type EnvelopeParts, readEnvelope } from '../data/row-envelope.ts';
 import type { MergeInput } from '../operators/replace-using.ts';
-import type { Slice } from '../ports/log.ts';
 import type { StateKey } from '../ports/state-store.ts';
+import { RowLane, type RowSlice } from './memory-shuffle.ts';
 import type { TimeRuns } from './time-runs.ts';
 
 const nothing = Buffer.alloc(0);
@@ -20,6 +21,8 @@ export class LoadedRow implements EnvelopeParts {
   sequenceStart = 0;
   sequenceEnd = 0;
   rowStart = 0;
+  /** Of the key, by `murmur2`. */
+  keyHash = 0;
   /** It came from a dead letter that somebody replayed. */
   isReplayed = false;
 
@@ -42,8 +45,9 @@ export class RowBatch {
   count = 0;
   readonly #rows: LoadedRow[] = [];
 
-  load(slice: Slice, table: string, times?: TimeRuns): void {
+  load(slice: RowSlice, table: string, times?: TimeRuns): void {
     const { records } = slice;
+    const lane = records instanceof RowLane ? records : undefined;
     this.count = 0;
     while (records.next()) {
       const row = this.#next();
@@ -61,6 +65,7 @@ export class RowBatch {
       ) {
         throw foreignRecord(slice, records.offset, table);
       }
+      row.keyHash = lane?.keyHash ?? murmur2(row.bytes, row.keyStart, row.keyEnd);
       times?.add(records.timestampMs);
       this.count += 1;
     }
@@ -86,7 +91,7 @@ export class RowBatch {
   }
 }
 
-function foreignRecord(slice: Slice, offset: number, table: string): FlowError {
+function foreignRecord(slice: RowSlice, offset: number, table: string): FlowError {
   return new FlowError(
     'RECORD_CORRUPT',
     `a record between the stages of table "${table}" is not one of ours`,

@@ -1,8 +1,10 @@
 import type { ByteWriter } from '../data/byte-writer.ts';
+import { type Int64, readInt64Digits } from '../data/int64.ts';
 import { rowEncoder, sparseRowEncoder } from '../data/json-encode.ts';
-import { keyEncoder } from '../data/key.ts';
+import { kindInteger } from '../data/json-lex.ts';
 import { deleteFlag, emptyFlag, truncateFlag } from '../data/row-envelope.ts';
-import { sequenceCodec } from '../data/sequence.ts';
+import { sequenceCodec, writeInt64Sequence } from '../data/sequence.ts';
+import type { Column } from '../data/types.ts';
 import type { Row, Value } from '../data/value.ts';
 import { columnsOf } from '../expr/columns.ts';
 import { compile } from '../expr/compile.ts';
@@ -43,6 +45,8 @@ export type RowProgramOptions = {
   readonly partners?: FindPartners;
 };
 
+const int64: Int64 = { high: 0, low: 0 };
+
 /** Day 2932896 is 9999-12-31: a sequence beyond it is the sign of a wrong unit, and would win for ever. */
 const daysMax = 2_932_896;
 const microsMax = 253_402_300_799_999_999n;
@@ -61,11 +65,12 @@ export class RowProgram {
   readonly #frame: Frame = { parameters: [], nowMicros: 0n };
   readonly #first: RowStepRunner;
   readonly #keys: readonly number[];
-  readonly #keyValues: Value[];
-  readonly #encodeKey: ReturnType<typeof keyEncoder>;
+  readonly #keyWriter: SplicedRowWriter;
   readonly #writer: SplicedRowWriter;
   readonly #rowText: ReturnType<typeof rowEncoder>;
   readonly #sequence: Evaluator;
+  /** The source column that is the sequence, where it is a BIGINT that nothing else looks at; else -1. */
+  readonly #sequenceSource: number;
   readonly #emptyWhen: Evaluator | undefined;
   readonly #deleteWhen: Evaluator | undefined;
   readonly #truncateWhen: Evaluator | undefined;
@@ -102,7 +107,9 @@ export class RowProgram {
     this.expectationNames = countedExpectations(flow, table);
     const context: CompileContext = { timeZone };
     const passed = isSpliced ? passedThrough(plan, source, columns) : columns.map(() => -1);
-    const needed = neededColumns(flow, table);
+    const sequenceColumn = copiedSequence(flow, table, passed);
+    const needed = neededColumns(flow, table, { passed, sequenceColumn });
+    this.#sequenceSource = needed.has(sequenceColumn) ? -1 : (passed[sequenceColumn] ?? -1);
     // A column that passes through and that nothing looks at is never decoded.
     const unread = new Set(
       passed.flatMap((from, to) => (from >= 0 && !needed.has(to) ? [to] : [])),
@@ -127,15 +134,25 @@ export class RowProgram {
       unread,
       partners: options.partners ?? noPartners,
       count: (view) => this.#counter(({ name }) => viewExpectationName(view, name)),
+      reusesRows: true,
       finish: this.#finish(context),
     });
     this.#keys = keyed?.keys ?? [];
-    this.#keyValues = this.#keys.map(() => null);
-    const keyColumns = this.#keys.map((position) => table.columns[position]);
-    this.#encodeKey = keyEncoder(keyColumns.filter((column) => column !== undefined));
+    this.#keyWriter = new SplicedRowWriter(this.#reader, {
+      columns: this.#keys.map((position) => table.columns[position] as Column),
+      positions: this.#keys,
+      // One that is decoded all the same is written from its value.
+      passed: this.#keys.map((position) => (needed.has(position) ? -1 : (passed[position] ?? -1))),
+      zeros: 'merged',
+    });
     const zeros = flow.kind === 'replace_using' && flow.distinct ? 'merged' : 'kept';
     this.#rowText = rowEncoder(columns, zeros);
-    this.#writer = new SplicedRowWriter(this.#reader, columns, passed, zeros);
+    this.#writer = new SplicedRowWriter(this.#reader, {
+      columns,
+      positions: [...columns.keys()],
+      passed,
+      zeros,
+    });
     this.#sequence = keyed === undefined ? () => null : compile(keyed.sequence, context);
     const sequenceType = keyed?.sequenceType ?? { kind: 'int' as const };
     this.#sequenceKind = sequenceType.kind;
@@ -165,19 +182,24 @@ export class RowProgram {
   }
 
   encodeKey(row: Row, out: ByteWriter): void {
-    for (const [index, position] of this.#keys.entries()) {
-      const value = row[position] ?? null;
-      if (value === null && this.#isKeyNeeded) {
-        const name = this.#options.table.columns[position]?.name;
-        throw new ExpressionError('NULL_KEY', `key column "${name}" of the row is NULL`);
-      }
-      this.#keyValues[index] = value;
+    if (this.#isKeyNeeded) this.#checkKey(row);
+    this.#keyWriter.write(row, out);
+  }
+
+  #checkKey(row: Row): void {
+    for (const position of this.#keys) {
+      if ((row[position] ?? null) !== null) continue;
+      const name = this.#options.table.columns[position]?.name;
+      throw new ExpressionError('NULL_KEY', `key column "${name}" of the row is NULL`);
     }
-    this.#encodeKey.encode(this.#keyValues, out);
   }
 
   /** Gives the flags of the row's envelope. */
   encodeSequence(row: Row, out: ByteWriter, timestampMs: number): number {
+    if (this.#sequenceSource >= 0) {
+      this.#copySequence(out);
+      return this.#flags(row);
+    }
     const sequence = this.#sequence(row, this.#frame);
     if (sequence === null) {
       throw new ExpressionError('NULL_SEQUENCE', 'the sequence of the row is NULL');
@@ -196,6 +218,21 @@ export class RowProgram {
     if (this.isTruncate(row)) return truncateFlag;
     if (this.#deleteWhen?.(row, this.#frame) === true) return deleteFlag;
     return this.#isEmpty(row) ? emptyFlag : 0;
+  }
+
+  /** From the digits as they lie to the bytes, without a value in between. */
+  #copySequence(out: ByteWriter): void {
+    const source = this.#sequenceSource;
+    const { bytes, start, end, kind } = this.#reader.locate(source);
+    if (kind === kindInteger && readInt64Digits(bytes, start, end, int64)) {
+      writeInt64Sequence(out, int64.high, int64.low);
+      return;
+    }
+    const sequence = this.#reader.decodeLocated(source);
+    if (sequence === null) {
+      throw new ExpressionError('NULL_SEQUENCE', 'the sequence of the row is NULL');
+    }
+    this.#encodeSequence(sequence, out);
   }
 
   /** Whether the row is no row but says that its key has none (APPLY AS EMPTY WHEN). */
@@ -291,8 +328,23 @@ function sourceColumns(
   return new Set([...sourceColumnsOf(read)].filter((index) => index < sourceColumnCount));
 }
 
-/** Target columns that something looks at: key, sequence, expectations. */
-function neededColumns(flow: FlowPlan, table: TablePlan): ReadonlySet<number> {
+/** The target column that is the sequence, where its digits are copied and no rule looks at its value; else -1. */
+function copiedSequence(flow: FlowPlan, table: TablePlan, passed: readonly number[]): number {
+  if (flow.kind !== 'replace_using' || table.sequenceMax !== undefined) return -1;
+  const { sequence, sequenceType } = flow;
+  if (sequence.node !== 'column' || sequence.type.kind !== 'bigint') return -1;
+  const isCopied = sequenceType.kind === 'bigint' && (passed[sequence.index] ?? -1) >= 0;
+  return isCopied ? sequence.index : -1;
+}
+
+type CopiedColumns = { readonly passed: readonly number[]; readonly sequenceColumn: number };
+
+/** Target columns whose values something looks at: expectations, and key and sequence where they are not copied. */
+function neededColumns(
+  flow: FlowPlan,
+  table: TablePlan,
+  { passed, sequenceColumn }: CopiedColumns,
+): ReadonlySet<number> {
   const needed = new Set<number>();
   for (const { condition, action } of table.expectations) {
     for (const position of columnsOf(condition)) needed.add(position);
@@ -300,8 +352,12 @@ function neededColumns(flow: FlowPlan, table: TablePlan): ReadonlySet<number> {
     if (action === 'fail') for (const index of table.columns.keys()) needed.add(index);
   }
   if (flow.kind === 'append') return needed;
-  for (const position of flow.keys) needed.add(position);
-  for (const position of columnsOf(flow.sequence)) needed.add(position);
+  for (const position of flow.keys) {
+    if (flow.kind !== 'replace_using' || (passed[position] ?? -1) < 0) needed.add(position);
+  }
+  for (const position of columnsOf(flow.sequence)) {
+    if (position !== sequenceColumn) needed.add(position);
+  }
   if (flow.kind === 'auto_cdc') {
     for (const position of flow.ignoreNull) needed.add(position);
     return needed;

@@ -30,6 +30,8 @@ export type StepOptions = {
   readonly partners: FindPartners;
   /** Who is told what the rows of a view met; undefined: nobody. */
   readonly count?: (view: string) => Judged['count'];
+  /** Whoever gets the rows is through with each when its call ends, so that one array serves all of a projection. */
+  readonly reusesRows?: boolean;
   readonly finish: RowStepRunner;
 };
 
@@ -61,9 +63,9 @@ export function compileSteps(steps: readonly RowStep[], options: StepOptions): R
       case 'project': {
         const isLast = step === steps.at(-1);
         const columns = step.columns.map(({ value }, position) =>
-          isLast && unread.has(position) ? () => null : compile(value, context),
+          isLast && unread.has(position) ? undefined : compile(value, context),
         );
-        next = project(columns, options.frame, next);
+        next = project(columns, options, next);
         break;
       }
       case 'explode':
@@ -112,12 +114,21 @@ function expect(step: ExpectStep, options: StepOptions, next: RowStepRunner): Ro
   };
 }
 
-function project(columns: readonly Evaluator[], frame: Frame, next: RowStepRunner): RowStepRunner {
-  const count = columns.length;
+function project(
+  columns: readonly (Evaluator | undefined)[],
+  { frame, reusesRows }: StepOptions,
+  next: RowStepRunner,
+): RowStepRunner {
+  const nothing: readonly Value[] = columns.map(() => null);
+  const shared = [...nothing];
+  const computed = columns.flatMap((evaluate, position) =>
+    evaluate === undefined ? [] : [{ evaluate, position }],
+  );
   return (row, index) => {
-    const projected = new Array<Value>(count);
-    for (let position = 0; position < count; position += 1) {
-      projected[position] = (columns[position] as Evaluator)(row, frame);
+    const projected = reusesRows === true ? shared : [...nothing];
+    for (let at = 0; at < computed.length; at += 1) {
+      const { evaluate, position } = computed[at] as (typeof computed)[number];
+      projected[position] = evaluate(row, frame);
     }
     next(projected, index);
   };

@@ -89,6 +89,11 @@ export class SourceReader {
     return this.#row;
   }
 
+  /** Of the record that was read last. */
+  get bytes(): Buffer {
+    return this.#located.bytes;
+  }
+
   /** Where the value of a located column lies in the current record; the object is overwritten by the next call. */
   locate(position: number): LocatedValue {
     const index = this.#scanned[position] as number;

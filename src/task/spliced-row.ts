@@ -1,4 +1,5 @@
 import type { ByteWriter } from '../data/byte-writer.ts';
+import { type Int64, readInt64Digits } from '../data/int64.ts';
 import { type JsonEncoder, jsonEncoder, jsonText, type Zeros } from '../data/json-encode.ts';
 import {
   kindAscii,
@@ -47,32 +48,39 @@ export function passedThrough(
   });
 }
 
+/** What a writer writes: some columns of the target, in order. */
+export type WrittenColumns = {
+  readonly columns: readonly Column[];
+  /** Where each stands in the row. */
+  readonly positions: readonly number[];
+  /** Which source column each is taken from unchanged; -1: it is computed. */
+  readonly passed: readonly number[];
+  readonly zeros: Zeros;
+};
+
 /**
- * Writes a row of the target: a value that only passes through is copied from the record as it lies, where
- * its bytes are canonical, and otherwise decoded and written. Invariant: the bytes are those that
- * `rowEncoder` gives for the decoded row; a test runs both on the same records.
+ * Writes columns of a row as one JSON object (the row itself, or its key): a value that only passes through is copied
+ * from the record as it lies, where its bytes are canonical, and otherwise decoded and written. Neighbours that lie in
+ * the record as they have to in the result are one copy, names and all. Invariant: the bytes are those that
+ * `rowEncoder` gives for the decoded values; a test runs both on the same records.
  */
 export class SplicedRowWriter {
   readonly #reader: SourceReader;
   readonly #members: readonly Member[];
 
-  constructor(
-    reader: SourceReader,
-    columns: readonly Column[],
-    passed: readonly number[],
-    zeros: Zeros,
-  ) {
+  constructor(reader: SourceReader, { columns, positions, passed, zeros }: WrittenColumns) {
     this.#reader = reader;
-    this.#members = columns.map(({ name, type }, position) => {
-      const source = passed[position] ?? -1;
+    this.#members = columns.map(({ name, type }, index) => {
+      const source = passed[index] ?? -1;
       return {
         prefix: Buffer.from(
-          `${position === 0 ? '{' : ','}${jsonText({ kind: 'string' }, name)}:`,
+          `${index === 0 ? '{' : ','}${jsonText({ kind: 'string' }, name)}:`,
           'utf8',
         ),
         encode: jsonEncoder(type, zeros),
+        position: positions[index] as number,
         source,
-        isText: type.kind === 'string' || type.kind === 'timestamp',
+        quotes: type.kind === 'string' || type.kind === 'timestamp' ? 1 : 0,
         isTimestamp: type.kind === 'timestamp',
         isCanonical: source < 0 ? undefined : canonicalTest(type),
       };
@@ -91,43 +99,76 @@ export class SplicedRowWriter {
   /** Throws ExpressionError where a value that was not looked at before does not fit its column. */
   write(row: Row, out: ByteWriter): void {
     const members = this.#members;
-    for (let position = 0; position < members.length; position += 1) {
-      const { prefix, encode, source, isText, isTimestamp, isCanonical } = members[
-        position
-      ] as Member;
-      out.bytes(prefix);
+    const reader = this.#reader;
+    // The part of the record, [from, to), that is still to be copied.
+    let from = 0;
+    let to = 0;
+    for (let index = 0; index < members.length; index += 1) {
+      const member = members[index] as Member;
+      const { prefix, source, isCanonical } = member;
       if (isCanonical === undefined) {
-        encode(row[position] ?? null, out);
+        if (to > from) out.bytes(reader.bytes, from, to);
+        from = 0;
+        to = 0;
+        out.bytes(prefix);
+        member.encode(row[member.position] ?? null, out);
         continue;
       }
-      const span = this.#reader.locate(source);
-      const { bytes, start, end, kind } = span;
-      if (isCanonical(bytes, start, end, kind)) {
-        if (isText) out.byte(quote);
-        out.bytes(bytes, start, end);
-        if (isText) out.byte(quote);
-      } else if (isTimestamp && kind === kindAscii && isMillisTimestamp(bytes, start, end)) {
-        out.byte(quote);
-        out.bytes(bytes, start, end - 1);
+      const { bytes, start, end, kind } = reader.locate(source);
+      const isAsItLies = isCanonical(bytes, start, end, kind);
+      const isMillis =
+        !isAsItLies &&
+        member.isTimestamp &&
+        kind === kindAscii &&
+        isMillisTimestamp(bytes, start, end);
+      if (isAsItLies || isMillis) {
+        const first = start - member.quotes;
+        const nameStart = first - prefix.length;
+        const isNamed = endsWith(bytes, first, prefix);
+        if (!isNamed || nameStart !== to || to === from) {
+          if (to > from) out.bytes(bytes, from, to);
+          if (!isNamed) out.bytes(prefix);
+          from = isNamed ? nameStart : first;
+        }
+        to = isMillis ? end - 1 : end + member.quotes;
+        if (!isMillis) continue;
+      }
+      if (to > from) out.bytes(bytes, from, to);
+      from = 0;
+      to = 0;
+      if (isMillis) {
         out.bytes(microsTail);
       } else {
-        encode(this.#reader.decodeLocated(source), out);
+        out.bytes(prefix);
+        member.encode(reader.decodeLocated(source), out);
       }
     }
+    if (to > from) out.bytes(reader.bytes, from, to);
     out.byte(closeBrace);
   }
+}
+
+/** Whether a text stands right before a position. Nothing before the record's own value is looked at: it begins with `{`. */
+function endsWith(bytes: Buffer, end: number, text: Buffer): boolean {
+  const start = end - text.length;
+  if (start < 0) return false;
+  for (let index = 0; index < text.length; index += 1) {
+    if (bytes[start + index] !== text[index]) return false;
+  }
+  return true;
 }
 
 type Member = {
   readonly prefix: Buffer;
   readonly encode: JsonEncoder;
+  readonly position: number;
   readonly source: number;
-  readonly isText: boolean;
+  /** 1 where the value stands in quotes, which its span is without. */
+  readonly quotes: number;
   readonly isTimestamp: boolean;
   readonly isCanonical: IsCanonical | undefined;
 };
 
-const quote = 0x22;
 const closeBrace = 0x7d;
 const minus = 0x2d;
 const digit0 = 0x30;
@@ -143,7 +184,7 @@ function canonicalTest(type: DataType): IsCanonical | undefined {
     case 'int':
       return (bytes, start, end, kind) => kind === kindInteger && isShort(bytes, start, end, 9);
     case 'bigint':
-      return (bytes, start, end, kind) => kind === kindInteger && isShort(bytes, start, end, 18);
+      return (bytes, start, end, kind) => kind === kindInteger && isInt64(bytes, start, end);
     case 'decimal':
       return decimalTest(type.precision, type.scale);
     case 'timestamp':
@@ -159,6 +200,15 @@ function isShort(bytes: Buffer, start: number, end: number, digitsMax: number): 
   if (bytes[start] !== minus) return end - start <= digitsMax;
   return end - start <= digitsMax + 1 && bytes[start + 1] !== digit0;
 }
+
+function isInt64(bytes: Buffer, start: number, end: number): boolean {
+  return (
+    isShort(bytes, start, end, 18) ||
+    (isShort(bytes, start, end, 19) && readInt64Digits(bytes, start, end, scratch))
+  );
+}
+
+const scratch: Int64 = { high: 0, low: 0 };
 
 function decimalTest(precision: number, scale: number): IsCanonical {
   const wholeDigitsMax = precision - scale;
@@ -231,13 +281,15 @@ function isInRange(bytes: Buffer, start: number): boolean {
     month >= 1 &&
     month <= 12 &&
     day >= 1 &&
-    // Later days of a month are left to the decoder: it knows the calendar.
-    day <= 28 &&
+    // The end of February is left to the decoder: it knows the leap years.
+    day <= (monthDays[month] as number) &&
     two(bytes, start + 11) < 24 &&
     two(bytes, start + 14) < 60 &&
     two(bytes, start + 17) < 60
   );
 }
+
+const monthDays = [0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
 const microsShape = Buffer.from('0000-00-00T00:00:00.000000Z', 'latin1');
 const millisShape = Buffer.from('0000-00-00T00:00:00.000Z', 'latin1');

@@ -12,13 +12,15 @@ import {
   singleEntry,
   storedRowCount,
 } from '../data/row-set.ts';
-import type { KeyRowSet, KeyRowSetOptions } from '../operators/replace-using.ts';
+import type { KeyRowSetOptions } from '../operators/replace-using.ts';
 import type { OutputMode } from '../plan/pipeline-plan.ts';
-import type { RecordSink, Slice } from '../ports/log.ts';
+import type { RecordSink } from '../ports/log.ts';
 import type { StateKey } from '../ports/state-store.ts';
-import { KeyCache } from './key-cache.ts';
-import { KeyState } from './key-state.ts';
+import { EntrySlab } from './entry-slab.ts';
+import { HeldRow, KeyStates } from './key-state.ts';
+import { mixedHash } from './key-table.ts';
 import type { KeyedTask, TableEffects } from './keyed-task.ts';
+import type { RowSlice } from './memory-shuffle.ts';
 import { type OutputTarget, OutputWriter } from './output-record.ts';
 import { emptyTableCounters, type TableCounters } from './row-account.ts';
 import { RowBatch } from './row-batch.ts';
@@ -42,17 +44,23 @@ export class TableTask implements KeyedTask {
   readonly #options: TableTaskOptions;
   readonly #setOptions: KeyRowSetOptions;
   readonly #writer: OutputWriter;
-  readonly #cache: KeyCache<KeyState>;
+  readonly #keys: KeyStates;
   readonly #batch = new RowBatch();
-  /** The key of each row of the batch. */
-  readonly #states: KeyState[] = [];
+  /** The number of the key of each row of the batch. */
+  readonly #keyOf: number[] = [];
   /** Keys of the open transaction. */
-  #touched: KeyState[] = [];
-  #asked: KeyState[] = [];
-  #transaction = 0;
+  readonly #touched: number[] = [];
+  readonly #asked: number[] = [];
   #counters: TableCounters = emptyTableCounters();
   /** The entries of `effects`, by position of `#touched`; undefined where nothing changed. */
-  #entries: (Buffer | undefined)[] = [];
+  readonly #entries: (Buffer | undefined)[] = [];
+  readonly #key: { bytes: Buffer; start: number; end: number } = {
+    bytes: nothing,
+    start: 0,
+    end: 0,
+  };
+  readonly #held = new HeldRow();
+  readonly #slab = new EntrySlab();
 
   constructor(options: TableTaskOptions) {
     this.#options = options;
@@ -61,7 +69,7 @@ export class TableTask implements KeyedTask {
       distinct: options.target.distinct,
     };
     this.#writer = new OutputWriter(options.target);
-    this.#cache = new KeyCache(options.cacheBytesMax, (key) => new KeyState(key, undefined));
+    this.#keys = new KeyStates(this.#setOptions, options.cacheBytesMax);
   }
 
   /** Each row concerns its own key alone. */
@@ -76,7 +84,7 @@ export class TableTask implements KeyedTask {
 
   /** Keys in memory, those of the open transaction included. */
   get keysHeld(): number {
-    return this.#cache.size;
+    return this.#keys.size;
   }
 
   /** Takes over the counters that stand with the checkpoint. */
@@ -85,52 +93,63 @@ export class TableTask implements KeyedTask {
   }
 
   /** Loads a slice and gives the keys whose entries `process` needs: all of them, and no others. */
-  keysOf(slice: Slice): readonly StateKey[] {
+  keysOf(slice: RowSlice): readonly StateKey[] {
     const batch = this.#batch;
+    const keys = this.#keys;
+    const keyOf = this.#keyOf;
     batch.load(slice, this.#options.target.table, this.#options.times);
-    this.#asked = [];
-    for (let index = 0; index < batch.count; index += 1) {
-      const state = this.#cache.get(batch.at(index).key);
-      if (state.touchedIn !== this.#transaction) {
-        state.touchedIn = this.#transaction;
-        this.#touched.push(state);
-        if (state.stored === undefined) this.#asked.push(state);
-      }
-      this.#states[index] = state;
+    const { count } = batch;
+    for (let index = 0; index < count; index += 1) {
+      keyOf[index] = mixedHash(batch.at(index).keyHash);
     }
-    return this.#asked.map(({ key }) => key);
+    keys.prefetch(keyOf, count);
+    const asked: StateKey[] = [];
+    this.#asked.length = 0;
+    for (let index = 0; index < count; index += 1) {
+      const key = keys.get(keyOf[index] as number, batch.at(index));
+      keyOf[index] = key;
+      if (!keys.touch(key)) continue;
+      this.#touched.push(key);
+      if (!keys.isUnread(key)) continue;
+      this.#asked.push(key);
+      asked.push(keys.keyText(key));
+    }
+    return asked;
   }
 
   /** Merges the loaded slice. `entries` answers the keys of `keysOf`, by position. */
   process(entries: readonly (Buffer | undefined)[]): void {
-    assert(entries.length === this.#asked.length, 'every key that was asked for is answered');
-    for (let index = 0; index < entries.length; index += 1) {
-      const entry = entries[index];
-      (this.#asked[index] as KeyState).stored = entry ?? null;
-      this.#cache.grow(entry?.length ?? 0);
+    const asked = this.#asked;
+    assert(entries.length === asked.length, 'every key that was asked for is answered');
+    const keys = this.#keys;
+    for (let index = 0; index < asked.length; index += 1) {
+      keys.setStored(asked[index] as number, entries[index]);
     }
-    this.#asked = [];
+    asked.length = 0;
     const batch = this.#batch;
     const counters = this.#counters;
+    const isBounded = this.#options.output === 'row_set';
     for (let index = 0; index < batch.count; index += 1) {
-      const state = this.#states[index] as KeyState;
-      counters.rows += 1;
+      const key = this.#keyOf[index] as number;
       const row = batch.at(index);
+      const outcome = keys.merge(key, row);
+      counters.rows += 1;
       if (row.isReplayed) counters.replayed += 1;
-      counters[state.merge(row, this.#setOptions)] += 1;
-      if (state.rowSet !== undefined) this.#checkSize(state.key, state.rowSet);
+      counters[outcome] += 1;
+      if (isBounded && (outcome === 'tied' || outcome === 'distinct')) this.#checkSize(key);
     }
     batch.clear();
   }
 
-  #checkSize(key: StateKey, rowSet: KeyRowSet): void {
-    const { rowSetRowsMax, target, output } = this.#options;
-    if (output === 'rows' || rowSet.rowCount <= rowSetRowsMax) return;
+  #checkSize(key: number): void {
+    const { rowSetRowsMax, target } = this.#options;
+    const rowCount = this.#keys.rowSet(key)?.rowCount ?? 0;
+    if (rowCount <= rowSetRowsMax) return;
     throw new FlowError(
       'RECORD_TOO_LARGE',
       `the row-set of one key in table "${target.table}" has more than ${rowSetRowsMax} rows`,
       {
-        detail: `Key ${Buffer.from(key, 'latin1').toString('utf8')} passed the bound max_row_set_rows.`,
+        detail: `Key ${Buffer.from(this.#keys.keyText(key), 'latin1').toString('utf8')} passed the bound max_row_set_rows.`,
         logDetail: 'A key passed the bound max_row_set_rows.',
         hint: "Raise max_row_set_rows on the table, or set output = 'rows', so that each row is a record of its own.",
       },
@@ -139,45 +158,55 @@ export class TableTask implements KeyedTask {
 
   /** Appends the records of everything that changed since the last commit. */
   effects(sink: RecordSink, nowMs: number): TableEffects {
+    const states = this.#keys;
     const keys: StateKey[] = [];
     const entries: Buffer[] = [];
     let outputRecords = 0;
-    this.#entries = this.#touched.map((state) => {
-      if (!state.isChanged) return undefined;
-      const key = Buffer.from(state.key, 'latin1');
+    for (let index = 0; index < this.#touched.length; index += 1) {
+      const state = this.#touched[index] as number;
+      if (!states.isChanged(state)) {
+        this.#entries[index] = undefined;
+        continue;
+      }
+      const key = this.#key;
+      key.bytes = states.keyBytes(state);
+      key.start = states.keyStart(state);
+      key.end = key.start + states.keyLength(state);
       this.#writeLevel(sink, key, state, nowMs);
-      const entry = state.isSingle
+      const entry = states.isSingle(state)
         ? this.#singleEffects(sink, key, state, nowMs)
         : this.#setEffects(sink, key, state, nowMs);
       outputRecords += this.#emitted;
-      keys.push(state.key);
+      keys.push(states.keyText(state));
       entries.push(entry);
-      return entry;
-    });
+      this.#entries[index] = entry;
+    }
     return { keys, entries, outputRecords };
   }
 
   /** Records of the key that was emitted last. */
   #emitted = 0;
 
-  #singleEffects(sink: RecordSink, key: Buffer, state: KeyState, nowMs: number): Buffer {
+  #singleEffects(sink: RecordSink, key: Span, state: number, nowMs: number): Buffer {
     const isNumbered = this.#options.output === 'rows';
+    const held = this.#held;
+    this.#keys.loadSingle(state, held);
     this.#emitted = 0;
     if (isNumbered) this.#bury(sink, key, state, 1, nowMs);
     this.#emitted += 1;
-    if (state.isLevel) {
+    if (this.#keys.isLevel(state)) {
       // Also where no row stood before: the end of the output topic moves with every change of the state.
-      this.#writer.emptied(sink, key, state, { isNumbered, nowMs });
+      this.#writer.emptied(sink, key, held, { isNumbered, nowMs });
     } else {
-      this.#writer.single(sink, key, state, { isNumbered, nowMs });
+      this.#writer.single(sink, key, held, { isNumbered, nowMs });
     }
     const withRow = !isNumbered || this.#setOptions.distinct;
-    const end = withRow ? state.rowEnd : state.rowStart;
-    return singleEntry(state.bytes, state.envelopeStart, end);
+    const end = withRow ? held.rowEnd : held.rowStart;
+    return singleEntry(this.#slab.copy(held.bytes, held.envelopeStart, end));
   }
 
-  #setEffects(sink: RecordSink, key: Buffer, state: KeyState, nowMs: number): Buffer {
-    const rowSet = state.rowSet?.rowSet;
+  #setEffects(sink: RecordSink, key: Span, state: number, nowMs: number): Buffer {
+    const rowSet = this.#keys.rowSet(state)?.rowSet;
     assert(rowSet !== undefined, 'a key that changed has rows');
     if (this.#options.output === 'row_set') {
       this.#emitted = 1;
@@ -188,7 +217,7 @@ export class TableTask implements KeyedTask {
     const { sequence } = rowSet;
     if (this.#setOptions.distinct) {
       const groups = equalRows(rowSet.rows);
-      const before = equalRowsBefore(state, sequence);
+      const before = equalRowsBefore(this.#keys.stored(state), sequence);
       for (const [position, rows] of groups.entries()) {
         if (rows.some(isVacant)) this.#writer.tombstone(sink, key, position, nowMs);
         else if (isSameGroup(before[position], rows)) continue;
@@ -210,27 +239,28 @@ export class TableTask implements KeyedTask {
   }
 
   /** A level stands in the levels topic exactly while the output topic has no rows of the key. */
-  #writeLevel(sink: RecordSink, key: Buffer, state: KeyState, nowMs: number): void {
-    const { stored } = state;
-    if (state.isLevel) this.#writer.level(sink, key, state, nowMs);
-    else if (stored !== null && stored !== undefined && isLevelEntry(stored)) {
+  #writeLevel(sink: RecordSink, key: Span, state: number, nowMs: number): void {
+    const states = this.#keys;
+    if (states.isLevel(state)) {
+      states.loadSingle(state, this.#held);
+      this.#writer.level(sink, key, this.#held, nowMs);
+    } else if (states.wasLevel(state)) {
       this.#writer.level(sink, key, undefined, nowMs);
     }
   }
 
   /** How many numbers of a key have a record. With DISTINCT one stands for all equal rows. */
-  #numbersOf(stored: Buffer): number {
+  readonly #numbersOf = (stored: Buffer): number => {
     if (!this.#setOptions.distinct || isLevelEntry(stored)) return storedRowCount(stored);
     return equalRows(decodeRowSet(stored)?.rows ?? []).length;
-  }
+  };
 
   /**
    * Tombstones for the numbers that the stored set had beyond the present one, from the last one down: a restore
    * that meets some of them knows how many numbers are left.
    */
-  #bury(sink: RecordSink, key: Buffer, state: KeyState, from: number, nowMs: number): void {
-    const { stored } = state;
-    const before = stored === null || stored === undefined ? 0 : this.#numbersOf(stored);
+  #bury(sink: RecordSink, key: Span, state: number, from: number, nowMs: number): void {
+    const before = this.#keys.storedNumbers(state, this.#numbersOf);
     for (let position = before - 1; position >= from; position -= 1) {
       this.#writer.tombstone(sink, key, position, nowMs);
       this.#emitted += 1;
@@ -239,23 +269,24 @@ export class TableTask implements KeyedTask {
 
   /** The transaction stands. */
   applied(): void {
-    for (const [index, state] of this.#touched.entries()) {
-      const entry = this.#entries[index];
-      if (entry !== undefined) this.#cache.grow(entry.length - (state.stored?.length ?? 0));
-      state.settle(entry ?? state.stored);
+    const keys = this.#keys;
+    for (let index = 0; index < this.#touched.length; index += 1) {
+      keys.settle(this.#touched[index] as number, this.#entries[index]);
     }
-    this.#touched = [];
-    this.#entries = [];
-    this.#transaction += 1;
-    this.#cache.turn();
+    this.#touched.length = 0;
+    this.#entries.length = 0;
+    keys.endTransaction();
   }
 }
 
 const nothing = Buffer.alloc(0);
 
 /** What the numbers of a DISTINCT key stand for, as long as the sequence is the same. */
-function equalRowsBefore({ stored }: KeyState, sequence: Span): readonly (readonly SetRow[])[] {
-  const before = stored === null || stored === undefined ? undefined : decodeRowSet(stored);
+function equalRowsBefore(
+  stored: Buffer | undefined,
+  sequence: Span,
+): readonly (readonly SetRow[])[] {
+  const before = stored === undefined ? undefined : decodeRowSet(stored);
   const isSameSet = before !== undefined && equalSpans(before.sequence, sequence);
   return isSameSet ? equalRows(before.rows) : [];
 }

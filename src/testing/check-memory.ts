@@ -1,7 +1,8 @@
 import type { WorkerProgress } from '../runtime/worker.ts';
+import { keyOverheadBytes } from '../task/key-table.ts';
 
 /** What a key costs at the least by the cache's own account. */
-const keyBytesMin = 320;
+const keyBytesMin = keyOverheadBytes;
 
 export type MemoryCheck = {
   readonly instance: string;

@@ -97,6 +97,8 @@ export function drawScenario(random: Random, shape: SimulationShape | undefined)
       staticMembership: random.chance(500),
       sessionTimeoutMs,
       rebalanceTimeoutMs: 2 * sessionTimeoutMs,
+      // Derived, not drawn: worlds that once showed a fault stay as they were.
+      shuffle: sessionTimeoutMs % 4 === 0 ? 'topic' : 'memory',
     },
   };
 }

@@ -44,6 +44,7 @@ describe('several instances', () => {
       const { log, repartition } = await openWorld({
         'group.static': isStatic,
         'commit.intervalMs': 20,
+        'flow.shuffle': 'topic',
       });
       const services = await startAll(['worker-1', 'worker-2', 'worker-3']);
       const records = workload({ seed: 71, records: 20_000, partitions: 4, keys: 400 });

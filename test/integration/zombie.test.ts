@@ -20,7 +20,7 @@ describe.concurrent('who comes back from the dead', () => {
       await inWorld(
         services({
           output,
-          options: { 'group.static': isStatic, 'commit.intervalMs': 20 },
+          options: { 'group.static': isStatic, 'commit.intervalMs': 20, 'flow.shuffle': 'topic' },
         }),
         async (world) => {
           const { log, repartition } = world;
@@ -53,7 +53,11 @@ describe.concurrent('who comes back from the dead', () => {
   test('P069 stopped for longer than its transaction lives, it goes on by itself from the last commit', async () => {
     await inWorld(
       services({
-        options: { 'kafka.transactionTimeoutMs': 5_000, 'commit.intervalMs': 20 },
+        options: {
+          'kafka.transactionTimeoutMs': 5_000,
+          'commit.intervalMs': 20,
+          'flow.shuffle': 'topic',
+        },
       }),
       async (world) => {
         const { log, repartition } = world;

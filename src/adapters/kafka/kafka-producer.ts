@@ -74,6 +74,9 @@ export class KafkaProducer implements LogProducer {
   readonly #settings: ProducerSettings;
   readonly #isV2: boolean;
   readonly #partitions = new Map<string, OutgoingBatches>();
+  /** Of the topic that was appended to last, by partition: what `#partitions` has of it. */
+  #lastTopic: string | undefined;
+  #lastBatches: (OutgoingBatches | undefined)[] = [];
   readonly #waiters = new Set<Waiter>();
   /** "topic/partition" → offset after the last record acknowledged in this transaction. */
   #ends = new Map<string, number>();
@@ -123,12 +126,7 @@ export class KafkaProducer implements LogProducer {
   append(topic: string, partition: number, record: OutgoingRecord): void {
     // The failure is told by drain and commit; until the abort everything is dropped anyway.
     if (this.#failure !== undefined || this.#isClosed) return;
-    const key = `${topic}/${partition}`;
-    let batches = this.#partitions.get(key);
-    if (batches === undefined) {
-      batches = new OutgoingBatches(topic, partition, () => this.#batchBytesMax(topic));
-      this.#partitions.set(key, batches);
-    }
+    const batches = this.#batchesOf(topic, partition);
     try {
       this.#pendingBytes += batches.append(record, this.#appending);
       this.#hasRecords = true;
@@ -137,6 +135,24 @@ export class KafkaProducer implements LogProducer {
       return;
     }
     if (batches.hasNext(this.#transaction, false)) this.#schedulePump();
+  }
+
+  /** Most records go where the one before them went, or next to it: no text is put together for them. */
+  #batchesOf(topic: string, partition: number): OutgoingBatches {
+    if (topic !== this.#lastTopic) {
+      this.#lastTopic = topic;
+      this.#lastBatches = [];
+    }
+    const known = this.#lastBatches[partition];
+    if (known !== undefined) return known;
+    const key = `${topic}/${partition}`;
+    let batches = this.#partitions.get(key);
+    if (batches === undefined) {
+      batches = new OutgoingBatches(topic, partition, () => this.#batchBytesMax(topic));
+      this.#partitions.set(key, batches);
+    }
+    this.#lastBatches[partition] = batches;
+    return batches;
   }
 
   /** Compression may add a little to bytes that are random already. */
@@ -553,6 +569,7 @@ export class KafkaProducer implements LogProducer {
 
   #drop(): void {
     this.#partitions.clear();
+    this.#lastTopic = undefined;
     this.#pendingBytes = 0;
   }
 

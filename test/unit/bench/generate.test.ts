@@ -1,12 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import {
-  type ExpectedKey,
-  PaymentGenerator,
-  readOutputRow,
-  type Workload,
-} from '../../../bench/generate.ts';
+import { type ExpectedKey, PaymentGenerator, readOutputRow } from '../../../bench/generate.ts';
+import type { Work } from '../../../bench/options.ts';
 
-function generate(work: Workload, records: number, seed = 1) {
+function generate(work: Work, records: number, seed = 1) {
   const generator = new PaymentGenerator({ work, records, seed });
   const keys: (string | null)[] = [];
   const values: string[] = [];

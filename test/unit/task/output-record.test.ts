@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ByteWriter } from '../../../src/data/byte-writer.ts';
+import { wholeSpan } from '../../../src/data/bytes.ts';
 import {
   provenanceTemplate,
   readProvenance,
@@ -65,7 +66,7 @@ const target = {
   topic: 't',
   partition: 0,
   generation: 0,
-  sequenceText: sequenceCodec({ kind: 'bigint' }).text,
+  writeSequence: sequenceCodec({ kind: 'bigint' }).writeText,
   recordBytesMax: 1_000_000,
 };
 
@@ -147,7 +148,12 @@ test('RU-22 a row-set is restored from its output record alone, byte for byte', 
       (some, sequence, distinct) => {
         const rowSet = rowSetOf(sequence, some);
         const sink = new CollectingSink();
-        new OutputWriter({ ...target, distinct }).rowSet(sink, Buffer.from('{"k":1}'), rowSet, 0);
+        new OutputWriter({ ...target, distinct }).rowSet(
+          sink,
+          wholeSpan(Buffer.from('{"k":1}')),
+          rowSet,
+          0,
+        );
         const entry = restoreAll('row_set', sink.records).get('{"k":1}');
         expect(entry).toEqual(encodeRowSet(rowSet));
       },
@@ -162,7 +168,12 @@ test('OP-04 equal rows of a DISTINCT query stand once in the output, with the pr
     { topic: 0, partition: 1, offset: 1, branch: 0, index: 0, text: 'same' },
   ]);
   const sink = new CollectingSink();
-  new OutputWriter({ ...target, distinct: true }).rowSet(sink, Buffer.from('{}'), rowSet, 0);
+  new OutputWriter({ ...target, distinct: true }).rowSet(
+    sink,
+    wholeSpan(Buffer.from('{}')),
+    rowSet,
+    0,
+  );
   expect(sink.records[0]?.value).toBe('[{"v":"same"},{"v":"other"}]');
   const headers = readHeaders(
     sink.records[0]?.headers ?? Buffer.alloc(0),
@@ -193,7 +204,7 @@ test('RU-08 numbered records: a smaller set after a larger one leaves no row beh
   ]);
   const sink = new CollectingSink();
   const writer = new OutputWriter({ ...target, distinct: false });
-  const key = Buffer.from('{"k":null}');
+  const key = wholeSpan(Buffer.from('{"k":null}'));
   for (const position of [0, 1, 2]) writer.row(sink, key, numbered(large, position), 0);
   writer.row(sink, key, numbered(small, 0), 0);
   writer.tombstone(sink, key, 2, 0);
@@ -217,8 +228,8 @@ test('numbered records that compaction left in another order are restored to the
   );
   const sink = new CollectingSink();
   const writer = new OutputWriter({ ...target, distinct: false });
-  writer.row(sink, Buffer.from('{"k":1}'), numbered(rowSet, 1), 0);
-  writer.row(sink, Buffer.from('{"k":1}'), numbered(rowSet, 0), 0);
+  writer.row(sink, wholeSpan(Buffer.from('{"k":1}')), numbered(rowSet, 1), 0);
+  writer.row(sink, wholeSpan(Buffer.from('{"k":1}')), numbered(rowSet, 0), 0);
   const entry = decodeRowSet(restoreAll('rows', sink.records).get('{"k":1}') ?? Buffer.alloc(0));
   expect(
     entry?.rows.map(({ provenance }) => readProvenance(provenance.bytes, provenance.start).offset),
@@ -230,7 +241,9 @@ test('P095 a row-set that no record can hold is refused with the name of its key
     { topic: 0, partition: 0, offset: 1, branch: 0, index: 0, text: 'x'.repeat(2000) },
   ]);
   const writer = new OutputWriter({ ...target, distinct: false, recordBytesMax: 1000 });
-  expect(() => writer.rowSet(new CollectingSink(), Buffer.from('{"k":"EU"}'), rowSet, 0)).toThrow(
+  expect(() =>
+    writer.rowSet(new CollectingSink(), wholeSpan(Buffer.from('{"k":"EU"}')), rowSet, 0),
+  ).toThrow(
     expect.objectContaining({
       code: 'RECORD_TOO_LARGE',
       detail: expect.stringContaining('{"k":"EU"}'),
