@@ -30,7 +30,9 @@ CREATE STREAMING TABLE current (
 ) WITH (topic = '${name}.current', dead_letter_topic = '${name}.bad')
 FLOW REPLACE USING (booking_id) SEQUENCE BY update_id BY NAME
 SELECT booking_id, property_id, upper(guest) AS guest, total_amount, update_id, updated_at
-FROM STREAM(bookings) WHERE status <> 'DRAFT';`;
+FROM STREAM(bookings) WHERE status <> 'DRAFT';
+CREATE STREAMING TABLE every WITH (topic = '${name}.every', partitions = 2);
+CREATE FLOW all_bookings AS INSERT INTO every BY NAME SELECT booking_id, status FROM STREAM(bookings);`;
 
 function start(
   command: string,
