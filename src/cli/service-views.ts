@@ -28,7 +28,7 @@ import type { ServiceHealth } from './service-health.ts';
 import { type ServiceMetrics, sourceTopics } from './service-metrics.ts';
 import { type RefreshAnswer, TableRefreshes } from './table-refreshes.ts';
 import { flowSummary } from './update-summary.ts';
-import type { StartVerb } from './verb-process.ts';
+import { outcomeWithin, printed, type StartVerb } from './verb-process.ts';
 
 /** What runs once Kafka and the state store have answered. */
 export type RunningParts = {
@@ -187,6 +187,15 @@ export class ServiceViews implements ServiceApi {
       deadLetterTopic: table.deadLetterTopic ?? null,
       refresh: this.#refreshes.of(table.name) ?? null,
     };
+  }
+
+  async why(name: string, key: string): Promise<string | undefined> {
+    const { plan, startVerb, clock, config } = this.#options;
+    const table = plan.tables.find((one) => isSame(one.name, name));
+    if (table === undefined) return undefined;
+    const patienceMs = config['http.timeoutMs'] * 0.8;
+    const run = startVerb(['why', table.name, key]);
+    return printed(await outcomeWithin(run, { clock, patienceMs }));
   }
 
   async refresh(name: string, request: RefreshAction): Promise<RefreshAnswer | undefined> {

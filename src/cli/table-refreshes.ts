@@ -1,8 +1,13 @@
 import { HttpProblem } from '../adapters/http/http-problem.ts';
 import type { JsonObject, RefreshAction } from '../adapters/http/service-api.ts';
-import { FlowError } from '../base/errors.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { StartVerb, VerbOutcome, VerbRun } from './verb-process.ts';
+import {
+  outcomeWithin,
+  printed,
+  type StartVerb,
+  type VerbOutcome,
+  type VerbRun,
+} from './verb-process.ts';
 
 export type TableRefreshesOptions = {
   readonly start: StartVerb;
@@ -70,15 +75,15 @@ export class TableRefreshes {
 
   /** The answer of what was asked, or what to say when it takes too long. */
   async #wait(run: VerbRun, otherwise: RefreshAnswer | 'stop'): Promise<RefreshAnswer> {
+    if (otherwise === 'stop') {
+      const outcome = await outcomeWithin(run, this.#options);
+      return { isOver: true, body: JSON.parse(printed(outcome)) as JsonObject };
+    }
     const { clock, patienceMs } = this.#options;
     const late = clock.sleep(patienceMs).then(() => undefined);
     const outcome = await Promise.race([run.ended, late]);
-    if (outcome !== undefined) return { isOver: true, body: bodyOf(outcome) };
-    if (otherwise !== 'stop') return otherwise;
-    run.stop();
-    throw new HttpProblem('TIMEOUT', `there is no answer after ${patienceMs} ms`, {
-      hint: 'The verb tidemark refresh has no such limit.',
-    });
+    if (outcome === undefined) return otherwise;
+    return { isOver: true, body: JSON.parse(printed(outcome)) as JsonObject };
   }
 
   /** The refresh of a table that was asked for last from here; undefined: none was. */
@@ -94,17 +99,4 @@ export class TableRefreshes {
       error: outcome === undefined || isDone ? null : (outcome.error?.message ?? 'it ended'),
     };
   }
-}
-
-function bodyOf({ exitCode, out, error }: VerbOutcome): JsonObject {
-  if (error !== undefined && exitCode !== 0) throw error;
-  try {
-    const parsed: unknown = JSON.parse(out === '' ? '{}' : out);
-    if (exitCode === 0 && typeof parsed === 'object' && parsed !== null) {
-      return parsed as JsonObject;
-    }
-  } catch {
-    // Told below.
-  }
-  throw new FlowError('NOT_SUPPORTED', `the verb refresh ended with ${exitCode} and no answer`);
 }

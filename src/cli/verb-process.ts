@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { HttpProblem } from '../adapters/http/http-problem.ts';
 import { type ErrorCode, FlowError, isErrorCode } from '../base/errors.ts';
 import { type Config, environmentName, optionDeclarations } from '../config/options.ts';
+import type { Clock } from '../ports/clock.ts';
 
 export type VerbOutcome = {
   readonly exitCode: number;
@@ -55,6 +57,31 @@ export class VerbProcesses {
     for (const child of this.#living) child.kill('SIGTERM');
     await Promise.all(ends);
   }
+}
+
+/** The outcome of a verb that somebody waits for; what takes longer is stopped. */
+export async function outcomeWithin(
+  run: VerbRun,
+  { clock, patienceMs }: { readonly clock: Clock; readonly patienceMs: number },
+): Promise<VerbOutcome> {
+  const late = clock.sleep(patienceMs).then(() => undefined);
+  const outcome = await Promise.race([run.ended, late]);
+  if (outcome !== undefined) return outcome;
+  run.stop();
+  throw new HttpProblem('TIMEOUT', `there is no answer after ${patienceMs} ms`, {
+    hint: 'The same verb on a command line has no such limit.',
+  });
+}
+
+/** The document that a verb printed, as it is: no digit of it passes through a JavaScript number. */
+export function printed({ exitCode, out, error }: VerbOutcome): string {
+  if (exitCode !== 0 && error !== undefined) {
+    if (!error.message.endsWith('is not built yet')) throw error;
+    throw new HttpProblem('NOT_BUILT', error.message);
+  }
+  const text = out.trim();
+  if (exitCode === 0) return text === '' ? '{}' : text;
+  throw new FlowError('NOT_SUPPORTED', `the verb ended with ${exitCode} and no answer`);
 }
 
 function outcomeOf(child: ChildProcess): Promise<VerbOutcome> {

@@ -13,6 +13,7 @@ export type RequestFault =
   | 'TOO_MANY_REQUESTS'
   | 'OVERLOADED'
   | 'STARTING'
+  | 'NOT_BUILT'
   | 'TIMEOUT'
   | 'INTERNAL';
 
@@ -28,6 +29,7 @@ const statusOfFault: Readonly<Record<RequestFault, number>> = {
   TOO_MANY_REQUESTS: 429,
   OVERLOADED: 503,
   STARTING: 503,
+  NOT_BUILT: 501,
   TIMEOUT: 504,
   INTERNAL: 500,
 };

@@ -216,6 +216,7 @@ const problemTexts: Readonly<Record<number, string>> = {
   415: 'The body is no JSON.',
   429: 'This address sends too many requests.',
   500: 'A fault of the service.',
+  501: 'This version cannot tell it.',
   503: 'Kafka, Redis or the service itself cannot answer now.',
   504: 'The answer took too long.',
 };
@@ -260,6 +261,17 @@ const operations: Readonly<Record<string, Operation>> = {
       'The committed rows of one key, and where each came from.',
       ref('RowSet'),
       [404, 503, 504],
+    ),
+    parameters: [
+      inPath('table'),
+      inQuery('key', text, 'JSON object of the key columns; the plain value where there is one.'),
+    ],
+  },
+  '/v1/tables/{table}/why': {
+    ...data(
+      'Why a key has the rows that it has, as the verb why tells it.',
+      { type: 'object', description: 'What the verb prints with --json.' },
+      [404, 501, 503, 504],
     ),
     parameters: [
       inPath('table'),

@@ -39,6 +39,8 @@ export interface ServiceApi {
   table(name: string): JsonObject | undefined;
   /** JSON text, since no digit of a row may pass through a JavaScript number. */
   rows(table: string, key: string): Promise<string | undefined>;
+  /** Why a key has the rows that it has; JSON text, too. */
+  why(table: string, key: string): Promise<string | undefined>;
   /** `isOver`: what was asked is done; else it goes on. */
   refresh(
     table: string,

@@ -32,13 +32,11 @@ export function serviceRoutes(api: ServiceApi, version: string): readonly Route[
     }),
     guarded('/v1/tables/{table}/rows', ['key'], async ({ params, query }) => {
       const name = params['table'] ?? '';
-      const key = query.get('key');
-      if (key === undefined) {
-        throw new HttpProblem('BAD_REQUEST', 'query parameter "key" is missing', {
-          hint: 'Give the key as a JSON object of the key columns, such as key={"id":42}, URL-encoded.',
-        });
-      }
-      return jsonText((await api.rows(name, key)) ?? unknown('table', name));
+      return jsonText((await api.rows(name, keyOf(query))) ?? unknown('table', name));
+    }),
+    guarded('/v1/tables/{table}/why', ['key'], async ({ params, query }) => {
+      const name = params['table'] ?? '';
+      return jsonText((await api.why(name, keyOf(query))) ?? unknown('table', name));
     }),
     {
       ...guarded('/v1/tables/{table}/refresh', [], async ({ params, body }) => {
@@ -76,6 +74,14 @@ function probe(path: string, verdict: () => Verdict): Route {
     const { reasons } = verdict();
     const isFine = reasons.length === 0;
     return { ...json({ status: isFine ? 'ok' : 'failing', reasons }), status: isFine ? 200 : 503 };
+  });
+}
+
+function keyOf(query: RouteRequest['query']): string {
+  const key = query.get('key');
+  if (key !== undefined) return key;
+  throw new HttpProblem('BAD_REQUEST', 'query parameter "key" is missing', {
+    hint: 'Give the key as a JSON object of the key columns, such as key={"id":42}, URL-encoded.',
   });
 }
 

@@ -90,7 +90,7 @@ describe('OpenAPI', () => {
     };
     const paths = document['paths'] as Record<string, { get?: Node }>;
     for (const [path, { get }] of Object.entries(paths)) {
-      if (path === '/metrics' || get === undefined) continue;
+      if (path === '/metrics' || path.endsWith('/why') || get === undefined) continue;
       const responses = get['responses'] as Record<string, { content: Record<string, Node> }>;
       const schema = responses['200']?.content['application/json']?.['schema'] as Node;
       expect(schemaFaults(schema, await answer(`${url}${asked[path] ?? path}`), document)).toEqual(
@@ -290,6 +290,36 @@ test('/metrics is what Prometheus takes, and counts the answers', async () => {
   expect(await response.text()).toContain(
     'tidemark_http_requests_total{status="4xx",pipeline="p"} 1',
   );
+});
+
+describe('why', () => {
+  const asked = async (
+    outcome: Partial<VerbOutcome>,
+  ): Promise<readonly [number, string, unknown]> => {
+    const args: unknown[] = [];
+    const startVerb: StartVerb = (given) => {
+      args.push(...given);
+      const ended = Promise.resolve({ exitCode: 0, out: '', error: undefined, ...outcome });
+      return { ended, stop: () => undefined };
+    };
+    const { url } = await serve({ memory: world(), startVerb });
+    const response = await fetch(
+      `${url}/v1/tables/CUR/why?key=${encodeURIComponent('{"region":"R"}')}`,
+    );
+    return [response.status, await response.text(), args];
+  };
+
+  test('gives what the verb prints, digit for digit', async () => {
+    const [status, text, args] = await asked({ out: '{"sequence":9007199254740993}\n' });
+    expect([status, text]).toEqual([200, '{"sequence":9007199254740993}\n']);
+    expect(args).toEqual(['why', 'cur', '{"region":"R"}']);
+  });
+
+  test('says so where this version cannot tell', async () => {
+    const error = new FlowError('USAGE', 'the verb "why" is not built yet');
+    const [status, text] = await asked({ exitCode: 2, error });
+    expect([status, JSON.parse(text)]).toMatchObject([501, { code: 'NOT_BUILT' }]);
+  });
 });
 
 describe('refresh', () => {
