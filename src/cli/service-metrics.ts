@@ -301,6 +301,7 @@ export class ServiceMetrics {
     registry.count('tidemark_query_rows_total', labels, grown?.rows ?? 0);
     registry.count('tidemark_filtered_rows_total', labels, grown?.filtered ?? 0);
     registry.count('tidemark_dropped_rows_total', labels, grown?.dropped ?? 0);
+    registry.count('tidemark_late_rows_total', labels, grown?.late ?? 0);
     registry.count('tidemark_handed_on_rows_total', labels, grown?.handedOn ?? 0);
     for (const { name, ...counts } of grown?.expectations ?? []) {
       this.#countExpectation(flow, name, counts);

@@ -9,12 +9,14 @@ export type FlowSummary = {
   readonly rows: number;
   readonly filtered: number;
   readonly dropped: number;
+  readonly late: number;
   readonly new: number;
   readonly replacing: number;
   readonly tied: number;
   readonly superseded: number;
   readonly duplicate: number;
   readonly distinct: number;
+  readonly limited: number;
   readonly expectations: Readonly<Record<string, { passed: number; failed: number }>>;
 };
 
@@ -88,12 +90,14 @@ export function flowSummary(
     rows: 0,
     filtered: 0,
     dropped: 0,
+    late: 0,
     new: 0,
     replacing: 0,
     tied: 0,
     superseded: 0,
     duplicate: 0,
     distinct: 0,
+    limited: 0,
     expectations: {} as Record<string, { passed: number; failed: number }>,
   };
   for (const one of counters) {
@@ -105,6 +109,7 @@ export function flowSummary(
         'rows',
         'filtered',
         'dropped',
+        'late',
       ] as const) {
         sum[field] += one[field];
       }
@@ -121,6 +126,7 @@ export function flowSummary(
         'superseded',
         'duplicate',
         'distinct',
+        'limited',
       ] as const) {
         sum[field] += one[field];
       }
@@ -140,7 +146,7 @@ export function summaryText(summary: UpdateSummary): string {
 /** The account of one flow, for people. */
 export function flowLines(flow: FlowSummary): string {
   const lines = [
-    `flow ${flow.flow}, since its first start: ${flow.records} records (${flow.tombstones} tombstones, ${flow.deadLettered} dead letters), ${flow.rows} rows: ${flow.filtered} filtered, ${flow.dropped} dropped, ${flow.new} new, ${flow.replacing} replacing, ${flow.tied} tied, ${flow.superseded} superseded, ${flow.duplicate} duplicate, ${flow.distinct} distinct`,
+    `flow ${flow.flow}, since its first start: ${flow.records} records (${flow.tombstones} tombstones, ${flow.deadLettered} dead letters), ${flow.rows} rows: ${flow.filtered} filtered, ${flow.dropped} dropped,${flow.late === 0 ? '' : ` ${flow.late} late,`} ${flow.new} new, ${flow.replacing} replacing, ${flow.tied} tied, ${flow.superseded} superseded, ${flow.duplicate} duplicate, ${flow.distinct} distinct${flow.limited === 0 ? '' : `, ${flow.limited} beyond LIMIT`}`,
   ];
   for (const [name, { passed, failed }] of Object.entries(flow.expectations)) {
     lines.push(`  expectation ${name}: ${passed} passed, ${failed} failed`);

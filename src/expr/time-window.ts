@@ -9,7 +9,7 @@ import type { Expression } from './expression.ts';
 import { fault, mismatch } from './faults.ts';
 import type { BoundGenerator } from './generator.ts';
 import { microsOf, parseUnits } from './interval-parse.ts';
-import { structOf, types } from './types.ts';
+import { arrayOf, structOf, types } from './types.ts';
 
 /** Lengths in microseconds. */
 export type WindowLengths = {
@@ -91,20 +91,30 @@ export function windowGenerator(time: Expression, lengths: WindowLengths): Bound
     arguments: [time],
     prepare:
       () =>
-      ([at]) => {
-        if (typeof at !== 'bigint') return [];
-        const rest = (at - start) % slide;
-        const rows: Row[] = [];
-        for (
-          let from = at - (rest < 0n ? rest + slide : rest);
-          from + duration > at;
-          from -= slide
-        ) {
-          rows.push([[from, from + duration]]);
-        }
-        return rows;
-      },
+      ([at]) =>
+        typeof at === 'bigint' ? windowsOf(at, lengths).map((window) => [window]) : [],
   };
+}
+
+function windowsOf(at: bigint, { duration, slide, start }: WindowLengths): Row[] {
+  const rest = (at - start) % slide;
+  const windows: Row[] = [];
+  for (let from = at - (rest < 0n ? rest + slide : rest); from + duration > at; from -= slide) {
+    windows.push([from, from + duration]);
+  }
+  return windows;
+}
+
+/** The windows that a time lies in as one array, the latest first. */
+export function windowArray(time: Expression, lengths: WindowLengths, place: Place): Expression {
+  const { duration, slide, start } = lengths;
+  return strictCall({
+    name: `windows(${duration},${slide},${start})`,
+    type: arrayOf(windowType(time.type)),
+    arguments: [time],
+    place,
+    prepare: () => (at: bigint) => windowsOf(at, lengths),
+  });
 }
 
 /** Gives the session that a time alone makes. */

@@ -39,6 +39,10 @@ export function bindAppendFlows(
     checkByName(declaration, context.faults);
     const query = context.bindQuery(body.query, context);
     if (query === undefined) continue;
+    if (query.limit !== undefined) {
+      const hint = 'Keep the table by REPLACE USING, or filter with WHERE.';
+      context.faults.add(notSupportedYet('LIMIT in an append flow', query.limit.place, hint));
+    }
     if (query.distinct !== undefined) {
       const hint = 'Drop DISTINCT, or keep the table by REPLACE USING, which knows its rows.';
       const fault = notSupportedYet('SELECT DISTINCT in an append flow', query.distinct, hint);

@@ -5,6 +5,7 @@ import type { BoundGenerator } from '../expr/generator.ts';
 import {
   checkLengths,
   sessionGenerator,
+  type WindowLengths,
   windowGenerator,
   windowLength,
   windowTime,
@@ -18,6 +19,8 @@ export type BoundTimeWindow = {
   readonly name: string;
   readonly time: Expression;
   readonly generator: BoundGenerator;
+  /** undefined of a session. */
+  readonly lengths?: WindowLengths;
   readonly isSession: boolean;
 };
 
@@ -62,5 +65,5 @@ export function boundTimeWindow(
   const lengths = { duration, slide: two?.micros ?? duration, start: three?.micros ?? 0n };
   checkLengths(lengths, node.place);
   const generator = windowGenerator(time, lengths);
-  return { name: generator.name, time, generator, isSession };
+  return { name: generator.name, time, generator, isSession, lengths };
 }

@@ -7,7 +7,8 @@ import { type BindContext, bindNamedQuery } from './bind-context.ts';
 import { bindInline, bindRelation } from './bind-relation.ts';
 import { bindSelect } from './bind-select.ts';
 import type { BoundColumn } from './bound-column.ts';
-import { type FaultList, notSupportedYet, planFault } from './faults.ts';
+import { type FaultList, planFault } from './faults.ts';
+import { limitRows, refuseLimit } from './limit.ts';
 import { columnNode } from './move-columns.ts';
 import { nameKey } from './names.ts';
 import type { BoundRelation } from './relation.ts';
@@ -32,8 +33,13 @@ export function bindQuery(query: Query, context: BindContext): BoundRelation | u
     );
   }
   if (query.limit !== undefined) {
-    faults.add(notSupportedYet('LIMIT', query.limit.place, 'Filter with WHERE instead.'));
-    return undefined;
+    const { limit } = query;
+    const rows = faults.attempt(() => limitRows(limit, context));
+    if (bound === undefined) return undefined;
+    refuseLimit(bound, faults);
+    return rows === undefined
+      ? { ...bound, limit: undefined }
+      : { ...bound, limit: { rows, place: limit.place } };
   }
   return bound;
 }
@@ -139,6 +145,8 @@ function bindSet(body: SetBody, context: BindContext): BoundRelation | undefined
   const left = bindBody(body.left, context);
   const right = bindBody(body.right, context);
   if (left === undefined || right === undefined) return undefined;
+  refuseLimit(left, context.faults);
+  refuseLimit(right, context.faults);
   return unite(body, visible(left), visible(right), context.faults);
 }
 

@@ -1,6 +1,6 @@
 import { nearestNames } from '../base/nearest-name.ts';
 import type { Place } from '../base/place.ts';
-import type { Identifier, Name, Relation, TableAlias, Watermark } from '../sql/ast.ts';
+import type { Identifier, Name, Relation, TableAlias } from '../sql/ast.ts';
 import { type BindContext, bindNamedQuery, type CommonTable, factsIn } from './bind-context.ts';
 import {
   type Dataset,
@@ -30,6 +30,7 @@ import {
 import { functionName, generatorOf } from './row-rules.ts';
 import { bindStaticJoin } from './static-join.ts';
 import { commonTable, isStreaming } from './stream-kind.ts';
+import { withWatermark } from './watermark.ts';
 
 /**
  * Binds what stands in FROM. Gives undefined where there is nothing to bind further: the reason is in
@@ -63,8 +64,8 @@ function bindNamed(relation: NamedRelation, context: BindContext): BoundRelation
     common !== undefined
       ? bindCommonTable(common, relation, context)
       : bindDataset(relation, qualifier, context);
-  if (!isWithoutWatermark(watermark, context.faults)) return undefined;
-  return bound === undefined ? undefined : aliased(bound, alias, qualifier, context.faults);
+  const marked = withWatermark(bound, watermark, context);
+  return marked === undefined ? undefined : aliased(marked, alias, qualifier, context.faults);
 }
 
 function bindCommonTable(
@@ -310,8 +311,8 @@ function bindFunction(
     return notStreaming(`the table function ${name}`, relation.place, faults);
   }
   const bound = bindReadKafka(relation.call, relation.stream || context.isStreamed, faults);
-  if (!isWithoutWatermark(relation.watermark, faults)) return undefined;
-  return bound === undefined ? undefined : aliased(bound, relation.alias, [name], faults);
+  const marked = withWatermark(bound, relation.watermark, context);
+  return marked === undefined ? undefined : aliased(marked, relation.alias, [name], faults);
 }
 
 function bindSubquery(
@@ -329,8 +330,8 @@ function bindSubquery(
     ...context,
     isStreamed: context.isStreamed || relation.stream,
   });
-  if (!isWithoutWatermark(relation.watermark, context.faults)) return undefined;
-  return bound === undefined ? undefined : aliased(bound, relation.alias, [], context.faults);
+  const marked = withWatermark(bound, relation.watermark, context);
+  return marked === undefined ? undefined : aliased(marked, relation.alias, [], context.faults);
 }
 
 function bindJoin(
@@ -399,12 +400,6 @@ function bindForeign(
 }
 
 // ---------------------------------------------------------------- aliases
-
-function isWithoutWatermark(watermark: Watermark | undefined, faults: FaultList): boolean {
-  if (watermark === undefined) return true;
-  faults.add(notSupportedYet('WATERMARK', watermark.place));
-  return false;
-}
 
 function aliased(
   relation: BoundRelation,

@@ -15,6 +15,10 @@ export function bindRow(
   const names: ExpressionScope = {
     timeZone: context.catalog.timeZone,
     resolve: (name) => resolveColumn(name, scope),
+    call: (call) => {
+      const column = scope.callOf?.(call);
+      return column === undefined ? undefined : columnNode(column);
+    },
     star: (star) =>
       expandStar(star, scope.columns).map((found) => {
         if (found.kind === 'column') {

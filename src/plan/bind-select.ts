@@ -13,6 +13,7 @@ import { bindRow } from './bind-row.ts';
 import type { BoundColumn } from './bound-column.ts';
 import { planFault } from './faults.ts';
 import { bindGenerator } from './generator.ts';
+import { refuseLimit } from './limit.ts';
 import { type ColumnNode, columnNode, moveColumns } from './move-columns.ts';
 import { nameKey } from './names.ts';
 import type { ProjectedColumn } from './pipeline-plan.ts';
@@ -21,6 +22,7 @@ import { checkRowExpression, generatorOf, isAggregate, type RowClause } from './
 import type { LateralAlias } from './scope.ts';
 import { expandStar, type StarColumn } from './star.ts';
 import { hasWatermark } from './stream-kind.ts';
+import { bindTimeWindows, isWindow, type WindowedRelation } from './time-window.ts';
 
 /**
  * Binds one SELECT of a streaming flow: FROM, LATERAL VIEW, WHERE, generator, select list, in the order
@@ -31,10 +33,22 @@ export function bindSelect(select: SelectQuery, context: BindContext): BoundRela
   const clauses = checkClauses(select, context);
   const from = bindFrom(select, context);
   if (from === undefined) return undefined;
+  refuseLimit(from, context.faults);
   const viewed = bindLateralViews(select, from, context);
   if (viewed === undefined) return undefined;
-  const filtered = clauses.isWhereFine ? bindWhere(select, viewed, context) : viewed;
-  const projected = bindItems(select, filtered, clauses.fineItems, context);
+  const windowed = bindTimeWindows(
+    clauses.isWhereFine ? select : withoutWhere(select),
+    viewed,
+    context,
+  );
+  if (windowed === undefined) return undefined;
+  const filtered = clauses.isWhereFine ? bindWhere(select, windowed, context) : windowed.relation;
+  const projected = bindItems(
+    select,
+    { ...windowed, relation: filtered },
+    clauses.fineItems,
+    context,
+  );
   return projected === undefined ? undefined : withDistinct(select, filtered, projected, context);
 }
 
@@ -140,9 +154,13 @@ function bindLateralViews(
   return relation;
 }
 
+function withoutWhere(select: SelectQuery): SelectQuery {
+  return { ...select, where: undefined };
+}
+
 function bindWhere(
   select: SelectQuery,
-  relation: BoundRelation,
+  { relation, windowOf }: WindowedRelation,
   context: BindContext,
 ): BoundRelation {
   const { where } = select;
@@ -154,7 +172,8 @@ function bindWhere(
     aliases.has(nameKey(name))
       ? `"${name}" is an alias of the select list, which WHERE does not see: repeat its expression, or filter outside a subquery.`
       : undefined;
-  const bound = bindRow(where, { columns: relation.columns, aliases: [], hintFor }, context);
+  const scope = { columns: relation.columns, aliases: [], hintFor, callOf: windowOf };
+  const bound = bindRow(where, scope, context);
   if (bound === undefined) return relation;
   const condition = context.faults.attempt(() => asCondition(bound, 'WHERE'));
   return condition === undefined ? relation : withStep(relation, { step: 'filter', condition });
@@ -176,6 +195,7 @@ type ItemList = {
   /** Width of the row under the items: item `i` is column `width + i` to the items behind it. */
   readonly width: number;
   readonly relation: BoundRelation;
+  readonly windowOf: WindowedRelation['windowOf'];
   readonly context: BindContext;
   /** Which columns a star with a fault would give is not known, so nothing is said of what may be among them. */
   isComplete: boolean;
@@ -183,7 +203,7 @@ type ItemList = {
 
 function bindItems(
   select: SelectQuery,
-  relation: BoundRelation,
+  { relation, windowOf }: WindowedRelation,
   fine: ReadonlySet<SelectItem>,
   context: BindContext,
 ): BoundRelation | undefined {
@@ -209,6 +229,7 @@ function bindItems(
     aliases: [],
     width: base.width,
     relation,
+    windowOf,
     context,
     isComplete: true,
   };
@@ -250,7 +271,9 @@ function addItem(list: ItemList, item: SelectItem, isFine: boolean): void {
     const hint = 'Only a generator such as explode gives several columns.';
     context.faults.add(planFault('ALIAS_COLUMNS', message, second.place, { hint }));
   }
-  const bound = bindRow(item.value, { columns: relation.columns, aliases: list.aliases }, context);
+  const { aliases, windowOf } = list;
+  const scope = { columns: relation.columns, aliases, callOf: windowOf };
+  const bound = bindRow(item.value, scope, context);
   if (bound === undefined) {
     addBroken(list, item);
     return;
@@ -268,7 +291,7 @@ function itemName(
   if (node.node === 'column' && bound.node === 'column') {
     return relation.columns.find((column) => column.index === bound.index)?.name ?? bound.name;
   }
-  return autoName(node);
+  return node.node === 'call' && isWindow(node) ? 'window' : autoName(node);
 }
 
 function addStarColumn(list: ItemList, column: StarColumn): void {

@@ -41,6 +41,9 @@ function follow(step: RowStep, columns: string[], { filters, generators }: Made)
     case 'filter':
       filters.push(textOf(step.condition));
       return columns;
+    case 'watermark':
+      // It only counts.
+      return columns;
     case 'explode': {
       const text = `${step.form}${step.outer ? '_outer' : ''}(${textOf(step.value)})`;
       generators.push(text);

@@ -19,7 +19,8 @@ export function dissolveProjections(
   for (const [i, step] of steps.entries()) {
     switch (step.step) {
       case 'filter':
-        result.push({ ...step, condition: moveColumns(step.condition, placeOf) });
+      case 'watermark':
+        result.push(moveStep(step, placeOf));
         break;
       case 'expect':
         result.push(moveStep(step, placeOf));

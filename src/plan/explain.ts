@@ -218,6 +218,12 @@ function explainStep(step: RowStep, names: readonly string[]): ExplainedStep {
         types: step.columns.map(({ type }) => formatType(type)),
       };
     }
+    case 'watermark':
+      return {
+        step: 'watermark',
+        text: [`${sketch(step.time, names)}, late after ${step.delayMicros / 1000n} ms`],
+        types: [],
+      };
     case 'join':
       return explainJoin(step, names);
     case 'project':
@@ -360,6 +366,7 @@ function stateText(flow: FlowPlan, table: TablePlan): string {
   if (flow.kind === 'append') return 'none beyond the checkpoint';
   const parts = ['per key: the highest sequence and the rows that carry it'];
   if (flow.distinct) parts.push('DISTINCT needs nothing beyond these rows');
+  if (flow.limit !== undefined) parts.push(`one task lets ${flow.limit} rows through`);
   if (flow.emptyWhen !== undefined) {
     const micros = table.tombstoneRetentionMicros;
     const time = micros === undefined ? 'for ever' : `${micros / 1_000_000n} seconds`;

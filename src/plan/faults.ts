@@ -93,6 +93,9 @@ export const planFaults = {
   ORDER_BY_REFUSED: 'A streaming query has ORDER BY.',
   SORT_BY_REFUSED: 'A streaming query has SORT BY, CLUSTER BY or DISTRIBUTE BY.',
   OFFSET_REFUSED: 'A streaming query has OFFSET.',
+  LIMIT_NESTED: 'LIMIT is not the outermost part of a streaming query.',
+  LIMIT_VALUE: 'LIMIT is no whole number of rows.',
+  LIMIT_PARTITIONS: 'A table whose flow has a LIMIT declares several partitions.',
   INTERSECT_REFUSED: 'A streaming query has INTERSECT.',
   EXCEPT_REFUSED: 'A streaming query has EXCEPT or MINUS.',
   UNION_DISTINCT_REFUSED: 'A streaming query has UNION without ALL.',
@@ -109,6 +112,8 @@ export const planFaults = {
   JOIN_TIME_RANGE_MISSING:
     'An outer join of two streams has no condition that bounds the time between them.',
   WATERMARK_MISSING: 'A time window has no watermark.',
+  WATERMARK_INVALID: 'A watermark is not made of a timestamp and a length of time.',
+  TIME_WINDOWS: 'A select list has several different time windows.',
   RELATION_REFUSED:
     'A streaming query has PIVOT, UNPIVOT, TABLESAMPLE or an old version of a table.',
   ALIAS_COLUMNS: 'An alias names more or fewer columns than there are.',

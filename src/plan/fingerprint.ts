@@ -34,6 +34,7 @@ export function flowDefinition(
     emptyWhen: emptyWhen === undefined ? undefined : expressionText(emptyWhen),
     emptyWhenValue: emptyWhen === undefined ? undefined : expressionText(emptyWhen, nameText),
     distinct: relation.distinct !== undefined,
+    ...(relation.limit === undefined ? {} : { limit: relation.limit.rows }),
     columns: columns.map(columnText),
     branches: relation.branches.map(branchDefinition),
   };
@@ -105,6 +106,7 @@ export function fingerprintText(definition: FlowDefinition): string {
       `empty when ${definition.emptyWhen ?? 'never'}`,
       `distinct ${definition.distinct}`,
     );
+    if (definition.limit !== undefined) lines.push(`limit ${definition.limit}`);
   }
   const { changes } = definition;
   if (changes !== undefined) {
@@ -189,6 +191,8 @@ function stepText(step: Exclude<RowStep, ExpectStep>, place: (index: number) => 
       const outer = step.outer ? ' outer' : '';
       return `${step.form}${outer} ${expressionText(moveColumns(step.value, place))}`;
     }
+    case 'watermark':
+      return `watermark ${expressionText(moveColumns(step.time, place))} ${step.delayMicros}`;
     case 'join':
       return joinText(step, place);
     case 'project':

@@ -19,6 +19,8 @@ export type FlowDefinition = {
   readonly distinct: boolean;
   /** Of an AUTO CDC flow: what its table stores, and what becomes of a change. */
   readonly changes?: ChangeDefinition;
+  /** Absent: no LIMIT. */
+  readonly limit?: number | undefined;
   /** `name type`, in the order of the target. */
   readonly columns: readonly string[];
   readonly branches: readonly BranchDefinition[];

@@ -134,6 +134,8 @@ export type ReplaceUsingFlowPlan = {
   readonly branches: readonly BranchPlan[];
   /** SELECT DISTINCT over the whole result. */
   readonly distinct: boolean;
+  /** Rows that are let through over the life of the checkpoint; absent: all. */
+  readonly limit?: number | undefined;
   /** Positions in the target's columns, in the order of the USING clause. */
   readonly keys: readonly number[];
   /** Over the target's columns. */
@@ -194,7 +196,8 @@ export type RowStep =
   | { readonly step: 'project'; readonly columns: readonly ProjectedColumn[] }
   | ExplodeStep
   | JoinStep
-  | ExpectStep;
+  | ExpectStep
+  | WatermarkStep;
 
 export type ProjectedColumn = { readonly name: string; readonly value: Expression };
 
@@ -265,3 +268,10 @@ export function staticSources(steps: readonly RowStep[]): readonly SourcePlan[] 
     step.step === 'join' ? step.side.branches.map(({ source }) => source) : [],
   );
 }
+
+/** Rows whose time lies further behind than the delay are counted as late; none is taken away. */
+export type WatermarkStep = {
+  readonly step: 'watermark';
+  readonly time: Expression;
+  readonly delayMicros: bigint;
+};

@@ -14,7 +14,11 @@ export type BoundRelation = {
   readonly width: number;
   /** Where DISTINCT stands that holds for all columns. */
   readonly distinct: Place | undefined;
+  /** LIMIT over all rows; absent: none. */
+  readonly limit?: RowLimit | undefined;
 };
+
+export type RowLimit = { readonly rows: number; readonly place: Place };
 
 export type BoundBranch = {
   readonly source: SourcePlan;

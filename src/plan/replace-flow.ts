@@ -10,7 +10,7 @@ import { bindRow } from './bind-row.ts';
 import type { FlowDeclaration, TableDataset } from './catalog.ts';
 import { warnOfEnvelope } from './cdc-hint.ts';
 import { chanceIn, chanceUpstream, coarseness, operationName } from './chance.ts';
-import { type FaultList, planFault, planWarning } from './faults.ts';
+import { type FaultList, notSupportedYet, planFault, planWarning } from './faults.ts';
 import { nameHint } from './name-hint.ts';
 import { nameKey } from './names.ts';
 import { type BoundRelation, withStep } from './relation.ts';
@@ -55,6 +55,7 @@ export function bindReplaceFlow(
   const emptyWhen = bindEmptyWhen(replaceUsing.emptyWhen, flow, context);
   warnOfRows(relation, context.faults);
   warnOfEnvelope(relation, declaration.place, context.faults);
+  checkLimit(relation, table, context.faults);
   const { columns } = target;
   return {
     kind: 'replace_using',
@@ -314,6 +315,41 @@ function bindEmptyWhen(
 
 // ---------------------------------------------------------------- warnings
 
+/** All rows go through one task, which counts them. */
+function checkLimit(
+  { limit, distinct }: BoundRelation,
+  table: TableDataset,
+  faults: FaultList,
+): void {
+  if (limit === undefined) return;
+  if (distinct !== undefined) {
+    const hint = 'Drop DISTINCT, or filter with WHERE.';
+    faults.add(notSupportedYet('LIMIT of SELECT DISTINCT', limit.place, hint));
+  }
+  const partitions = table.options.integer('partitions');
+  if (partitions !== undefined && partitions.value !== 1) {
+    faults.add(
+      planFault(
+        'LIMIT_PARTITIONS',
+        `table "${table.name}" has ${partitions.value} partitions, and LIMIT runs as one task`,
+        partitions.place,
+        { hint: 'Leave the option out, or write partitions = 1.' },
+      ),
+    );
+  }
+  faults.add(
+    planWarning(
+      'NONDETERMINISTIC',
+      'which rows are within LIMIT depends on their order',
+      limit.place,
+      {
+        detail: 'The first rows that arrive are taken, over the life of the checkpoint.',
+        hint: 'Filter with WHERE where the result must not depend on it.',
+      },
+    ),
+  );
+}
+
 function warnOfRows(relation: BoundRelation, faults: FaultList): void {
   warnOfRowChance(relation, faults);
   for (const branch of relation.branches) {
@@ -330,7 +366,7 @@ function warnOfRows(relation: BoundRelation, faults: FaultList): void {
 /** `array(a, b)` and `map(k, v)` have elements whatever the row. */
 function isNeverEmpty(value: BoundExpression): boolean {
   if (value.node !== 'call' || value.arguments.length === 0) return false;
-  return ['array', 'map'].includes(operationName(value));
+  return ['array', 'map', 'windows'].includes(operationName(value));
 }
 
 function explodeEmpty(form: string, place: Place) {

@@ -30,7 +30,7 @@ const rankingNames: ReadonlySet<string> = new Set([
   'nth_value',
 ]);
 
-const timeWindowNames: ReadonlySet<string> = new Set(['window', 'session_window', 'window_time']);
+const timeWindowNames: ReadonlySet<string> = new Set(['window', 'session_window']);
 
 export type GeneratorForm = {
   readonly form: 'explode' | 'posexplode' | 'inline';
@@ -163,7 +163,8 @@ function windowFault(name: string, place: Place): Fault {
   );
 }
 
-function timeWindowFault(name: string, hasWatermark: boolean, place: Place): Fault {
+function timeWindowFault(name: string, hasWatermark: boolean, place: Place): Fault | undefined {
+  if (hasWatermark && name !== 'session_window') return undefined;
   if (hasWatermark) return notSupportedYet(`the time window function ${name}`, place);
   return planFault('WATERMARK_MISSING', `${name} needs a watermark on its stream`, place, {
     detail: 'Without a watermark nothing says when a window is complete.',

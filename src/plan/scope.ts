@@ -1,7 +1,7 @@
 import { type Fault, FaultError } from '../base/place.ts';
 import type { DataType } from '../data/types.ts';
 import type { Expression } from '../expr/expression.ts';
-import type { Identifier, Name } from '../sql/ast.ts';
+import type { CallExpression, Identifier, Name } from '../sql/ast.ts';
 import type { BoundColumn } from './bound-column.ts';
 import { AlreadyReported } from './faults.ts';
 import { nameHint } from './name-hint.ts';
@@ -19,6 +19,8 @@ export type LateralAlias = {
 export type RowScope = {
   readonly columns: readonly BoundColumn[];
   readonly aliases: readonly LateralAlias[];
+  /** The column that stands for a call, such as one of `window`. */
+  readonly callOf?: (call: CallExpression) => BoundColumn | undefined;
   /** A hint for a name that is not found, from the clause that it stands in. */
   readonly hintFor?: (name: string) => string | undefined;
 };

@@ -14,6 +14,7 @@ import {
   splitCondition,
   usingColumn,
 } from './join-parts.ts';
+import { refuseLimit } from './limit.ts';
 import { columnNode } from './move-columns.ts';
 import { optimizeBranch } from './optimize.ts';
 import {
@@ -39,6 +40,8 @@ export type StaticJoin = {
  */
 export function bindStaticJoin(join: StaticJoin): BoundRelation | undefined {
   const { relation, kind, stream, side, context } = join;
+  refuseLimit(stream, context.faults);
+  refuseLimit(side, context.faults);
   if (side.distinct !== undefined) {
     context.faults.add(
       planFault('STATIC_DISTINCT', 'the static side of a join has DISTINCT', side.distinct, {

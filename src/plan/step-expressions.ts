@@ -12,6 +12,8 @@ export function stepExpressions(step: RowStep): readonly Expression[] {
       return [step.condition];
     case 'explode':
       return [step.value];
+    case 'watermark':
+      return [step.time];
     case 'project':
       return step.columns.map(({ value }) => value);
     case 'expect':
@@ -43,6 +45,8 @@ export function moveStep(step: RowStep, position: (index: number) => number): Ro
           condition: moved(one.condition),
         })),
       };
+    case 'watermark':
+      return { ...step, time: moved(step.time) };
     case 'project':
       return {
         ...step,

@@ -17,6 +17,8 @@ export type TableFacts = {
   readonly columns: readonly Column[];
   readonly expectations: readonly ExpectationPlan[];
   readonly isAppended: boolean;
+  /** All rows of the flow have to go through one task. */
+  readonly isOneTask: boolean;
   readonly sequence: Expression | undefined;
   /** SCD type 2: from which sequence to which each row held. */
   readonly hasHistory: boolean;
@@ -35,7 +37,7 @@ export function storedColumns({
 /** The plan of a table, from its options and from what its flow gives. */
 export function planTable(
   table: TableDataset,
-  { columns, expectations, isAppended, sequence, hasHistory }: TableFacts,
+  { columns, expectations, isAppended, isOneTask, sequence, hasHistory }: TableFacts,
   faults: FaultList,
 ): TablePlan {
   const { options } = table;
@@ -53,7 +55,7 @@ export function planTable(
     columns: storedColumns({ columns, sequence, hasHistory }),
     expectations,
     output: isAppended ? 'append' : options.text('output')?.value === 'rows' ? 'rows' : 'row_set',
-    partitions: options.integer('partitions')?.value,
+    partitions: isOneTask ? 1 : options.integer('partitions')?.value,
     deadLetterTopic: options.text('dead_letter_topic')?.value,
     deadLetterShareMax: Number(
       options.text('max_dead_letter_share')?.value ?? deadLetterShareDefault,

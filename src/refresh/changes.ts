@@ -295,6 +295,15 @@ function queryChanges(before: DeployedFlow, after: DeployedFlow): FlowChange[] {
       compatible('FR-11', 'The filter changed; it is applied to what is read from now on.'),
     );
   }
+  if (was.limit !== is.limit) {
+    const text = (limit: number | undefined): string => (limit === undefined ? 'none' : `${limit}`);
+    changes.push(
+      compatible(
+        'FR-11',
+        `LIMIT was ${text(was.limit)} and is ${text(is.limit)}; rows that it let through stay.`,
+      ),
+    );
+  }
   if (was.emptyWhenValue !== is.emptyWhenValue) {
     changes.push(
       compatible(

@@ -19,6 +19,7 @@ import type { Tracer } from '../ports/tracer.ts';
 import { decideCheckpoint, type Gap } from '../refresh/continuity.ts';
 import { AppendOutput } from '../task/append-output.ts';
 import type { PlacedBadRow } from '../task/bad-row.ts';
+import { EventTimes } from '../task/event-times.ts';
 import { FlowTask } from '../task/flow-task.ts';
 import type { TableEffects } from '../task/keyed-task.ts';
 import { MemoryShuffle, type RowSlice } from '../task/memory-shuffle.ts';
@@ -153,6 +154,7 @@ export class FlowRunner {
   /** Takes the rows of the tables that are here. */
   readonly #shuffle: MemoryShuffle | undefined;
   readonly #tablesHere = new Map<number, TableRead>();
+  readonly #eventTimes = new EventTimes();
   #assignment: Assignment | undefined;
   #inFlight: InFlight = nothingInFlight;
   #polling: Promise<void> | undefined;
@@ -379,6 +381,9 @@ export class FlowRunner {
       }
       const position = decided.decision === 'gap' ? decided.gap.to : decided.position;
       const work = slot ?? this.#flowTask(gained);
+      if (slot === undefined && position < range.stable) {
+        this.#eventTimes.set(partitionKey(topic, partition), 0);
+      }
       startCounters(work, committed?.metadata ?? '', facts, `${topic}/${partition}`);
       const read = {
         topic,
@@ -489,6 +494,7 @@ export class FlowRunner {
     return new FlowTask({
       flow,
       programs: this.#programs.get(topic) ?? [],
+      eventTimes: this.#eventTimes,
       topic,
       topicId,
       partition,
@@ -748,6 +754,7 @@ export class FlowRunner {
       this.#tablesHere.delete(read.partition);
       this.#shuffle?.close(read.partition);
     }
+    this.#eventTimes.forget(key);
     this.#reader.unassign(read.topic, read.partition);
     if (!(read.work instanceof FlowTask)) await read.work.close().catch(() => undefined);
   }

@@ -72,6 +72,7 @@ export function tableTask(
     },
     output: table.output,
     rowSetRowsMax: table.rowSetRowsMax,
+    limit: facts.flow.limit,
     cacheBytesMax,
     times,
   });

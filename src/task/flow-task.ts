@@ -7,6 +7,7 @@ import { ExpressionError } from '../expr/expression-error.ts';
 import type { RecordCursor, RecordSink, Slice } from '../ports/log.ts';
 import type { BadRow, PlacedBadRow } from './bad-row.ts';
 import { type DeadLetterTarget, DeadLetterWriter } from './dead-letter.ts';
+import type { EventTimes } from './event-times.ts';
 import {
   addFlowCounters,
   clearFlowCounters,
@@ -26,6 +27,8 @@ export type FlowTaskOptions = {
   readonly topic: string;
   readonly topicId: string;
   readonly partition: number;
+  /** Shared by the partitions of the flow that are here. */
+  readonly eventTimes?: EventTimes | undefined;
   /** Where its rows go. */
   readonly output: RowOutput;
   /** Records that somebody had the flow step over; they count as dead letters. */
@@ -87,13 +90,24 @@ export class FlowTask {
 
   startCounters(counters: FlowCounters): void {
     this.#counters = copyFlowCounters(counters);
+    this.#noteTime();
+  }
+
+  get #name(): string {
+    return `${this.#options.topic}/${this.#options.partition}`;
+  }
+
+  #noteTime(): void {
+    const { eventTimeMs } = this.#counters;
+    if (eventTimeMs > 0) this.#options.eventTimes?.set(this.#name, eventTimeMs);
   }
 
   /** Puts the rows of a slice into the sink. Throws BAD_ROW or EXPECTATION_FAILED where the flow has to stop. */
   process(slice: Slice, sink: RecordSink, nowMs: number): void {
     const { records } = slice;
     const { times, contexts } = this.#options;
-    for (const program of this.#options.programs) program.startBatch(nowMs);
+    const reached = this.#options.eventTimes?.reached(this.#name);
+    for (const program of this.#options.programs) program.startBatch(nowMs, reached);
     const { output, skipped } = this.#options;
     const counters = this.#counters;
     this.#records = records;
@@ -112,6 +126,7 @@ export class FlowTask {
         this.#reject(records, bad, sink, nowMs);
       }
     }
+    this.#noteTime();
   }
 
   #runRecord(records: RecordCursor): BadRow | undefined {

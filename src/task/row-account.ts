@@ -4,7 +4,7 @@
  *
  *     records = decoded + tombstones + deadLettered
  *     rows    = filtered + dropped + handed on                               (flow stage)
- *     rows    = new + replacing + tied + superseded + duplicate + distinct   (table stage)
+ *     rows    = new + replacing + tied + superseded + duplicate + distinct + limited   (table stage)
  *
  * And once nothing is on its way between the stages, over all partitions: rows = handed on + replayed.
  */
@@ -18,6 +18,10 @@ export type FlowCounters = {
   filtered: number;
   dropped: number;
   handedOn: number;
+  /** No part of the account: rows whose time was behind the watermark. */
+  late: number;
+  /** The latest time of the rows, in milliseconds since 1970; 0: none is known. */
+  eventTimeMs: number;
   /** In the order of the table's expectations. */
   expectations: ExpectationCounter[];
   /** No part of the account: how many of the records of that thousand were dead letters. */
@@ -34,6 +38,8 @@ export type TableCounters = {
   superseded: number;
   duplicate: number;
   distinct: number;
+  /** Beyond LIMIT, and ignored. */
+  limited: number;
   /** Of `rows`: those of dead letters that were replayed. */
   replayed: number;
 };
@@ -48,6 +54,8 @@ export function emptyFlowCounters(expectations: readonly string[]): FlowCounters
     filtered: 0,
     dropped: 0,
     handedOn: 0,
+    late: 0,
+    eventTimeMs: 0,
     expectations: expectations.map((name) => ({ name, passed: 0, failed: 0 })),
     lately: { thousand: 0, deadLettered: 0 },
   };
@@ -62,6 +70,7 @@ export function emptyTableCounters(): TableCounters {
     superseded: 0,
     duplicate: 0,
     distinct: 0,
+    limited: 0,
     replayed: 0,
   };
 }
@@ -83,6 +92,8 @@ const flowFields = [
   'filtered',
   'dropped',
   'handedOn',
+  'late',
+  'eventTimeMs',
 ] as const;
 
 const tableFields = [
@@ -94,6 +105,7 @@ const tableFields = [
   'duplicate',
   'distinct',
   'replayed',
+  'limited',
 ] as const;
 
 /** Field by field: these two run once a record. */
@@ -106,6 +118,8 @@ export function clearFlowCounters(counters: FlowCounters): void {
   counters.filtered = 0;
   counters.dropped = 0;
   counters.handedOn = 0;
+  counters.late = 0;
+  counters.eventTimeMs = 0;
   for (const one of counters.expectations) {
     one.passed = 0;
     one.failed = 0;
@@ -122,6 +136,8 @@ export function addFlowCounters(sum: FlowCounters, delta: FlowCounters): void {
   sum.filtered += delta.filtered;
   sum.dropped += delta.dropped;
   sum.handedOn += delta.handedOn;
+  sum.late += delta.late;
+  sum.eventTimeMs = Math.max(sum.eventTimeMs, delta.eventTimeMs);
   for (let index = 0; index < delta.expectations.length; index += 1) {
     const one = delta.expectations[index];
     const target = sum.expectations[index];
@@ -190,6 +206,7 @@ export const tableOutcomes = [
   'superseded',
   'duplicate',
   'distinct',
+  'limited',
 ] as const satisfies readonly (keyof TableCounters)[];
 
 /** What the equations of one partition leave unexplained; 0: its books are closed. */

@@ -83,6 +83,7 @@ export class RowProgram {
   readonly #options: RowProgramOptions;
   #emit: RowStepRunner = () => undefined;
   #counters: FlowCounters | undefined;
+  #reached: bigint | undefined;
 
   constructor(options: RowProgramOptions) {
     const { flow, branch, source, table, timeZone } = options;
@@ -135,6 +136,7 @@ export class RowProgram {
       partners: options.partners ?? noPartners,
       count: (view) => this.#counter(({ name }) => viewExpectationName(view, name)),
       reusesRows: true,
+      reached: () => this.#reached,
       finish: this.#finish(context),
     });
     this.#keys = keyed?.keys ?? [];
@@ -161,7 +163,9 @@ export class RowProgram {
     this.#encodeSequence = sequenceCodec(sequenceType).encode;
   }
 
-  startBatch(nowMs: number): void {
+  /** `reached`: the time that every partition of the flow has come to, for the watermark. */
+  startBatch(nowMs: number, reached?: bigint): void {
+    this.#reached = reached;
     this.#frame.nowMicros = BigInt(Math.floor(nowMs)) * 1000n;
   }
 

@@ -5,14 +5,26 @@ import { compile } from '../expr/compile.ts';
 import type { CompileContext, Evaluator, Expression, Frame } from '../expr/expression.ts';
 import { ExpressionError } from '../expr/expression-error.ts';
 import { indexLevels, indexLevelsMax, isMultiplying } from '../plan/index-levels.ts';
-import type { ExpectStep, ExplodeStep, JoinStep, RowStep } from '../plan/pipeline-plan.ts';
+import type {
+  ExpectStep,
+  ExplodeStep,
+  JoinStep,
+  RowStep,
+  WatermarkStep,
+} from '../plan/pipeline-plan.ts';
 import { compileViewJudge, type Judged } from './judge.ts';
 
 /** What is done with a row; `index` tells apart the rows that one record gives. */
 export type RowStepRunner = (row: Row, index: number) => void;
 
 /** Rows that steps give and take away; whoever runs them keeps the account. */
-export type StepCounters = { rows: number; filtered: number; dropped: number };
+export type StepCounters = {
+  rows: number;
+  filtered: number;
+  dropped: number;
+  late: number;
+  eventTimeMs: number;
+};
 
 /** The rows of a static side that may go with a row: equal in the keys of the join, in a fixed order. */
 export type FindPartners = (join: JoinStep) => (row: Row, frame: Frame) => readonly Row[];
@@ -32,6 +44,8 @@ export type StepOptions = {
   readonly count?: (view: string) => Judged['count'];
   /** Whoever gets the rows is through with each when its call ends, so that one array serves all of a projection. */
   readonly reusesRows?: boolean;
+  /** The time that every partition has reached, in microseconds; undefined: none is known. */
+  readonly reached: () => bigint | undefined;
   readonly finish: RowStepRunner;
 };
 
@@ -74,6 +88,9 @@ export function compileSteps(steps: readonly RowStep[], options: StepOptions): R
       case 'expect':
         next = expect(step, options, next);
         break;
+      case 'watermark':
+        next = watermark(step, options, next);
+        break;
       case 'join': {
         if (!isMultiplying(step)) {
           next = choose(step, options, next);
@@ -111,6 +128,24 @@ function expect(step: ExpectStep, options: StepOptions, next: RowStepRunner): Ro
   return (row, index) => {
     if (judge(row)) next(row, index);
     else options.counters().dropped += 1;
+  };
+}
+
+function watermark(
+  { time, delayMicros }: WatermarkStep,
+  { context, frame, counters, reached }: StepOptions,
+  next: RowStepRunner,
+): RowStepRunner {
+  const evaluate = compile(time, context);
+  return (row, index) => {
+    const at = evaluate(row, frame);
+    if (typeof at === 'bigint') {
+      const counted = counters();
+      const floor = reached();
+      if (floor !== undefined && at < floor - delayMicros) counted.late += 1;
+      counted.eventTimeMs = Math.max(counted.eventTimeMs, Number(at / 1000n));
+    }
+    next(row, index);
   };
 }
 

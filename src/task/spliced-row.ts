@@ -12,7 +12,7 @@ import {
 import { sameType } from '../data/type-text.ts';
 import type { Column, DataType } from '../data/types.ts';
 import type { Row } from '../data/value.ts';
-import type { BranchPlan, SourcePlan } from '../plan/pipeline-plan.ts';
+import type { BranchPlan, RowStep, SourcePlan } from '../plan/pipeline-plan.ts';
 import { hiddenColumns } from '../plan/pipeline-plan.ts';
 import type { SourceReader } from './source-reader.ts';
 
@@ -31,10 +31,9 @@ export function passedThrough(
   const nothing = columns.map(() => -1);
   const last = plan.steps.at(-1);
   if (last?.step !== 'project' || source.format !== 'json') return nothing;
-  const isChanged = plan.steps
-    .slice(0, -1)
-    .some(({ step }) => step !== 'filter' && step !== 'expect');
-  if (isChanged) return nothing;
+  const isPlain = ({ step }: RowStep): boolean =>
+    step === 'filter' || step === 'expect' || step === 'watermark';
+  if (!plan.steps.slice(0, -1).every(isPlain)) return nothing;
   const declared = source.columns.length - hiddenColumns.length;
   return last.columns.map(({ value }, position) => {
     const type = columns[position]?.type;

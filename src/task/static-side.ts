@@ -185,13 +185,14 @@ class SideBranch {
       [...sourceColumnsOf(steps)].filter((index) => index < source.columns.length),
     );
     this.#reader = new SourceReader({ source, used, located: new Set(), timeZone });
-    const counters = { rows: 0, filtered: 0, dropped: 0 };
+    const counters = { rows: 0, filtered: 0, dropped: 0, late: 0, eventTimeMs: 0 };
     this.#first = compileSteps(steps, {
       context,
       frame,
       counters: () => counters,
       unread: new Set(),
       partners: noPartners,
+      reached: () => undefined,
       finish: (row) => this.#emit(row),
     });
   }

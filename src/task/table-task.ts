@@ -30,6 +30,8 @@ export type TableTaskOptions = {
   readonly target: OutputTarget;
   readonly output: OutputMode;
   readonly rowSetRowsMax: number;
+  /** LIMIT: rows that are let through over the life of the checkpoint; absent: all. */
+  readonly limit?: number | undefined;
   /** Bound of what is kept of keys that were touched lately, in bytes. */
   readonly cacheBytesMax: number;
   /** Told when each row was made that comes in. */
@@ -129,12 +131,17 @@ export class TableTask implements KeyedTask {
     const batch = this.#batch;
     const counters = this.#counters;
     const isBounded = this.#options.output === 'row_set';
+    const { limit } = this.#options;
     for (let index = 0; index < batch.count; index += 1) {
       const key = this.#keyOf[index] as number;
       const row = batch.at(index);
-      const outcome = keys.merge(key, row);
       counters.rows += 1;
       if (row.isReplayed) counters.replayed += 1;
+      if (limit !== undefined && admitted(counters) >= limit) {
+        counters.limited += 1;
+        continue;
+      }
+      const outcome = keys.merge(key, row);
       counters[outcome] += 1;
       if (isBounded && (outcome === 'tied' || outcome === 'distinct')) this.#checkSize(key);
     }
@@ -277,6 +284,11 @@ export class TableTask implements KeyedTask {
     this.#entries.length = 0;
     keys.endTransaction();
   }
+}
+
+/** Rows that count against LIMIT: the account rides with the checkpoint, and so does what remains. */
+function admitted({ rows, limited, duplicate }: TableCounters): number {
+  return rows - 1 - limited - duplicate;
 }
 
 const nothing = Buffer.alloc(0);

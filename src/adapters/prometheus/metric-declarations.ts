@@ -149,6 +149,13 @@ const declared = [
     help: 'Rows that an expectation with ON VIOLATION DROP ROW took away.',
   },
   {
+    name: 'tidemark_late_rows_total',
+    type: 'counter',
+    group: 'query',
+    labels: ['flow', 'source'],
+    help: 'Rows whose time was behind the watermark of their flow when they were read; they are kept.',
+  },
+  {
     name: 'tidemark_handed_on_rows_total',
     type: 'counter',
     group: 'query',
@@ -168,8 +175,10 @@ const declared = [
     type: 'counter',
     group: 'keyed rows',
     labels: ['flow', 'outcome'],
-    values: { outcome: ['new', 'replacing', 'tied', 'superseded', 'duplicate', 'distinct'] },
-    help: 'What became of each row at its key: new (the first of the key), replacing (opened a higher sequence), tied (joined the held sequence), superseded (lower sequence, ignored), duplicate (the same row once more), distinct (equal to a held row of a SELECT DISTINCT).',
+    values: {
+      outcome: ['new', 'replacing', 'tied', 'superseded', 'duplicate', 'distinct', 'limited'],
+    },
+    help: 'What became of each row at its key: new (the first of the key), replacing (opened a higher sequence), tied (joined the held sequence), superseded (lower sequence, ignored), duplicate (the same row once more), distinct (equal to a held row of a SELECT DISTINCT), limited (beyond LIMIT, ignored).',
   },
   {
     name: 'tidemark_output_records_total',

@@ -9,3 +9,14 @@ SELECT o.region, o.seq FROM STREAM(orders) o LEFT JOIN STREAM(refunds) r ON o.it
 CREATE STREAMING TABLE v FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME
 SELECT o.region, o.seq FROM STREAM(orders) o JOIN STREAM(refunds) r ON o.item = r.item;
 --                          ^ NOT_SUPPORTED_YET
+CREATE STREAMING TABLE w FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME
+SELECT region, seq FROM STREAM(orders) WATERMARK qty DELAY OF INTERVAL 1 MINUTE;
+--                                               ^ WATERMARK_INVALID
+CREATE STREAMING TABLE x FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME
+SELECT region, seq, window(at, '1 hour').start AS a, window(at, '1 day').start AS b
+--                                                   ^ TIME_WINDOWS
+FROM STREAM(orders) WATERMARK at DELAY OF INTERVAL 1 MINUTE;
+CREATE STREAMING TABLE y FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME
+SELECT region, seq, session_window(at, '1 hour').start AS a
+--                  ^ NOT_SUPPORTED_YET
+FROM STREAM(orders) WATERMARK at DELAY OF INTERVAL 1 MINUTE;
