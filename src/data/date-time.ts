@@ -3,7 +3,7 @@ import { localToUtc, offsetMicrosAt, utc, type Zone, zoneOf } from './zones.ts';
 
 /**
  * Dates, timestamps and times of day as text, by the forms that Spark's casts accept and print.
- * Invariant: what a `format…` prints the matching `parse…` reads back exactly, to the microsecond.
+ * Invariant: what a `format…` prints the matching `parse…` reads back exactly.
  */
 
 /** `yyyy`, `yyyy-M`, `yyyy-M-d`, the last also with `T…` or ` …` behind it; undefined when it is no date. */
@@ -39,12 +39,20 @@ export function parseTimestampNtz(text: string, allowZone = true): bigint | unde
   return inRange(parts.localMicros);
 }
 
-/** `H:m[:s[.fraction]]`, to nanoseconds since midnight cut to microseconds. */
+/** `H:m[:s[.fraction]]`, or so from 1 to 12 with AM or PM, in nanoseconds since midnight. */
 export function parseTime(text: string): bigint | undefined {
   const match = timePattern.exec(trimControls(text));
   if (match === null) return undefined;
-  const micros = microsOfDay(match[1], match[2], match[3], match[4]);
-  return micros === undefined ? undefined : BigInt(micros) * 1000n;
+  const [, hour = '', minute, second, fraction = '.', half] = match;
+  const hours = half === undefined ? hour : hoursOfHalf(Number(hour), half.toUpperCase());
+  const micros = hours === undefined ? undefined : microsOfDay(hours, minute, second, fraction);
+  if (micros === undefined) return undefined;
+  return BigInt(micros) * 1000n + BigInt(fraction.slice(7, 10).padEnd(3, '0'));
+}
+
+function hoursOfHalf(hour: number, half: string): string | undefined {
+  if (hour < 1 || hour > 12) return undefined;
+  return String((hour % 12) + (half === 'PM' ? 12 : 0));
 }
 
 /** `2024-02-29`; years beyond 9999 with `+`, negative ones with `-`. */
@@ -73,8 +81,11 @@ export function formatTimestamp(micros: bigint, zone: Zone = utc): string {
 
 /** `04:33:46.5`, as a cast to STRING prints it. */
 export function formatTime(nanos: bigint): string {
-  const micros = Number(nanos / 1000n);
-  return `${formatClock(micros)}${formatFraction(micros % 1_000_000)}`;
+  const rest = String(nanos % 1_000_000_000n)
+    .padStart(9, '0')
+    .replace(/0+$/, '');
+  const clock = formatClock(Number(nanos / 1000n));
+  return rest === '' ? clock : `${clock}.${rest}`;
 }
 
 /** `04:33:46.500000000`: always nine digits. */
@@ -112,7 +123,7 @@ const datePattern = /^([+-]?)(\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?$
 const timestampPattern =
   /^([+-]?)(\d{4,6})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T](\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(\.\d*)?([^\d.].*)?)?)?)?)?)?$/s;
 
-const timePattern = /^(\d{1,2}):(\d{1,2})(?::(\d{1,2})(\.\d{0,9})?)?$/;
+const timePattern = /^(\d{1,2}):(\d{1,2})(?::(\d{1,2})(\.\d{0,9})?)?(?:\s*([AP]M))?$/i;
 
 function splitTimestamp(
   text: string,

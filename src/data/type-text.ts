@@ -134,7 +134,7 @@ class TypeParser {
         return { kind: 'string' };
       case 'TIME': {
         const [precision = 6] = this.#numbers(0, 1);
-        if (precision > 6) this.#fail('a time precision beyond 6');
+        if (precision > 9) this.#fail('a time precision beyond 9');
         return { kind: 'time', precision };
       }
       case 'INTERVAL':

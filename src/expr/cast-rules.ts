@@ -62,10 +62,12 @@ export function canCast(from: DataType, to: DataType): boolean {
   if (isNumeric(from)) return canCastNumber(from, to);
   if (isDatetime(from)) {
     return (
-      (isDatetime(to) && to.kind !== from.kind) || (from.kind === 'timestamp' && isNumeric(to))
+      (isDatetime(to) && to.kind !== from.kind) ||
+      (from.kind === 'timestamp' && isNumeric(to)) ||
+      (from.kind === 'timestamp_ntz' && to.kind === 'time')
     );
   }
-  if (from.kind === 'time') return to.kind === 'time';
+  if (from.kind === 'time') return to.kind === 'time' || to.kind === 'decimal' || isIntegral(to);
   if (isAnsiInterval(from)) {
     return from.kind === to.kind || isIntegral(to) || to.kind === 'decimal';
   }
@@ -86,6 +88,7 @@ export function canStoreAssign(from: DataType, to: DataType): boolean {
   }
   if (isDatetime(from) && isDatetime(to)) return true;
   if (isAnsiInterval(from) && from.kind === to.kind) return true;
+  if (from.kind === 'time' && to.kind === 'time') return from.precision <= to.precision;
   return nestedGoes(from, to, canStoreAssign);
 }
 

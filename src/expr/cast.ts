@@ -3,6 +3,7 @@ import {
   parseTime,
   parseTimestamp,
   parseTimestampNtz,
+  splitMicros,
   trimControls,
 } from '../data/date-time.ts';
 import {
@@ -36,7 +37,7 @@ import {
   parseYearMonthBody,
 } from './interval-parse.ts';
 import { parseBoolean, parseDouble, parseInteger } from './number-text.ts';
-import type { DayTimeType, DecimalType, YearMonthType } from './types.ts';
+import type { DayTimeType, DecimalType, TimeType, YearMonthType } from './types.ts';
 import { textOf } from './value-text.ts';
 import { fromVariant, variantOf } from './variant/variant-cast.ts';
 
@@ -137,7 +138,7 @@ function strictConverter(from: DataType, to: DataType, mode: CastMode, zone: Zon
     case 'timestamp_ntz':
       return toTimestampNtz(from, to, zone);
     case 'time':
-      return parsed(to, parseTime);
+      return toTime(from, to);
     case 'interval_year_month':
       return toYearMonth(from, to);
     case 'interval_day_time':
@@ -257,9 +258,25 @@ function toInt(from: DataType, to: DataType, least: number, most: number): Conve
   };
 }
 
-/** The integer that a number, timestamp or interval is cast to, before its range is checked. */
+/** Digits of a second beyond the precision are cut. */
+function toTime(from: DataType, to: TimeType): Converter {
+  const unit = 10n ** BigInt(9 - to.precision);
+  const cut = (nanos: bigint): bigint => nanos - (nanos % unit);
+  if (from.kind === 'time') return (value) => cut(value as bigint);
+  if (from.kind === 'timestamp_ntz') {
+    return (value) => cut(BigInt(splitMicros(value as bigint).microsOfDay) * 1000n);
+  }
+  return parsed(to, (text) => {
+    const nanos = parseTime(text);
+    return nanos === undefined ? undefined : cut(nanos);
+  });
+}
+
+/** The integer that a number, timestamp, time or interval is cast to, before its range is checked. */
 function wholeNumber(from: DataType): (value: Value) => number | bigint {
   switch (from.kind) {
+    case 'time':
+      return (value) => (value as bigint) / 1_000_000_000n;
     case 'decimal': {
       const one = 10n ** BigInt(from.scale);
       return (value) => (value as bigint) / one;
@@ -358,6 +375,8 @@ function toDecimal(from: DataType, to: DecimalType): Converter {
       return (value) => doubleToDecimal(value as number, to);
     case 'timestamp':
       return (value) => doubleToDecimal(Number(value) / 1_000_000, to);
+    case 'time':
+      return (value) => scaledInteger(value as bigint, 9, to);
     case 'boolean':
       return (value) => scaledInteger(value === true ? 1n : 0n, 0, to);
     case 'interval_day_time': {

@@ -26,6 +26,7 @@ import { sequenceFunctions } from './functions/sequence.ts';
 import { stringFunctions } from './functions/string.ts';
 import { structFunctions } from './functions/struct.ts';
 import { textToolFunctions } from './functions/text-tools.ts';
+import { timeFunctions } from './functions/time.ts';
 import { timestampFunctions } from './functions/timestamp.ts';
 import { variantFunctions } from './functions/variant.ts';
 import { isSparkFunction } from './spark-functions.ts';
@@ -56,6 +57,7 @@ const functions: ReadonlyMap<string, FunctionDefinition> = byName([
   miscFunctions,
   stringFunctions,
   structFunctions,
+  timeFunctions,
   timestampFunctions,
   variantFunctions,
 ]);

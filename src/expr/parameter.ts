@@ -12,6 +12,7 @@ import {
   isIntegral,
   isNumeric,
   mapOf,
+  time,
   types,
 } from './types.ts';
 
@@ -115,6 +116,12 @@ export const parameter = {
     (type) => type.kind === 'timestamp' || type.kind === 'timestamp_ntz',
     { nullAs: types.timestamp, stringAs: types.timestamp, dateAs: types.timestamp },
     'a timestamp',
+  ),
+  /** A time of day of any precision; texts become times. */
+  time: family<bigint>(
+    (type) => type.kind === 'time',
+    { nullAs: time(6), stringAs: time(6) },
+    'a time',
   ),
   /** string or binary; what is neither becomes a string. */
   stringOrBinary: oneOf<string | Uint8Array>([

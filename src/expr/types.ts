@@ -19,6 +19,7 @@ export const types = {
   variant: { kind: 'variant' },
 } as const satisfies Record<string, DataType>;
 
+export type TimeType = Extract<DataType, { kind: 'time' }>;
 export type DecimalType = Extract<DataType, { kind: 'decimal' }>;
 export type ArrayType = Extract<DataType, { kind: 'array' }>;
 export type MapType = Extract<DataType, { kind: 'map' }>;
@@ -78,6 +79,11 @@ export function isDatetime(type: DataType): boolean {
 
 export function isAnsiInterval(type: DataType): boolean {
   return type.kind === 'interval_year_month' || type.kind === 'interval_day_time';
+}
+
+/** A time of day with so many digits of a second. */
+export function time(precision: number): TimeType {
+  return { kind: 'time', precision };
 }
 
 /** Spark's AtomicType: what is neither void, nested, a calendar interval nor a variant. */

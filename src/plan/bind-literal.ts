@@ -15,7 +15,7 @@ import {
   UnitAdder,
   type UnitSum,
 } from '../expr/interval-parse.ts';
-import { dayTime, decimal, types, yearMonth } from '../expr/types.ts';
+import { dayTime, decimal, time, types, yearMonth } from '../expr/types.ts';
 import type * as ast from '../sql/ast.ts';
 
 type NumberNode = Extract<ast.Expression, { node: 'number' }>;
@@ -117,8 +117,11 @@ export function bindTyped(node: TypedNode, timeZone: string): Expression {
       return typed(types.timestamp, isEpoch ? 0n : parseTimestamp(text, zoneOf(timeZone)));
     case 'timestamp_ntz':
       return typed(types.timestamp_ntz, isEpoch ? 0n : parseTimestampNtz(text));
-    case 'time':
-      return typed({ kind: 'time', precision: 6 }, parseTime(text));
+    case 'time': {
+      const nanos = parseTime(text);
+      const isFine = nanos !== undefined && nanos % 1000n !== 0n;
+      return typed(time(isFine ? 9 : 6), nanos);
+    }
     case 'x':
       return typed(types.binary, parseHex(text));
     case 'interval':

@@ -68,7 +68,7 @@ function resolveSimple(node: SimpleNode): DataType {
       throw fault('DATATYPE_MISSING_SIZE', `${name} needs a length`, node.place);
     case 'time': {
       const [precision = 6] = node.parameters;
-      if (node.parameters.length > 1 || precision > 6) break;
+      if (node.parameters.length > 1 || precision > 9) break;
       return { kind: 'time', precision };
     }
     default:

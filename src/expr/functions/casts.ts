@@ -2,7 +2,7 @@ import type { DataType } from '../../data/types.ts';
 import { argumentAt } from '../arguments.ts';
 import { castTo } from '../coerce.ts';
 import type { FunctionDefinition } from '../function.ts';
-import { decimal, types } from '../types.ts';
+import { decimal, time, types } from '../types.ts';
 
 /** Types used as functions: `int('7')` is `CAST('7' AS INT)`. */
 export const castFunctions: readonly FunctionDefinition[] = [
@@ -18,6 +18,7 @@ export const castFunctions: readonly FunctionDefinition[] = [
   cast('binary', types.binary),
   cast('date', types.date),
   cast('timestamp', types.timestamp),
+  cast('time', time(6)),
 ];
 
 function cast(name: string, type: DataType): FunctionDefinition {

@@ -15,7 +15,7 @@ import {
 } from '../datetime-math.ts';
 import type { Expression } from '../expression.ts';
 import { ExpressionError } from '../expression-error.ts';
-import { mismatch } from '../faults.ts';
+import { fault, mismatch } from '../faults.ts';
 import {
   coerceArgument,
   type FunctionCall,
@@ -80,12 +80,43 @@ function monthsInRange(months: number): number {
   return months;
 }
 
+/** From a date and a time of day, with a zone or without. */
+function fromDateAndTime(c: FunctionCall, type: DataType): Expression {
+  const date = coerceArgument(c.name, argumentAt(c, 0), 0, parameter.date);
+  const at = coerceArgument(c.name, argumentAt(c, 1), 1, parameter.time);
+  const zones = c.arguments.slice(2).map((a) => coerceArgument(c.name, a, 2, parameter.string));
+  return strictCall({
+    name: `${c.name}/${c.arguments.length}`,
+    type,
+    arguments: [date, at, ...zones],
+    place: c.place,
+    prepare: (context) => (days: number, nanos: bigint, name?: string) => {
+      const local = BigInt(days) * microsPerDay + nanos / 1000n;
+      if (type.kind === 'timestamp_ntz') return local;
+      const zone = name === undefined ? sessionZone(context.timeZone) : namedZone(name);
+      return checkedMicros(localToUtc(zone, local));
+    },
+  });
+}
+
 function maker(names: readonly string[], type: DataType, mode: 'ansi' | 'try'): FunctionDefinition {
   const isLocal = type.kind === 'timestamp_ntz';
   return {
     names,
-    arity: [6, isLocal ? 6 : 7],
+    arity: [2, isLocal ? 6 : 7],
     bind: (c) => {
+      const count = c.arguments.length;
+      if (count === 2 || (count === 3 && !isLocal)) {
+        const short = fromDateAndTime(c, type);
+        return mode === 'try' ? nullOnError(short) : short;
+      }
+      if (count < 6) {
+        throw fault(
+          'WRONG_NUM_ARGS.WITHOUT_SUGGESTION',
+          `${c.name} takes 2 or 6 arguments, not ${count}`,
+          c.place,
+        );
+      }
       const rules = [...new Array(5).fill(parameter.int), seconds, parameter.string];
       const args = c.arguments.map((a, i) =>
         coerceArgument(c.name, a, i, rules[i] ?? parameter.any),

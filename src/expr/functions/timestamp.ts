@@ -28,7 +28,7 @@ import {
   strictFunction,
 } from '../function.ts';
 import { dateAdd } from '../operators/interval-arithmetic.ts';
-import { exactly, oneOf, parameter } from '../parameter.ts';
+import { exactly, oneOf, type Parameter, parameter } from '../parameter.ts';
 import { dayTimeFields, decimal, isIntegral, types, yearMonthFields } from '../types.ts';
 
 /** Functions of instants and of times of day. */
@@ -81,13 +81,23 @@ function namedZone(name: string): Zone {
 function clockPart(name: string, evaluate: (microsOfDay: number) => number): FunctionDefinition {
   return strictFunction({
     names: [name],
-    parameters: [parameter.anyTimestamp],
+    parameters: [timeOr(parameter.anyTimestamp)],
     returns: types.int,
     prepare: ({ types: [type], timeZone }) => {
+      if (type?.kind === 'time') return (nanos) => evaluate(Number(nanos / 1000n));
       const zone = type?.kind === 'timestamp_ntz' ? utc : sessionZone(timeZone);
       return (micros) => evaluate(splitMicros(toLocal(micros, zone)).microsOfDay);
     },
   });
+}
+
+/** A time of day as it is, else what the other rule takes. */
+function timeOr(rule: Parameter<bigint>): Parameter<bigint> {
+  return {
+    text: `${rule.text} or a time`,
+    accepts: (type) => type.kind === 'time' || rule.accepts(type),
+    coerce: (argument) => (argument.type.kind === 'time' ? argument : rule.coerce(argument)),
+  };
 }
 
 const clockUnits: Readonly<Record<string, bigint>> = {
@@ -237,6 +247,7 @@ function extractField(c: FunctionCall, field: string, source: Expression): Expre
   if (source.type.kind === 'interval_year_month' || source.type.kind === 'interval_day_time') {
     return intervalField(c, field, source);
   }
+  if (source.type.kind === 'time') return timeField(c, field, source);
   const ofDate = dateFields[field];
   if (ofDate !== undefined) {
     const date = coerceArgument(c.name, source, 1, parameter.date);
@@ -267,6 +278,20 @@ function partCall(
     place: c.place,
     prepare: (context) => prepare(context.timeZone),
   });
+}
+
+/** Hours, minutes, and seconds with as many digits as the time has. */
+function timeField(c: FunctionCall, field: string, source: Expression): Expression | undefined {
+  if (source.type.kind !== 'time') return undefined;
+  const { precision } = source.type;
+  if (field === 'second') {
+    const unit = 10n ** BigInt(9 - precision);
+    const type = decimal(2 + precision, precision);
+    return partCall(c, field, type, source, () => (n: bigint) => (n % 60_000_000_000n) / unit);
+  }
+  const ofClock = clockFields[field];
+  if (ofClock === undefined) return undefined;
+  return partCall(c, field, types.int, source, () => (n: bigint) => ofClock(Number(n / 1000n)));
 }
 
 /** Only fields that the interval's type spans. */

@@ -20,7 +20,7 @@ import type { Expression, OperationContext } from '../expression.ts';
 import { ExpressionError } from '../expression-error.ts';
 import { mismatch } from '../faults.ts';
 import { parameter } from '../parameter.ts';
-import { dayTime, isAnsiInterval, isDatetime, types, yearMonth } from '../types.ts';
+import { dayTime, isAnsiInterval, isDatetime, time, types, yearMonth } from '../types.ts';
 import { kernelOf, overflow } from './arithmetic-kernels.ts';
 
 type Options = { readonly place: Place; readonly mode: 'ansi' | 'try' };
@@ -81,6 +81,8 @@ function added(left: Expression, right: Expression, place: Place): Expression | 
   if (right.type.kind === 'void' && isAnsiInterval(left.type)) {
     return intervalSum('+', left, castTo(right, left.type), place);
   }
+  if (left.type.kind === 'time') return movedTime(left, right, false, place);
+  if (right.type.kind === 'time') return movedTime(right, left, false, place);
   if (isInterval(right.type)) return moved(left, right, false, place);
   if (isInterval(left.type)) return moved(right, left, false, place);
   if (left.type.kind === 'date' && right.type.kind !== 'string') {
@@ -101,6 +103,15 @@ function subtracted(left: Expression, right: Expression, place: Place): Expressi
   }
   if (right.type.kind === 'void' && isAnsiInterval(left.type)) {
     return intervalSum('-', left, castTo(right, left.type), place);
+  }
+  if (isTimestamp(left.type) && right.type.kind === 'time') {
+    return timestampDifference(left, right, place);
+  }
+  if (right.type.kind === 'time') return timeDifference(left, right, place);
+  if (left.type.kind === 'time' && !isTimestamp(right.type)) {
+    return right.type.kind === 'void' || right.type.kind === 'string'
+      ? timeDifference(left, right, place)
+      : movedTime(left, right, true, place);
   }
   if (isInterval(right.type)) return moved(left, right, true, place);
   if (isTimestamp(left.type) || isTimestamp(right.type))
@@ -141,6 +152,53 @@ function unexpected(name: string, index: number, wanted: string, argument: Expre
     `argument ${index} of ${name} must be ${wanted}, not ${formatType(argument.type)}`,
     argument.place,
   );
+}
+
+const nanosPerDay = 86_400_000_000_000n;
+
+/** A time of day moved by an interval of days to seconds; it has to stay within its day. */
+function movedTime(
+  value: Expression,
+  interval: Expression,
+  negated: boolean,
+  place: Place,
+): Expression {
+  const by = interval.type.kind === 'void' ? castTo(interval, fullDayTime) : interval;
+  if (value.type.kind !== 'time' || by.type.kind !== 'interval_day_time') {
+    throw mismatch(
+      'BINARY_OP_DIFF_TYPES',
+      `a time and ${formatType(interval.type)} can't be combined`,
+      place,
+    );
+  }
+  const precision = Math.max(value.type.precision, by.type.to === 'second' ? 6 : 0);
+  const sign = negated ? -1n : 1n;
+  return strictCall({
+    name: `${negated ? 'subtract' : 'add'}(time,${formatType(by.type)})`,
+    type: time(precision),
+    arguments: [value, by],
+    place,
+    prepare: () => (nanos: bigint, micros: bigint) => {
+      const moved = nanos + sign * micros * 1000n;
+      if (moved >= 0n && moved < nanosPerDay) return moved;
+      throw new ExpressionError('DATETIME_OVERFLOW', 'the time would leave its day');
+    },
+  });
+}
+
+function timeDifference(left: Expression, right: Expression, place: Place): Expression {
+  const side = (e: Expression, index: number): Expression => {
+    const coerced = parameter.time.coerce(e);
+    if (coerced === undefined) throw unexpected('time subtraction', index, parameter.time.text, e);
+    return coerced;
+  };
+  return strictCall({
+    name: 'subtract(time,time)',
+    type: dayTime('hour', 'second'),
+    arguments: [side(left, 1), side(right, 2)],
+    place,
+    prepare: () => (a: bigint, b: bigint) => (a - b) / 1000n,
+  });
 }
 
 /** A date, timestamp or text moved by an interval. */
