@@ -5,8 +5,10 @@ import type { FunctionDefinition } from './function.ts';
 import { arithmeticFunctions } from './functions/arithmetic.ts';
 import { arrayFunctions } from './functions/array.ts';
 import { arraySetFunctions } from './functions/array-set.ts';
+import { bitmapFunctions } from './functions/bitmap.ts';
 import { bitFunctions } from './functions/bits.ts';
 import { castFunctions } from './functions/casts.ts';
+import { cipherFunctions } from './functions/cipher.ts';
 import { conditionalFunctions } from './functions/conditional.ts';
 import { csvFunctions } from './functions/csv.ts';
 import { dateFunctions } from './functions/date.ts';
@@ -21,6 +23,7 @@ import { mathFunctions } from './functions/math.ts';
 import { miscFunctions } from './functions/misc.ts';
 import { numberFormatFunctions } from './functions/number-format.ts';
 import { numberTextFunctions } from './functions/number-text.ts';
+import { randomFunctions } from './functions/random.ts';
 import { regexpFunctions } from './functions/regexp.ts';
 import { sequenceFunctions } from './functions/sequence.ts';
 import { stringFunctions } from './functions/string.ts';
@@ -29,6 +32,7 @@ import { textToolFunctions } from './functions/text-tools.ts';
 import { timeFunctions } from './functions/time.ts';
 import { timestampFunctions } from './functions/timestamp.ts';
 import { variantFunctions } from './functions/variant.ts';
+import { vectorFunctions } from './functions/vector.ts';
 import { isSparkFunction } from './spark-functions.ts';
 
 /** All functions by their names in lower case. Invariant: no name stands for two functions. */
@@ -58,6 +62,10 @@ const functions: ReadonlyMap<string, FunctionDefinition> = byName([
   stringFunctions,
   structFunctions,
   timeFunctions,
+  bitmapFunctions,
+  cipherFunctions,
+  randomFunctions,
+  vectorFunctions,
   timestampFunctions,
   variantFunctions,
 ]);

@@ -59,5 +59,6 @@ const names: ReadonlySet<string> = new Set(
   unix_seconds unix_timestamp upper url_decode url_encode user uuid validate_utf8 var_pop var_samp
   variance variant_explode variant_explode_outer variant_get version weekday weekofyear when
   width_bucket window window_time xpath xpath_boolean xpath_double xpath_float xpath_int xpath_long
+  try_make_time time_from_seconds time_from_millis time_from_micros time_to_seconds time_to_millis time_to_micros vector_avg vector_cosine_similarity vector_inner_product vector_l2_distance vector_norm vector_normalize vector_sum counter_diff approx_top_k_estimate approx_top_k_accumulate approx_top_k_combine theta_union_agg theta_intersection_agg st_asbinary st_geogfromwkb st_geomfromwkb st_srid st_setsrid unix_nanos timestamp_nanos
   xpath_number xpath_short xpath_string xxhash64 year zeroifnull zip_with`.split(/\s+/),
 );

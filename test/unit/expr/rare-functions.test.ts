@@ -1,0 +1,132 @@
+import { expect, test } from 'vitest';
+import { Evaluator } from '../../../src/cli/eval-query.ts';
+import { canonicalText } from '../../../src/data/canonical.ts';
+import { formatType } from '../../../src/data/type-text.ts';
+
+const evaluator = new Evaluator([], 'UTC');
+
+/** `value type`, or the class of the error. */
+function told(sql: string): string {
+  const answer = evaluator.evaluate(`SELECT ${sql}`, 'query');
+  if (answer.state === 'failed') return answer.code;
+  const [column] = answer.columns;
+  const [row] = answer.rows;
+  if (column === undefined || row === undefined) return 'nothing';
+  return `${canonicalText(column.type, row[0] ?? null)} ${formatType(column.type)}`;
+}
+
+const time = (clock: string, precision = 6) => `${clock} time(${precision})`;
+
+test.each([
+  ["TIME'01:02:03 PM'", time('13:02:03.000000000')],
+  ["TIME'12:00:00 AM'", time('00:00:00.000000000')],
+  ["TIME'13:00:00 PM'", 'INVALID_TYPED_LITERAL'],
+  ["TIME'12:34:56.123456789'", time('12:34:56.123456789', 9)],
+  ["CAST('23:59:59.001001' AS TIME(4))", time('23:59:59.001000000', 4)],
+  ["CAST(TIME'12:34:56.789' AS INT)", '45296 int'],
+  ["CAST(TIME'12:34:56.789' AS STRING)", '12:34:56.789 string'],
+  ["extract(SECOND FROM CAST('09:08:01.987654' AS TIME(3)))", '1.987 decimal(5,3)'],
+  ["hour(TIME'23:59:00.987654')", '23 int'],
+  ["to_time('23-59-59.999999', 'HH-mm-ss.SSSSSS')", time('23:59:59.999999000')],
+  ["to_time('13-60', 'HH-mm')", 'CANNOT_PARSE_TIME'],
+  ['try_to_time(1)', 'DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE'],
+  ["try_to_time('12:48:31 abc')", 'null time(6)'],
+  ['make_time(1, 18, 19.87)', time('01:18:19.870000000')],
+  ['make_time(1, 18, 60.0)', 'DATETIME_FIELD_OUT_OF_BOUNDS.WITHOUT_SUGGESTION'],
+  ['try_make_time(25, 30, 0)', 'null time(6)'],
+  ["time_trunc('MINUTE', TIME'12:34:56.1')", time('12:34:00.000000000')],
+  ["time_trunc('MS', TIME'12:34:56')", 'INVALID_PARAMETER_VALUE.TIME_UNIT'],
+  ["time_diff('HOUR', TIME'12:34:56', TIME'01:02:03')", '-11 bigint'],
+  ["'08:30' :: TIME(0) - INTERVAL '6' HOUR", time('02:30:00.000000000', 0)],
+  ["TIME'08:30' + NULL", 'null time(6)'],
+  ["TIME'23:00:00' + INTERVAL '1' HOUR", 'DATETIME_OVERFLOW'],
+  ["TIME'00:00' + 1", 'DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES'],
+  ["TIME'12:30:41' - TIME'10:00'", "INTERVAL '02:30:41' HOUR TO SECOND interval hour to second"],
+  ['time_from_seconds(52200.5)', time('14:30:00.500000000')],
+  ['time_from_millis(86400000)', 'DATETIME_FIELD_OUT_OF_BOUNDS.WITHOUT_SUGGESTION'],
+  ["time_to_seconds(TIME'14:30:00.5')", '52200.500000 decimal(14,6)'],
+  [
+    "make_timestamp(DATE'2014-12-28', TIME'6:30:45.887', 'CET')",
+    '2014-12-28T05:30:45.887000Z timestamp',
+  ],
+  ['make_timestamp(2014, 12, 28, 6)', 'WRONG_NUM_ARGS.WITHOUT_SUGGESTION'],
+])('a time of day: %s', (sql, expected) => {
+  expect(told(sql)).toBe(expected);
+});
+
+test.each([
+  ['rand(0)', '0.7604953758285915 double'],
+  ['randn(0)', '1.6034991609278433 double'],
+  ['uniform(10, 20, 0)', '17 int'],
+  ['randstr(3, 0)', 'ceV string'],
+  ['rand()', 'NOT_SUPPORTED'],
+])('draws from a seed are those of Spark: %s', (sql, expected) => {
+  expect(told(sql)).toBe(expected);
+});
+
+const key = "'abcdefghijklmnop12345678ABCDEFGH'";
+
+test.each([
+  [
+    "base64(aes_encrypt('Spark SQL', '1234567890abcdef', 'ECB', 'PKCS'))",
+    '3lmwu+Mw0H3fi5NDvcu9lg==',
+  ],
+  [
+    `base64(aes_encrypt('Spark', ${key}, 'CBC', 'DEFAULT', unhex(repeat('00', 16))))`,
+    'AAAAAAAAAAAAAAAAAAAAAPSd4mWyMZ5mhvjiAPQJnfg=',
+  ],
+  [
+    `base64(aes_encrypt('Spark', ${key}, 'GCM', 'DEFAULT', unhex(repeat('00', 12)), 'This is an AAD mixed into the input'))`,
+    'AAAAAAAAAAAAAAAAQiYi+sTLm7KD9UcZ2nlRdYDe/PX4',
+  ],
+  [
+    "CAST(aes_decrypt(unbase64('2NYmDCjgXTbbxGA3/SnJEfFC/JQ7olk2VQWReIAAFKo='), '1234567890abcdef', 'CBC') AS STRING)",
+    'Apache Spark',
+  ],
+])('AES: %s', (sql, expected) => {
+  expect(told(sql)).toBe(`${expected} string`);
+});
+
+test('AES decrypts what it encrypted, whatever the key and the length, and nothing else', () => {
+  for (const mode of ['ECB', 'CBC', 'GCM']) {
+    for (const bytes of [16, 24, 32]) {
+      for (const length of [0, 1, 15, 16, 17, 40]) {
+        const iv = mode === 'ECB' ? '' : `, unhex(repeat('ab', ${mode === 'GCM' ? 12 : 16}))`;
+        const password = `repeat('k', ${bytes})`;
+        const cipher = `aes_encrypt(repeat('x', ${length}), ${password}, '${mode}', 'DEFAULT'${iv})`;
+        const plain = `CAST(aes_decrypt(${cipher}, ${password}, '${mode}') AS STRING)`;
+        expect(told(plain)).toBe(`${'x'.repeat(length)} string`);
+      }
+    }
+  }
+  const other =
+    "aes_decrypt(aes_encrypt('x', '1234567890abcdef', 'GCM', 'NONE', unhex(repeat('00', 12))), '1234567890abcdeF')";
+  expect(told(other)).toBe('INVALID_PARAMETER_VALUE.AES_CRYPTO_ERROR');
+  expect(told(`try_${other}`)).toBe('null binary');
+  expect(told("aes_encrypt('a', 'short', 'ECB')")).toBe('INVALID_PARAMETER_VALUE.AES_KEY_LENGTH');
+  expect(told("aes_encrypt('a', '1234567890abcdef')")).toBe('NOT_SUPPORTED');
+});
+
+test.each([
+  ["validate_utf8(x'80')", 'INVALID_UTF8_STRING'],
+  ["try_validate_utf8(x'80')", 'null string'],
+  ["make_valid_utf8(x'80')", '\ufffd string'],
+  ['bitmap_bit_position(-32768)', '0 bigint'],
+  ['bitmap_bucket_number(32769)', '2 bigint'],
+  ["bitmap_count(x'FFFF')", '16 bigint'],
+  [
+    'bitmap_count(bitmap_construct_agg(bitmap_bit_position(c))) FROM VALUES (1), (2), (2) AS t(c)',
+    '2 bigint',
+  ],
+  ["substring(hex(bitmap_or_agg(c)), 0, 4) FROM VALUES (x'10'), (x'20') AS t(c)", '3000 string'],
+  ["substring(hex(bitmap_and_agg(c)), 0, 4) FROM VALUES (x'F0'), (x'30') AS t(c)", '3000 string'],
+  ['vector_cosine_similarity(array(1.0F, 2.0F, 3.0F), array(4.0F, 5.0F, 6.0F))', '0.9746318 float'],
+  ['vector_l2_distance(array(1.0F), array(4.0F, 5.0F))', 'VECTOR_DIMENSION_MISMATCH'],
+  ['vector_normalize(array(3.0F, 4.0F))', '[0.6,0.8] array<float>'],
+  [
+    'vector_avg(c) FROM VALUES (array(1.0F, 2.0F)), (array(3.0F, 4.0F)) AS t(c)',
+    '[2,3] array<float>',
+  ],
+])('%s', (sql, expected) => {
+  expect(told(sql)).toBe(expected);
+});
