@@ -59,8 +59,10 @@ export function timestampPrinter(zone: Zone): (micros: bigint, pattern: string) 
 }
 
 /** Reads local times; undefined when the text does not fit. */
-export function localParser(): (text: string, pattern: string) => ParsedTime | undefined {
-  const elementsOf = remembered('parse');
+export function localParser(
+  use: 'parse' | 'parse_local' = 'parse',
+): (text: string, pattern: string) => ParsedTime | undefined {
+  const elementsOf = remembered(use);
   return (text, pattern) => parsePattern(elementsOf(pattern), text);
 }
 

@@ -18,7 +18,8 @@ export class PatternError extends Error {
   }
 }
 
-export type PatternUse = 'print' | 'parse';
+/** `parse_local`: of times without a zone, which the older formatter did not know. */
+export type PatternUse = 'print' | 'parse' | 'parse_local';
 
 /** Letters and how often they may stand. */
 const printable: Readonly<Record<string, number>> = {
@@ -135,7 +136,7 @@ class PatternReader {
         `the letter ${letter} has no meaning`,
       );
     }
-    if (this.#use === 'parse' && unreadable.has(letter)) {
+    if (this.#use !== 'print' && unreadable.has(letter)) {
       throw this.#refused(
         'INVALID_DATETIME_PATTERN.WITH_SUGGESTION',
         `the letter ${letter} can be printed but not read`,
@@ -155,7 +156,8 @@ class PatternReader {
   /** A pattern that Spark's older formatter would take gets the class that says so. */
   #refused(errorClass: string, message: string): PatternError {
     const letters = this.#pattern.replace(/'[^']*'/g, '').match(/[a-zA-Z]/g) ?? [];
-    const isLegacy = letters.every((letter) => legacyLetters.has(letter));
+    const isLegacy =
+      this.#use !== 'parse_local' && letters.every((letter) => legacyLetters.has(letter));
     return new PatternError(
       isLegacy ? 'INCONSISTENT_BEHAVIOR_CROSS_VERSION.DATETIME_PATTERN_RECOGNITION' : errorClass,
       message,

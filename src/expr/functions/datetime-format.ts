@@ -14,6 +14,7 @@ import {
   timestampPrinter,
 } from '../datetime-pattern/formatter.ts';
 import type { ParsedTime } from '../datetime-pattern/parse-pattern.ts';
+import type { PatternUse } from '../datetime-pattern/pattern.ts';
 import type { Expression } from '../expression.ts';
 import { coerceArgument, type FunctionCall, type FunctionDefinition } from '../function.ts';
 import { nullOnError } from '../operators/interval-arithmetic.ts';
@@ -47,7 +48,7 @@ export const datetimeFormatFunctions: readonly FunctionDefinition[] = [
 
 const defaultPattern = 'yyyy-MM-dd HH:mm:ss';
 
-function patternArgument(c: FunctionCall, index: number, use: 'print' | 'parse'): Expression {
+function patternArgument(c: FunctionCall, index: number, use: PatternUse): Expression {
   const written = c.arguments[index];
   if (written === undefined) return literal(defaultPattern, types.string, c.place);
   const pattern = coerceArgument(c.name, written, index, parameter.string);
@@ -88,14 +89,15 @@ function parsedCall(
   type: DataType,
   toValue: (parsed: ParsedTime, zone: Zone) => bigint,
 ): Expression {
+  const use = type.kind === 'timestamp_ntz' ? 'parse_local' : 'parse';
   return strictCall({
     name: `${c.name}(${formatType(type)})`,
     type,
-    arguments: [text, patternArgument(c, 1, 'parse')],
+    arguments: [text, patternArgument(c, 1, use)],
     place: c.place,
     prepare: (context) => {
       const zone = sessionZone(context.timeZone);
-      const parse = localParser();
+      const parse = localParser(use);
       return (value: string, pattern: string): Value => {
         const parsed = parse(value, pattern);
         if (parsed === undefined) throw cannotParse(value, pattern);

@@ -12,9 +12,7 @@ type Floats = readonly number[];
 export const vectorFunctions: readonly FunctionDefinition[] = [
   ofTwo('vector_inner_product', (a, b) => inner(a, b)),
   ofTwo('vector_cosine_similarity', (a, b) => {
-    // In floats throughout, as Spark computes it: the last digit depends on it.
-    const [left, right] = [a, b].map((one) => Math.fround(Math.sqrt(inner(one, one))));
-    const size = Math.fround((left ?? 0) * (right ?? 0));
+    const size = Math.sqrt(inner(a, a)) * Math.sqrt(inner(b, b));
     return size === 0 ? null : inner(a, b) / size;
   }),
   ofTwo('vector_l2_distance', (a, b) => {

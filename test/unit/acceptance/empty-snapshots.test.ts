@@ -107,6 +107,7 @@ describe.each(modes)('empty snapshots in mode %s', (mode) => {
         superseded: 2,
         duplicate: 0,
         distinct: 0,
+        limited: 0,
         replayed: 0,
       });
     });
