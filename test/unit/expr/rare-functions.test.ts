@@ -120,7 +120,10 @@ test.each([
   ],
   ["substring(hex(bitmap_or_agg(c)), 0, 4) FROM VALUES (x'10'), (x'20') AS t(c)", '3000 string'],
   ["substring(hex(bitmap_and_agg(c)), 0, 4) FROM VALUES (x'F0'), (x'30') AS t(c)", '3000 string'],
-  ['vector_cosine_similarity(array(1.0F, 2.0F, 3.0F), array(4.0F, 5.0F, 6.0F))', '0.97463185 float'],
+  [
+    'vector_cosine_similarity(array(1.0F, 2.0F, 3.0F), array(4.0F, 5.0F, 6.0F))',
+    '0.97463185 float',
+  ],
   ['vector_l2_distance(array(1.0F), array(4.0F, 5.0F))', 'VECTOR_DIMENSION_MISMATCH'],
   ['vector_normalize(array(3.0F, 4.0F))', '[0.6,0.8] array<float>'],
   [
