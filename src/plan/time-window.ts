@@ -5,10 +5,10 @@ import type { CallExpression, Expression, SelectQuery } from '../sql/ast.ts';
 import { boundTimeWindow } from './batch-time-window.ts';
 import type { BindContext } from './bind-context.ts';
 import { bindRow } from './bind-row.ts';
+import type { BoundColumn } from './bound-column.ts';
 import { expressionChildren } from './expression-children.ts';
 import { AlreadyReported, planFault } from './faults.ts';
 import { checkIndexLevels } from './generator.ts';
-import type { BoundColumn } from './bound-column.ts';
 import { type BoundRelation, withStep } from './relation.ts';
 import { functionName } from './row-rules.ts';
 

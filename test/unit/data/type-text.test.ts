@@ -52,7 +52,7 @@ test.each([
   'INTERVAL YEAR TO DAY',
   'STRUCT<a>',
   'MAP<INT>',
-  'TIME(7)',
+  'TIME(10)',
   'STRUCT<`a INT>',
   `${'ARRAY<'.repeat(5000)}INT${'>'.repeat(5000)}`,
 ])('%s is refused', (text) => {
