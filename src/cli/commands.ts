@@ -7,6 +7,7 @@ import { evalCommand } from './eval.ts';
 import { explain } from './explain.ts';
 import { gaps } from './gaps.ts';
 import { get } from './get.ts';
+import { init } from './init.ts';
 import { plan } from './plan.ts';
 import { refresh } from './refresh.ts';
 import { run } from './run.ts';
@@ -16,6 +17,7 @@ import { tryCommand } from './try.ts';
 import { validate } from './validate.ts';
 
 export const commands: readonly Command[] = [
+  init,
   validate,
   explain,
   evalCommand,
@@ -35,7 +37,6 @@ export const commands: readonly Command[] = [
 
 /** Verbs of the interface that are not built yet: they say so and exit non-zero. */
 export const plannedVerbs: readonly string[] = [
-  'init',
   'flows',
   'why',
   'verify',

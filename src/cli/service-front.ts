@@ -8,7 +8,9 @@ import { FlowError } from '../base/errors.ts';
 import type { Config } from '../config/options.ts';
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import type { StateStore } from '../ports/state-store.ts';
+import { ReadableWatch } from '../runtime/readable-watch.ts';
 import type { RuntimeEvent } from '../runtime/runtime-events.ts';
+import type { Worker } from '../runtime/worker.ts';
 import { RecentEvents } from './recent-events.ts';
 import { RefreshWatch } from './refresh-watch.ts';
 import type { ServiceLog } from './run-log.ts';
@@ -64,6 +66,7 @@ export async function openServiceFront(options: ServiceFrontOptions): Promise<Se
   let watch: SourceWatch | undefined;
   let stateWatch: StateWatch | undefined;
   let refreshWatch: RefreshWatch | undefined;
+  let readable: ReadableWatch | undefined;
   const startedMs = systemClock.now();
   const readyLagMax = config['http.readyLagMax'];
   const health = new ServiceHealth(
@@ -83,6 +86,7 @@ export async function openServiceFront(options: ServiceFrontOptions): Promise<Se
     progress: () => running?.worker.progress(),
     facts: () => running?.worker.facts ?? [],
     waiting: (flow, source) => watch?.waiting(flow, source),
+    readable: () => readable?.figures() ?? [],
     now: () => systemClock.now(),
     hasProcessMetrics: true,
     store: config['state.kind'],
@@ -144,6 +148,15 @@ export async function openServiceFront(options: ServiceFrontOptions): Promise<Se
       });
       refreshWatch.start((error) => log.bug(error, 'the refreshes could not be looked at'));
       watch.start((error) => log.bug(error, 'the sources could not be looked at'));
+      readable = new ReadableWatch({
+        log: parts.log,
+        clock: systemClock,
+        catalog: worker.catalog,
+        pipeline: config['pipeline.name'] ?? '',
+        plan,
+        ownPartitions: (table) => ownPartitions(worker, table),
+      });
+      readable.start((error) => log.bug(error, 'the tables could not be looked at'));
     },
     stopping: () => health.stopping(),
     close: () => {
@@ -151,12 +164,30 @@ export async function openServiceFront(options: ServiceFrontOptions): Promise<Se
         await watch?.close().catch(() => undefined);
         await stateWatch?.close();
         await refreshWatch?.close().catch(() => undefined);
+        await readable?.close().catch(() => undefined);
         await views.close().catch(() => undefined);
         await verbs.close();
       });
       return closing;
     },
   };
+}
+
+/** A table stage owns the output of its partitions; what append flows write is told of by whoever reads their first source. */
+function ownPartitions(worker: Worker, table: string): readonly number[] {
+  const [first] = worker.facts.filter((one) => one.table.name === table);
+  if (first === undefined) return [];
+  const held =
+    worker.progress().flows.find(({ flow }) => flow === first.flow.name)?.partitions ?? [];
+  if (first.repartition !== undefined) {
+    const { topic } = first.repartition;
+    return held.flatMap((one) => (one.topic === topic ? [one.partition] : []));
+  }
+  const [source] = first.sources;
+  const isFirst = held.some(({ topic, partition }) => topic === source?.topic && partition === 0);
+  return isFirst
+    ? Array.from({ length: first.output.partitions }, (_, partition) => partition)
+    : [];
 }
 
 /** Undefined: the port is taken, and nobody insists on it. */

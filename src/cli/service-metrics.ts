@@ -4,10 +4,12 @@ import { kafkaApis } from '../adapters/prometheus/metric-declarations.ts';
 import { MetricRegistry } from '../adapters/prometheus/metric-registry.ts';
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import type { CommitPhases } from '../ports/log.ts';
+import { refreshFigures } from '../refresh/refresh-progress.ts';
 import { isOver } from '../refresh/refresh-states.ts';
 import type { FlowFacts } from '../runtime/flow-facts.ts';
 import type { PartitionProgress } from '../runtime/flow-runner.ts';
 import type { FlowFigures } from '../runtime/flow-tally.ts';
+import type { Readable } from '../runtime/readable-watch.ts';
 import type { RefreshRecord } from '../runtime/refresh-record.ts';
 import type { RuntimeEvent } from '../runtime/runtime-events.ts';
 import { stages } from '../runtime/stage-times.ts';
@@ -35,6 +37,8 @@ export type ServiceMetricsOptions = {
   readonly facts: () => readonly FlowFacts[];
   /** What waits in a source of a flow; undefined while nobody watches. */
   readonly waiting: (flow: string, source: string) => Waiting | undefined;
+  /** What can't be read again of the partitions of this instance; absent: nobody measures. */
+  readonly readable?: () => readonly Readable[];
   readonly now: () => number;
   readonly hasProcessMetrics: boolean;
   readonly store: 'redis' | 'embedded';
@@ -239,6 +243,21 @@ export class ServiceMetrics {
     this.#hasLooked = true;
   }
 
+  /** Tables of which this instance has partitions that it could look at. */
+  #showReadable(): void {
+    const measured = this.#options.readable?.() ?? [];
+    for (const { name: table } of this.#options.plan.tables) {
+      const parts = measured.filter((one) => one.table === table);
+      if (parts.length === 0) continue;
+      const sum = (of: 'rows' | 'lost' | 'atRisk'): number =>
+        parts.reduce((total, one) => total + one[of], 0);
+      const [rows, lost] = [sum('rows'), sum('lost')];
+      this.registry.set('tidemark_table_unreadable_rows', { table }, lost);
+      const ratio = rows === 0 ? 1 : (rows - lost - sum('atRisk')) / rows;
+      this.registry.set('tidemark_table_readable_ratio', { table }, ratio);
+    }
+  }
+
   #showRefresh(table: string, record: RefreshRecord | undefined): void {
     const { registry } = this;
     const isActive = record !== undefined && !isOver(record.state);
@@ -247,6 +266,8 @@ export class ServiceMetrics {
     const share =
       record?.state === 'done' ? 1 : Math.min(1, read / Math.max(1, record?.toRead ?? 0));
     registry.set('tidemark_full_refresh_progress_ratio', { table }, share);
+    const left = isActive ? refreshFigures(record).secondsLeft : undefined;
+    registry.set('tidemark_full_refresh_remaining_seconds', { table }, left ?? 0);
     const startedAt = (record?.startedAtMs ?? 0) / 1000;
     registry.set('tidemark_full_refresh_start_timestamp_seconds', { table }, startedAt);
   }
@@ -348,6 +369,7 @@ export class ServiceMetrics {
       }
       for (const flow of progress.flows) this.#showFlow(flow);
     }
+    this.#showReadable();
     return registry.text();
   }
 

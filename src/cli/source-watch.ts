@@ -1,5 +1,6 @@
 import type { Clock } from '../ports/clock.ts';
 import type { Log, LogReader } from '../ports/log.ts';
+import { headroom } from '../refresh/headroom.ts';
 import type { FlowFacts } from '../runtime/flow-facts.ts';
 import type { PartitionProgress } from '../runtime/flow-runner.ts';
 import type { WorkerProgress } from '../runtime/worker.ts';
@@ -19,6 +20,8 @@ export type Waiting = {
   readonly retentionMs: number | undefined;
   /** Offsets between the log start and the checkpoint, the fewest over the partitions; undefined: not known yet. */
   readonly headroomRecords: number | undefined;
+  /** Time until retention by time or by size may take the oldest record that waits; undefined: not known yet. */
+  readonly headroomSeconds: number | undefined;
 };
 
 type Seen = {
@@ -33,6 +36,12 @@ type Seen = {
   /** The look in which a record was read last. */
   readIn: number;
 };
+
+/** How fast the log start of a partition moves. */
+type Pace = { logStart: number; atMs: number; perSecond: number };
+
+/** What the last look weighs against all before it. */
+const paceWeight = 0.2;
 
 type Late = { readonly seen: Seen; readonly at: PartitionProgress };
 
@@ -53,6 +62,7 @@ export class SourceWatch {
   /** "flow topic/partition" → what was seen there. */
   readonly #seen = new Map<string, Seen>();
   readonly #retention = new Map<string, number>();
+  readonly #paces = new Map<string, Pace>();
   #looks = 0;
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> = Promise.resolve();
@@ -100,13 +110,32 @@ export class SourceWatch {
         if (!sources.some(({ topic }) => topic === at.topic)) continue;
         const key = keyOf(flow, at);
         known.add(key);
+        this.#notePace(key, at);
         const seen = glance(this.#seen.get(key), at, nowMs);
         this.#seen.set(key, seen);
         if (seen.oldestMs !== undefined && !seen.isExact) late.push({ seen, at });
       }
     }
-    for (const key of this.#seen.keys()) if (!known.has(key)) this.#seen.delete(key);
+    for (const map of [this.#seen, this.#paces]) {
+      for (const key of map.keys()) if (!known.has(key)) map.delete(key);
+    }
     return late;
+  }
+
+  /** Retention by size shows in nothing else. */
+  #notePace(key: string, { logStart }: PartitionProgress): void {
+    if (logStart === undefined) return;
+    const atMs = this.#options.clock.monotonic();
+    const before = this.#paces.get(key);
+    if (before === undefined) {
+      this.#paces.set(key, { logStart, atMs, perSecond: 0 });
+      return;
+    }
+    const seconds = (atMs - before.atMs) / 1000;
+    if (seconds <= 0) return;
+    const now = Math.max(0, logStart - before.logStart) / seconds;
+    const perSecond = before.perSecond + paceWeight * (now - before.perSecond);
+    this.#paces.set(key, { logStart, atMs, perSecond });
   }
 
   /** Timestamp of the first record from the checkpoint on. */
@@ -159,6 +188,8 @@ export class SourceWatch {
   waiting(flow: string, topic: string): Waiting {
     let oldestMs: number | undefined;
     let headroomRecords: number | undefined;
+    let headroomSeconds: number | undefined;
+    const retentionMs = this.#retention.get(topic);
     const partitions =
       this.#options.progress().flows.find((one) => one.flow === flow)?.partitions ?? [];
     for (const at of partitions) {
@@ -171,8 +202,18 @@ export class SourceWatch {
         const records = Math.max(0, at.committed - at.logStart);
         headroomRecords = Math.min(records, headroomRecords ?? Number.POSITIVE_INFINITY);
       }
+      if (at.logStart === undefined || retentionMs === undefined) continue;
+      const { seconds } = headroom({
+        retentionMs: Number.isFinite(retentionMs) ? retentionMs : undefined,
+        oldestMs: seen?.oldestMs,
+        nowMs: this.#options.clock.now(),
+        committed: at.committed,
+        logStart: at.logStart,
+        logStartPerSecond: this.#paces.get(keyOf(flow, at))?.perSecond,
+      });
+      headroomSeconds = Math.min(seconds, headroomSeconds ?? Number.POSITIVE_INFINITY);
     }
-    return { oldestMs, retentionMs: this.#retention.get(topic), headroomRecords };
+    return { oldestMs, retentionMs, headroomRecords, headroomSeconds };
   }
 
   async close(): Promise<void> {

@@ -1,8 +1,10 @@
 import { systemClock } from '../adapters/system/system-clock.ts';
 import { requireOptions } from '../config/load-config.ts';
+import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import { durationText } from '../refresh/headroom.ts';
 import { progressText, refreshFigures } from '../refresh/refresh-progress.ts';
 import { type FlowStatus, StatusReader, type TopicStatus } from '../runtime/pipeline-status.ts';
+import type { Readable } from '../runtime/readable-watch.ts';
 import type { RefreshRecord } from '../runtime/refresh-record.ts';
 import { readViewStatus, type ViewStatus } from '../runtime/view-status.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
@@ -46,7 +48,9 @@ export const status: Command = {
           const refreshes = reader.refreshes().map(refreshReport);
           const lag = sum(flows.map((flow) => flow.lag));
           const views = await readViewStatus(log, plan, pipeline);
-          show(invocation, { pipeline, lag, flows, views, refreshes }, isWatching);
+          const tables = tableReports(plan, reader.readable());
+          const report = { pipeline, lag, flows, views, tables, refreshes };
+          show(invocation, report, isWatching);
           if (!isWatching) return 0;
           const next = await Promise.race([stopped, systemClock.sleep(watchIntervalMs)]);
           if (next === 'stopped') return 0;
@@ -64,9 +68,36 @@ type PipelineReport = {
   readonly lag: number;
   readonly flows: readonly FlowReport[];
   readonly views: readonly ViewStatus[];
+  /** Those that a running service has measured. */
+  readonly tables: readonly TableReport[];
   /** Full refreshes that are under way, or were interrupted. */
   readonly refreshes: readonly RefreshReport[];
 };
+
+type TableReport = {
+  readonly table: string;
+  /** Of a large table by a sample. */
+  readonly rows: number;
+  /** Rows that a full refresh would lose. */
+  readonly lost: number;
+  readonly atRisk: number;
+  /** Share of the rows whose records can still be read, between 0 and 1. */
+  readonly readable: number;
+  readonly measuredAt: string;
+};
+
+function tableReports(plan: PipelinePlan, measured: readonly Readable[]): readonly TableReport[] {
+  return plan.tables.flatMap(({ name: table }) => {
+    const parts = measured.filter((one) => one.table === table);
+    if (parts.length === 0) return [];
+    const rows = sum(parts.map((one) => one.rows));
+    const lost = sum(parts.map((one) => one.lost));
+    const atRisk = sum(parts.map((one) => one.atRisk));
+    const readable = rows === 0 ? 1 : (rows - lost - atRisk) / rows;
+    const measuredAt = new Date(Math.min(...parts.map(({ atMs }) => atMs))).toISOString();
+    return [{ table, rows, lost, atRisk, readable, measuredAt }];
+  });
+}
 
 type RefreshReport = {
   readonly table: string;
@@ -200,7 +231,8 @@ function headroomText({ stage, headroomSeconds, lostRecords }: PartitionReport):
   return durationText(headroomSeconds ?? Number.POSITIVE_INFINITY);
 }
 
-function reportText({ pipeline, lag, flows, views, refreshes }: PipelineReport): string {
+function reportText(report: PipelineReport): string {
+  const { pipeline, lag, flows, views, tables, refreshes } = report;
   const parts = flows.map((flow) => {
     const rows = flow.partitions.map((one) => [
       one.topic,
@@ -227,7 +259,11 @@ function reportText({ pipeline, lag, flows, views, refreshes }: PipelineReport):
   const running = refreshes.map(
     ({ table, text, startedAt }) => `refresh of table ${table} since ${startedAt}: ${text}\n`,
   );
-  return `${parts.join('')}${running.join('')}pipeline ${pipeline}: total lag ${lag}\n`;
+  const measured = tables.map(
+    ({ table, rows, lost, readable, measuredAt }) =>
+      `table ${table}: ${Math.floor(readable * 1000) / 10} % of its rows can be read again, a refresh would lose ${lost} of ${rows} (measured ${measuredAt})\n`,
+  );
+  return `${parts.join('')}${measured.join('')}${running.join('')}pipeline ${pipeline}: total lag ${lag}\n`;
 }
 
 const stateTexts: Readonly<Record<ViewStatus['state'], string>> = {

@@ -17,6 +17,8 @@ export type ReasonId =
   | 'FR-20'
   | 'FR-21'
   | 'FR-22'
+  | 'FR-26'
+  | 'FR-27'
   | 'FR-28'
   | 'FL-21';
 
@@ -173,14 +175,16 @@ function branchChanges(was: BranchDefinition, is: BranchDefinition): FlowChange[
       refresh('FR-21', `The format of ${source} was ${was.format} and is ${is.format}.`),
     );
   }
-  if (!sameTexts(was.generators, is.generators)) {
+  const [before, after] = [explodesOf(was), explodesOf(is)];
+  if (!sameTexts(before, after)) {
     changes.push(
       refresh(
         'FR-11',
-        `A record of topic "${is.topic}" gives other rows: EXPLODE was [${was.generators.join(', ')}] and is [${is.generators.join(', ')}].`,
+        `A record of topic "${is.topic}" gives other rows: EXPLODE was [${before.join(', ')}] and is [${after.join(', ')}].`,
       ),
     );
   }
+  changes.push(...joinChanges(was, is));
   if (was.tombstones !== is.tombstones) {
     changes.push(
       compatible(
@@ -190,6 +194,39 @@ function branchChanges(was: BranchDefinition, is: BranchDefinition): FlowChange[
     );
   }
   return changes;
+}
+
+const joinStep = /^(inner|left|left_semi|left_anti) join /;
+
+function joinsOf({ generators }: BranchDefinition): readonly string[] {
+  return generators.filter((text) => joinStep.test(text));
+}
+
+function explodesOf({ generators }: BranchDefinition): readonly string[] {
+  return generators.filter((text) => !joinStep.test(text));
+}
+
+/** A row of before has other partners, or none, under the present joins: which of both it is can't be seen from it. */
+function joinChanges(was: BranchDefinition, is: BranchDefinition): FlowChange[] {
+  const [before, after] = [joinsOf(was), joinsOf(is)];
+  const kinds = (joins: readonly string[]): string =>
+    joins.map((join) => joinStep.exec(join)?.[1] ?? '').join(', ') || 'none';
+  if (before.length !== after.length) {
+    return [
+      refresh(
+        'FR-27',
+        `The joins of topic "${is.topic}" were: ${kinds(before)}; and are: ${kinds(after)}.`,
+      ),
+    ];
+  }
+  return after.some((join, at) => join !== before[at])
+    ? [
+        refresh(
+          'FR-26',
+          `A join of topic "${is.topic}" has another kind, condition or side: the joins were ${kinds(before)} and are ${kinds(after)}.`,
+        ),
+      ]
+    : [];
 }
 
 // ---------------------------------------------------------------- columns

@@ -12,6 +12,7 @@ export type CatalogKind =
   | 'generation'
   | 'lock'
   | 'refresh'
+  | 'readable'
   | 'event'
   | 'static'
   | 'skip';

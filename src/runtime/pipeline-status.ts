@@ -12,6 +12,7 @@ import {
 } from '../task/row-account.ts';
 import { Catalog } from './catalog.ts';
 import { partitionKey } from './partition-key.ts';
+import type { Readable } from './readable-watch.ts';
 import { firstTimes } from './record-times.ts';
 import { type RefreshRecord, refreshesOf } from './refresh-record.ts';
 
@@ -76,6 +77,11 @@ export class StatusReader {
   /** Full refreshes that are under way, or were interrupted, as of the last reading. */
   refreshes(): readonly RefreshRecord[] {
     return refreshesOf(this.#catalog).filter(({ state }) => !isOver(state));
+  }
+
+  /** What a full refresh of each table would lose, as running instances measured it last. */
+  readable(): readonly Readable[] {
+    return (this.#catalog?.all('readable') ?? []).map(({ value }) => value as unknown as Readable);
   }
 
   async #readCatalog(): Promise<void> {

@@ -13,7 +13,7 @@ import {
 import type { Catalog } from './catalog.ts';
 import { generationOf } from './generation.ts';
 import { readHeld } from './held-records.ts';
-import { edgeTimes } from './record-times.ts';
+import { type EdgeTimes, edgeTimes } from './record-times.ts';
 
 export type FactsOptions = {
   readonly log: Log;
@@ -24,6 +24,8 @@ export type FactsOptions = {
   readonly table: TablePlan;
   /** Tables that are refreshed together with it: what is read from them is what their own sources have. */
   readonly together?: ReadonlySet<string> | undefined;
+  /** Nothing is read but offsets: no times, and of a table that lost a part not what it has still. */
+  readonly isGlance?: boolean;
 };
 
 /** One partition that a flow reads or writes, with its checkpoint. */
@@ -59,7 +61,7 @@ export type RefreshFacts = {
 
 /** Asks the log for everything; nothing is created, written or joined. */
 export async function gatherFacts(options: FactsOptions): Promise<RefreshFacts> {
-  const { log, catalog, pipeline, plan, table, together = new Set() } = options;
+  const { log, catalog, pipeline, plan, table, together = new Set(), isGlance = false } = options;
   const flows = flowsOf(plan, table);
   const [flow] = flows;
   refuseOthers(table, flow);
@@ -79,7 +81,11 @@ export async function gatherFacts(options: FactsOptions): Promise<RefreshFacts> 
   const known = (
     await Promise.all(
       read.map(({ source, flow: reader }) =>
-        sourceFacts(log, groupOf(pipeline, reader), source, described.get(source.topic)),
+        sourceFacts(log, groupOf(pipeline, reader), {
+          source,
+          description: described.get(source.topic),
+          isGlance,
+        }),
       ),
     )
   ).flat();
@@ -93,7 +99,7 @@ export async function gatherFacts(options: FactsOptions): Promise<RefreshFacts> 
     bounds: new SourceBounds(
       known,
       flows.length === 1 ? flow.branches : [],
-      await readHeld(log, known),
+      isGlance ? undefined : await readHeld(log, known),
     ),
     output: await ownTopic(own.output),
     levels: await ownTopic(own.levels),
@@ -172,8 +178,15 @@ async function describeOwn(
 async function sourceFacts(
   log: Log,
   group: string,
-  source: SourcePlan,
-  description: TopicDescription | undefined,
+  {
+    source,
+    description,
+    isGlance,
+  }: {
+    readonly source: SourcePlan;
+    readonly description: TopicDescription | undefined;
+    readonly isGlance: boolean;
+  },
 ): Promise<readonly SourcePartitionFacts[]> {
   if (description === undefined) {
     throw new FlowError('TOPIC_MISSING', `source topic "${source.topic}" does not exist`, {
@@ -183,7 +196,9 @@ async function sourceFacts(
   }
   const topic = await describeOwn(log, group, description);
   const { configs } = description;
-  const times = await edgeTimes(log, source.topic, topic?.partitions ?? []);
+  const times = isGlance
+    ? new Map<number, EdgeTimes>()
+    : await edgeTimes(log, source.topic, topic?.partitions ?? []);
   return (topic?.partitions ?? []).map(({ partition, start, stable, committed }) => ({
     source: source.name,
     topic: source.topic,

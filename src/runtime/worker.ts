@@ -190,6 +190,11 @@ export class Worker {
     return this.#options.views?.facts ?? [];
   }
 
+  /** What this process knows of the catalog; it is read about every second. */
+  get catalog(): Catalog {
+    return this.#options.catalog;
+  }
+
   get facts(): readonly FlowFacts[] {
     return this.#options.flows;
   }

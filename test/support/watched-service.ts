@@ -18,6 +18,7 @@ import { planPipeline } from '../../src/plan/plan-pipeline.ts';
 import type { Log } from '../../src/ports/log.ts';
 import type { StateStore } from '../../src/ports/state-store.ts';
 import type { Tracer } from '../../src/ports/tracer.ts';
+import type { Readable } from '../../src/runtime/readable-watch.ts';
 import type { RuntimeEvent } from '../../src/runtime/runtime-events.ts';
 import { defaultWorkerSettings, startWorker } from '../../src/runtime/start-worker.ts';
 import { until } from './service-process.ts';
@@ -43,6 +44,7 @@ export type WatchedOptions = {
   readonly plan?: PipelinePlan;
   readonly instance?: string;
   readonly readyLagMax?: number;
+  readonly readable?: () => readonly Readable[];
   readonly startVerb?: StartVerb;
   readonly httpTimeoutMs?: number;
   readonly tracer?: Tracer;
@@ -91,6 +93,7 @@ export class WatchedService {
       progress,
       facts: () => this.running?.worker.facts ?? [],
       waiting: (flow, source) => this.watch?.waiting(flow, source),
+      readable: options.readable ?? (() => []),
       now: () => systemClock.now(),
       hasProcessMetrics: false,
       store: 'embedded',

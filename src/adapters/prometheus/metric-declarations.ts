@@ -313,6 +313,20 @@ const declared = [
     help: 'Records that the flow has read and that the source no longer has, on the partitions of this instance: what a full refresh now could not read again. At least so many; transaction markers of the source hide some. Rows are told by `tidemark refresh TABLE --plan`.',
   },
   {
+    name: 'tidemark_table_readable_ratio',
+    type: 'gauge',
+    group: 'retention',
+    labels: ['table'],
+    help: 'Share of the rows of the table whose records can still be read from the sources for certain, on the partitions of this instance; looked at every minute, of a large table by an even sample of its keys; 1 of an empty one.',
+  },
+  {
+    name: 'tidemark_table_unreadable_rows',
+    type: 'gauge',
+    group: 'retention',
+    labels: ['table'],
+    help: 'Rows of the table that a full refresh would lose, since none of their records can be read any more, on the partitions of this instance; looked at every minute.',
+  },
+  {
     name: 'tidemark_full_refresh_active',
     type: 'gauge',
     group: 'refresh',
@@ -325,6 +339,13 @@ const declared = [
     group: 'refresh',
     labels: ['table'],
     help: 'Share of the records that the last full refresh has read, of those that it has to; 0 before it knows, 1 at its end.',
+  },
+  {
+    name: 'tidemark_full_refresh_remaining_seconds',
+    type: 'gauge',
+    group: 'refresh',
+    labels: ['table'],
+    help: 'Time that the refresh needs yet to read its sources, at the rate it has had so far; 0 while there is none, or its rate is not known.',
   },
   {
     name: 'tidemark_full_refresh_start_timestamp_seconds',

@@ -288,6 +288,11 @@ describe('full refreshes', () => {
     expect(await shown()).toEqual([0, 1, 1, 0]);
     quiet.metrics.refreshed([{ ...record, state: 'building', read: 30, toRead: 120 }]);
     expect(await shown()).toEqual([1, 0.25, 5, 0]);
+    const left = 'tidemark_full_refresh_remaining_seconds{table="cur"}';
+    expect((await quiet.scrape()).get(left)).toBe(0);
+    const pace = { read: 30, toRead: 120, recordsPerSecond: 9 };
+    quiet.metrics.refreshed([{ ...record, state: 'building', ...pace }]);
+    expect((await quiet.scrape()).get(left)).toBe(10);
     quiet.metrics.refreshed([{ ...record, state: 'done', read: 120, toRead: 120 }]);
     quiet.metrics.refreshed([{ ...record, state: 'done', read: 120, toRead: 120 }]);
     expect(await shown()).toEqual([0, 1, 5, 1]);
@@ -478,4 +483,19 @@ test('an exposition names each series once, with the pipeline', async () => {
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   expect(lines.every((line) => line.includes('pipeline="p"'))).toBe(true);
   expect(parseExposition(text).size).toBe(lines.length);
+});
+
+test('FR-44 the share of rows that can be read again, and the rows that can not', async () => {
+  const part = { table: 'cur', keys: 1, atMs: 0 };
+  const quiet = new WatchedService({
+    memory: world(),
+    readable: () => [
+      { ...part, partition: 0, rows: 60, lost: 10, atRisk: 0 },
+      { ...part, partition: 1, rows: 40, lost: 0, atRisk: 15 },
+    ],
+  });
+  services.push(quiet);
+  const series = await quiet.scrape();
+  expect(series.get('tidemark_table_unreadable_rows{table="cur"}')).toBe(10);
+  expect(series.get('tidemark_table_readable_ratio{table="cur"}')).toBe(0.75);
 });

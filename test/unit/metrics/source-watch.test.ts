@@ -62,7 +62,7 @@ test('a record that waits over two looks is looked up, and its own timestamp cou
   produce(oldMs);
   produce(Date.now());
   await watch.look();
-  expect(watch.waiting('cur', 'orders')).toEqual({
+  expect(watch.waiting('cur', 'orders')).toMatchObject({
     oldestMs: undefined,
     retentionMs: 3_600_000,
     headroomRecords: 0,
@@ -119,4 +119,18 @@ test('an outage of the log leaves what was known', async () => {
   memory.produce('orders', 0, { value: '{}' });
   await watch.look();
   expect(watch.waiting('cur', 'orders').oldestMs).toBe(oldMs);
+});
+
+test('retention by size is seen in a log start that moves, and what it leaves is told', async () => {
+  const { memory, at, watch, produce } = await world({ 'retention.ms': '-1' });
+  for (let count = 0; count < 1_000; count += 1) produce(Date.now());
+  at.committed = 500;
+  await watch.look();
+  await watch.look();
+  expect(watch.waiting('cur', 'orders').headroomSeconds).toBe(Number.POSITIVE_INFINITY);
+  await memory.deleteRecords('orders', new Map([[0, 400]]));
+  await watch.look();
+  const { headroomSeconds } = watch.waiting('cur', 'orders');
+  expect(headroomSeconds).toBeGreaterThan(0);
+  expect(headroomSeconds).toBeLessThan(3_600);
 });

@@ -135,6 +135,30 @@ const cases: readonly Case[] = [
     { query: `${fresh.replace('(s)', '(r)')} UNION ALL ${fresh}` },
     ['FR-20 refresh'],
   ],
+  [
+    'FR-27 an added join',
+    {},
+    { query: 'SELECT s.k, s.seq, s.n, s.v FROM STREAM(s) LEFT SEMI JOIN r ON s.k = r.k' },
+    ['FR-27 refresh'],
+  ],
+  [
+    'FR-27 a join that is gone',
+    { query: 'SELECT s.k, s.seq, s.n, s.v FROM STREAM(s) LEFT SEMI JOIN r ON s.k = r.k' },
+    {},
+    ['FR-27 refresh'],
+  ],
+  [
+    'FR-26 another key of a join',
+    { query: 'SELECT s.k, s.seq, s.n, s.v FROM STREAM(s) LEFT SEMI JOIN r ON s.k = r.k' },
+    { query: 'SELECT s.k, s.seq, s.n, s.v FROM STREAM(s) LEFT SEMI JOIN r ON s.k = r.k2' },
+    ['FR-26 refresh'],
+  ],
+  [
+    'FR-26 another kind of join',
+    { query: 'SELECT s.k, s.seq, s.n, s.v FROM STREAM(s) LEFT SEMI JOIN r ON s.k = r.k' },
+    { query: 'SELECT s.k, s.seq, s.n, s.v FROM STREAM(s) LEFT ANTI JOIN r ON s.k = r.k' },
+    ['FR-26 refresh'],
+  ],
   ['the topic of the source', {}, { source: "topic = 'other'" }, ['FR-22 refresh']],
   [
     'the format of the source',
