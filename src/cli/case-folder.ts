@@ -1,16 +1,17 @@
 import { existsSync, readdirSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, extname, join } from 'node:path';
 import { type PipelineCase, readPipelineCase } from '../testing/pipeline-case.ts';
 import { usageError } from './command.ts';
+import { isModule } from './load-module.ts';
 import { readText } from './read-text.ts';
 
 /**
- * Cases as files of their own: `name.sql`, `name.TOPIC.input.jsonl` for each topic, and `name.expected.json` with
+ * Cases as files of their own: `name.sql` (or a module such as `name.ts`), `name.TOPIC.input.jsonl` for each topic, and `name.expected.json` with
  * the members of a case that say what must come out (`target`, `schema`, `expected`, `expectations`, `error`).
  */
-export function readCaseFolder(sqlFiles: readonly string[]): PipelineCase[] {
-  return sqlFiles.flatMap((path) => {
-    const name = basename(path, '.sql');
+export function readCaseFolder(pipelines: readonly string[]): PipelineCase[] {
+  return pipelines.flatMap((path) => {
+    const name = basename(path, extname(path));
     const folder = dirname(path);
     const expected = join(folder, `${name}.expected.json`);
     if (!existsSync(expected)) return [];
@@ -24,7 +25,8 @@ export function readCaseFolder(sqlFiles: readonly string[]): PipelineCase[] {
     }
     try {
       const rest = JSON.parse(readText(expected)) as Record<string, unknown>;
-      return [readPipelineCase(JSON.stringify({ name, sql: readText(path), inputs, ...rest }))];
+      const own = isModule(path) ? { sql: '', file: path } : { sql: readText(path) };
+      return [readPipelineCase(JSON.stringify({ name, ...own, inputs, ...rest }))];
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       throw usageError(`case "${name}" in "${folder}" cannot be read: ${reason}`);

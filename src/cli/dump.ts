@@ -4,7 +4,7 @@ import type { ReadProgress } from '../runtime/read-partition.ts';
 import { readTable } from '../runtime/read-table.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
 import { csvLine } from './csv-line.ts';
-import { namedPipeline, namedTable, pipelineFlag, withLog } from './pipeline-files.ts';
+import { namedPipeline, namedRows, pipelineFlag, withLog } from './pipeline-files.ts';
 import { cellReader } from './row-cells.ts';
 
 const progressIntervalMs = 500;
@@ -31,7 +31,7 @@ export const dump: Command = {
     const config = invocation.config();
     const plan = await namedPipeline(invocation, config);
     if (plan === undefined) return 3;
-    const { table, flow } = namedTable(plan, name);
+    const { table, flow } = namedRows(plan, name);
     requireOptions(config, ['kafka.brokers']);
     const columns = table.columns.map((column) => column.name);
     const cellsOf = cellReader(columns);
@@ -43,7 +43,7 @@ export const dump: Command = {
       if (format === 'csv') terminal.out(csvLine(columns));
       const options = { log, table, onProgress: (one: ReadProgress) => progress.show(one) };
       const groups =
-        flow.kind === 'append' ? readAppendedRows(options) : readTable({ ...options, flow });
+        table.output === 'append' ? readAppendedRows(options) : readTable({ ...options, flow });
       for await (const { rows } of groups) {
         terminal.out(rows.map(({ json }) => lineOf(json)).join(''));
         progress.rows += rows.length;

@@ -1,7 +1,7 @@
 import { nearestNames } from '../base/nearest-name.ts';
 import { composeLog } from '../compose.ts';
 import type { Config } from '../config/options.ts';
-import type { FlowPlan, PipelinePlan, TablePlan } from '../plan/pipeline-plan.ts';
+import type { FlowPlan, KeyedFlowPlan, PipelinePlan, TablePlan } from '../plan/pipeline-plan.ts';
 import type { Log } from '../ports/log.ts';
 import { type FlagSpec, type Invocation, usageError } from './command.ts';
 import { faultJson, loadPipeline } from './load-pipeline.ts';
@@ -50,6 +50,12 @@ export function namedTable(
   }
   const flow = plan.flows.find(({ target }) => target === table?.name);
   if (table !== undefined && flow !== undefined) return { table, flow };
+  if (plan.materializedViews.some((view) => view.name === table?.name)) {
+    throw usageError(
+      `"${table?.name}" is a materialized view: each update computes it, and no flow keeps it`,
+      `Read its rows with tidemark dump ${table?.name}; tidemark status tells how it stands.`,
+    );
+  }
   const names = plan.tables.map((one) => one.name);
   const [nearest] = nearestNames(name, names);
   throw usageError(
@@ -58,6 +64,20 @@ export function namedTable(
       ? `Its tables are: ${names.join(', ')}.`
       : `Did you mean "${nearest}"? Its tables are: ${names.join(', ')}.`,
   );
+}
+
+/** A table or materialized view, and how the sequences of its rows are written. */
+export function namedRows(
+  plan: PipelinePlan,
+  name: string,
+): { readonly table: TablePlan; readonly flow: Pick<KeyedFlowPlan, 'sequenceType'> } {
+  const view = plan.materializedViews.find((one) => one.name.toLowerCase() === name.toLowerCase());
+  const table = plan.tables.find((one) => one.name === view?.name);
+  if (table !== undefined) return { table, flow: { sequenceType: { kind: 'bigint' } } };
+  const found = namedTable(plan, name);
+  const sequenceType =
+    found.flow.kind === 'append' ? ({ kind: 'void' } as const) : found.flow.sequenceType;
+  return { table: found.table, flow: { sequenceType } };
 }
 
 /** Opens the log for one verb and closes it again; what is waited for is told on standard error. */

@@ -6,6 +6,8 @@ import { type CaseReport, runCase } from '../testing/run-case.ts';
 import { pipelineStarter } from '../testing/start-pipeline.ts';
 import { readCaseFolder } from './case-folder.ts';
 import { type Command, type Invocation, usageError } from './command.ts';
+import { isModule } from './load-module.ts';
+import { loadPipeline } from './load-pipeline.ts';
 import { readText } from './read-text.ts';
 
 export const test: Command = {
@@ -42,10 +44,11 @@ export const test: Command = {
   },
 };
 
-function runOne(one: PipelineCase): Promise<CaseReport> {
-  const planned = planPipeline([{ file: `${one.name}.sql`, text: one.sql }], {
-    schemas: one.schemas,
-  });
+async function runOne(one: PipelineCase): Promise<CaseReport> {
+  const planned =
+    one.file === undefined
+      ? planPipeline([{ file: `${one.name}.sql`, text: one.sql }], { schemas: one.schemas })
+      : await loadPipeline([one.file], one.schemas);
   return runCase(one, planned, pipelineStarter());
 }
 
@@ -68,7 +71,11 @@ function show({ terminal, json }: Invocation, report: CaseReport, progress: stri
   }
 }
 
-/** A JSON or JSON-lines file of cases, or a folder: of such files, and of `name.sql` cases. */
+function isPipelineFile(path: string): boolean {
+  return path.endsWith('.sql') || isModule(path);
+}
+
+/** A JSON or JSON-lines file of cases, or a folder: of such files, and of `name.sql` and `name.ts` cases. */
 function readCases(path: string): PipelineCase[] {
   let isFolder: boolean;
   try {
@@ -76,16 +83,16 @@ function readCases(path: string): PipelineCase[] {
   } catch {
     throw usageError(`"${path}" does not exist`);
   }
-  if (!isFolder) return path.endsWith('.sql') ? readCaseFolder([path]) : readCaseFile(path);
+  if (!isFolder) return isPipelineFile(path) ? readCaseFolder([path]) : readCaseFile(path);
   const names = readdirSync(path).sort();
   const files = names.filter((name) => name.endsWith('.jsonl') || name.endsWith('.case.json'));
-  const sql = names.filter((name) => name.endsWith('.sql')).map((name) => join(path, name));
+  const pipelines = names.filter(isPipelineFile).map((name) => join(path, name));
   const folders = names.filter((name) => statSync(join(path, name)).isDirectory());
   return [
     ...files.flatMap((name) =>
       isCaseFile(join(path, name)) ? readCaseFile(join(path, name)) : [],
     ),
-    ...readCaseFolder(sql),
+    ...readCaseFolder(pipelines),
     ...folders.flatMap((name) => readCases(join(path, name))),
   ];
 }

@@ -20,6 +20,8 @@ export type PipelineCase = {
   readonly name: string;
   readonly tags: readonly string[];
   readonly sql: string;
+  /** The pipeline's own file, where it is a program and `sql` is empty. */
+  readonly file?: string | undefined;
   /** Topic → columns, for sources that the pipeline itself does not declare. */
   readonly schemas: ReadonlyMap<string, readonly Column[]>;
   /** Topic → record values: exactly the text that a producer sends. */
@@ -40,6 +42,7 @@ type CaseJson = {
   readonly name: string;
   readonly tags?: readonly string[];
   readonly sql: string;
+  readonly file?: string;
   readonly sources?: Readonly<Record<string, string>>;
   readonly inputs: Readonly<Record<string, readonly string[]>>;
   readonly static?: Readonly<Record<string, { schema: string; rows: readonly string[] }>>;
@@ -70,6 +73,7 @@ export function readPipelineCase(text: string): PipelineCase {
     name: json.name,
     tags: json.tags ?? [],
     sql: json.sql,
+    file: json.file,
     schemas: new Map(
       [
         ...Object.entries(json.sources ?? {}),

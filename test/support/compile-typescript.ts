@@ -5,14 +5,20 @@ import { join, resolve } from 'node:path';
 const root = resolve(import.meta.dirname, '../..');
 
 export type CompilerReport = {
-  /** 0: an error elsewhere. */
-  readonly lines: ReadonlySet<number>;
+  /** The faulty lines of each program, from 1. */
+  readonly lines: ReadonlyMap<string, ReadonlySet<number>>;
   readonly text: string;
 };
 
-/** What the compiler says of a program that imports the package: the faulty lines, from 1, and all of its words. */
-export function compileProgram(folder: string, program: string): CompilerReport {
-  writeFileSync(join(folder, 'program.mts'), program);
+/** What the compiler says of programs that import the package, by their names; it runs one time for all of them. */
+export function compilePrograms(
+  folder: string,
+  programs: Readonly<Record<string, string>>,
+): CompilerReport {
+  const files = Object.entries(programs).map(([name, program]) => {
+    writeFileSync(join(folder, `${name}.mts`), program);
+    return `${name}.mts`;
+  });
   writeFileSync(
     join(folder, 'tsconfig.json'),
     JSON.stringify({
@@ -24,7 +30,7 @@ export function compileProgram(folder: string, program: string): CompilerReport 
         typeRoots: [join(root, 'node_modules/@types')],
         noUnusedLocals: false,
       },
-      include: ['program.mts'],
+      include: files,
     }),
   );
   const { stdout } = spawnSync(
@@ -32,10 +38,12 @@ export function compileProgram(folder: string, program: string): CompilerReport 
     [join(root, 'node_modules/typescript/bin/tsc'), '-p', join(folder, 'tsconfig.json')],
     { encoding: 'utf8' },
   );
-  const lines = stdout.split('\n').flatMap((line) => {
-    const found = /^(?:.*[/\\])?(\S+?)\((\d+),\d+\): error/.exec(line);
-    if (found === null) return [];
-    return [found[1] === 'program.mts' ? Number(found[2]) : 0];
-  });
-  return { lines: new Set(lines), text: stdout };
+  const lines = new Map<string, Set<number>>();
+  for (const line of stdout.split('\n')) {
+    const found = /^(?:.*[/\\])?(\S+?)\.m?ts\((\d+),\d+\): error/.exec(line);
+    if (found === null) continue;
+    const name = found[1] ?? '';
+    lines.set(name, (lines.get(name) ?? new Set()).add(Number(found[2])));
+  }
+  return { lines, text: stdout };
 }

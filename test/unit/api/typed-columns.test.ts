@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { compileProgram } from '../../support/compile-typescript.ts';
+import { compilePrograms } from '../../support/compile-typescript.ts';
 import { CliFolder } from '../../support/run-cli.ts';
 
 let folder: CliFolder;
@@ -65,11 +65,13 @@ describe('columns are checked by the compiler', () => {
   test('what is right compiles, and each wrong name does not', () => {
     const first = right.split('\n').length;
     const program = right + Object.values(wrong).join('\n');
-    const { lines, text } = compileProgram(folder.path, program);
+    const { lines: all, text } = compilePrograms(folder.path, { program });
+    const lines = all.get('program') ?? new Set();
     const expected = Object.keys(wrong).map((name, index) => `${first + index}: ${name}`);
     const found = expected.filter((line) => lines.has(Number(line.split(':')[0])));
     expect(found).toEqual(expected);
     expect(lines.size, text).toBe(expected.length);
+    expect([...all.keys()]).toEqual(['program']);
     expect(text).toContain(`Type '"ids"' is not assignable to type`);
-  });
+  }, 120_000);
 });

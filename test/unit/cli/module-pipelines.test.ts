@@ -91,6 +91,41 @@ export default p;
     expect(err).toContain(`${path}:8:3`);
   });
 
+  test('test runs cases of TypeScript under every schedule', async () => {
+    write();
+    folder.write('regions.region_events.input.jsonl', records);
+    const schema = [
+      ['region', 'INT'],
+      ['clicks', 'INT'],
+      ['version', 'BIGINT'],
+    ];
+    const expected = { target: 'regions', schema, expected: [[1, 2, 2]] };
+    folder.write('regions.expected.json', JSON.stringify(expected));
+    const { code, out } = await runCli(['test', folder.path, '--json']);
+    expect(code).toBe(0);
+    const { cases } = JSON.parse(out) as { cases: { name: string; schedules: unknown[] }[] };
+    expect(cases.map(({ name }) => name)).toEqual(['regions']);
+    expect(cases[0]?.schedules).toHaveLength(11);
+  });
+
+  test('verbs that need a flow refuse sinks and materialized views by name', async () => {
+    const path = folder.write(
+      'views.sql',
+      `CREATE SOURCE s (id INT); CREATE SINK out; CREATE MATERIALIZED VIEW m AS SELECT id FROM s;
+CREATE FLOW f AS INSERT INTO out BY NAME SELECT id FROM STREAM(s);`,
+    );
+    const view = await runCli(['get', 'm', '1', '--pipeline', path]);
+    expect(view.code).toBe(2);
+    expect(view.err).toContain('"m" is a materialized view');
+    const sink = await runCli(['dump', 'out', '--pipeline', path]);
+    expect(sink.code).toBe(2);
+    expect(sink.err).toContain('"out" is a sink');
+    const explained = await runCli(['explain', path]);
+    expect(explained.out).toContain('flow "f" → sink "out" (append)');
+    expect(explained.out).toContain('materialized view "m"\n  reads: source s');
+    expect(explained.out).toContain('key: a digest of the row');
+  });
+
   test('a module without a pipeline, and one that fails, are told', async () => {
     const none = await runCli(['validate', folder.write('none.mjs', 'export default 1;')]);
     expect(none.code).toBe(2);
