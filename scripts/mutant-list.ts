@@ -208,10 +208,11 @@ export const mutants: readonly Mutant[] = [
   mutant(
     'checkpoint before the catalog',
     'what the catalog knows of a checkpoint is looked up before the checkpoint itself',
+    edit(flowRunner, "const recorded = mark?.['topicId'];", 'let recorded: unknown;'),
     edit(
       flowRunner,
-      "      const recorded = catalog.get('checkpoint', name)?.value['topicId'];\n      const committed = await settledCheckpoint(takeover, topic, partition);",
-      "      const committed = await settledCheckpoint(takeover, topic, partition);\n      const recorded = catalog.get('checkpoint', name)?.value['topicId'];",
+      '      const range = await this.#rangeOf(topic, partition);',
+      "      const range = await this.#rangeOf(topic, partition);\n      recorded = catalog.get('checkpoint', name)?.value['topicId'];",
     ),
   ),
   mutant(
