@@ -187,6 +187,11 @@ export const mutants: readonly Mutant[] = [
     ),
   ),
   mutant(
+    'accepted for ever',
+    'a gap that was accepted covers what was gone when it was found, and no more',
+    edit('src/runtime/gaps.ts', 'to >= gap.to)', 'to >= 0)'),
+  ),
+  mutant(
     'false gap of a zombie',
     'what a new owner has read and deleted is no gap',
     edit(flowRunner, 'if (now?.offset === seen.offset) return;', 'if (now !== null) return;'),

@@ -16,7 +16,7 @@ import type {
 } from '../ports/log.ts';
 import type { StateStore } from '../ports/state-store.ts';
 import type { Tracer } from '../ports/tracer.ts';
-import { decideCheckpoint, type Gap } from '../refresh/continuity.ts';
+import type { Gap } from '../refresh/continuity.ts';
 import { AppendOutput } from '../task/append-output.ts';
 import type { PlacedBadRow } from '../task/bad-row.ts';
 import { EventTimes } from '../task/event-times.ts';
@@ -40,7 +40,7 @@ import type { Catalog } from './catalog.ts';
 import { compileSource } from './compile-source.ts';
 import { type FlowFacts, feedOf, keyedFacts } from './flow-facts.ts';
 import { type FlowFigures, FlowTally } from './flow-tally.ts';
-import { isAccepted, recordGaps } from './gaps.ts';
+import { decideWithAccepted, recordGaps } from './gaps.ts';
 import {
   type CheckpointMark,
   checkpointMark,
@@ -361,7 +361,7 @@ export class FlowRunner {
       const committed = await settledCheckpoint(takeover, topic, partition);
       // Asked for last: the end that stood before may lie below a checkpoint that settled meanwhile.
       const range = await this.#rangeOf(topic, partition);
-      const decided = decideCheckpoint({
+      const decided = decideWithAccepted(catalog, {
         flow: facts.flow.name,
         topic,
         partition,
@@ -373,13 +373,12 @@ export class FlowRunner {
         start: range.start,
         end: range.end,
       });
-      const accepted = decided.decision === 'gap' && isAccepted(catalog, decided.gap);
-      if (decided.decision === 'gap' && !accepted) {
+      if (decided.decision === 'gap') {
         await this.#refuseIfMoved(takeover, { topic, partition, offset: committed?.offset });
         await slot?.close().catch(() => undefined);
         return decided.gap;
       }
-      const position = decided.decision === 'gap' ? decided.gap.to : decided.position;
+      const { position } = decided;
       const work = slot ?? this.#flowTask(gained);
       if (slot === undefined && position < range.stable) {
         this.#eventTimes.set(partitionKey(topic, partition), 0);

@@ -1,5 +1,11 @@
 import { FlowError } from '../base/errors.ts';
-import { type Gap, gapText } from '../refresh/continuity.ts';
+import {
+  type CheckpointDecision,
+  type CheckpointFacts,
+  decideCheckpoint,
+  type Gap,
+  gapText,
+} from '../refresh/continuity.ts';
 import type { Catalog } from './catalog.ts';
 
 /** A gap as the catalog keeps it, for ever: who lost what, and whether somebody took it into account. */
@@ -8,8 +14,26 @@ export type RecordedGap = Gap & {
   readonly acceptedAtMs: number | undefined;
 };
 
-export function isAccepted(catalog: Catalog, gap: Gap): boolean {
-  return catalog.get('gap', gap.id)?.value['acceptedAtMs'] !== undefined;
+/**
+ * Whether a flow may go on, with the gaps that were accepted taken into account. Each of them covers what was gone when it
+ * was found, and no more: what goes while the flow still stands there is a gap of its own, from where that one ends.
+ */
+export function decideWithAccepted(catalog: Catalog, facts: CheckpointFacts): CheckpointDecision {
+  let decided = decideCheckpoint(facts);
+  while (decided.decision === 'gap') {
+    const { gap } = decided;
+    const known = catalog.get('gap', gap.id)?.value;
+    if (known?.['acceptedAtMs'] === undefined) return decided;
+    const to = known['to'];
+    if (typeof to !== 'number' || to >= gap.to) return { decision: 'go_on', position: gap.to };
+    decided = decideCheckpoint({
+      ...facts,
+      committed: to,
+      checkpointTopicId: facts.topicId,
+      ...(facts.generation === undefined ? {} : { checkpointGeneration: facts.generation }),
+    });
+  }
+  return decided;
 }
 
 /** Makes gaps durable and gives the error that stops their flow. */

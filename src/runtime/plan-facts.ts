@@ -1,11 +1,11 @@
 import type { FlowPlan, PipelinePlan } from '../plan/pipeline-plan.ts';
 import { groupOf, repartitionTopicOf, sourcesOf, tableOf, topology } from '../plan/topology.ts';
 import type { Log, TopicDescription } from '../ports/log.ts';
-import { decideCheckpoint, type Gap } from '../refresh/continuity.ts';
+import type { Gap } from '../refresh/continuity.ts';
 import { deployedFlow, readDeployedFlow } from '../refresh/deployed-flow.ts';
 import type { DeploymentFacts, WantedTopicFacts } from '../refresh/deployment-plan.ts';
 import type { Catalog } from './catalog.ts';
-import { isAccepted } from './gaps.ts';
+import { decideWithAccepted } from './gaps.ts';
 import { markedGeneration, tableGeneration, writersOf } from './generation.ts';
 import { partitionKey } from './partition-key.ts';
 import { numbersTo } from './refresh-facts.ts';
@@ -83,7 +83,7 @@ async function gapsOf(
       const name = `${flow.name}/${partitionKey(topic, partition)}`;
       const mark = catalog.get('checkpoint', name)?.value;
       const known = mark?.['topicId'];
-      const decided = decideCheckpoint({
+      const decided = decideWithAccepted(catalog, {
         flow: flow.name,
         topic,
         partition,
@@ -95,7 +95,7 @@ async function gapsOf(
         start,
         end,
       });
-      if (decided.decision === 'gap' && !isAccepted(catalog, decided.gap)) gaps.push(decided.gap);
+      if (decided.decision === 'gap') gaps.push(decided.gap);
     }
   }
   return gaps;

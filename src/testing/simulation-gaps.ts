@@ -49,6 +49,31 @@ export async function takeUnread(world: SimulatedWorld): Promise<void> {
   world.note(() => `retention takes ${topic}/${partition} below ${start}`);
 }
 
+/** Retention goes on while a flow stands at its gap. */
+async function takeMore(world: SimulatedWorld): Promise<void> {
+  const { random, scenario, workload, log } = world;
+  if (scenario.ending !== 'retention') return;
+  for (const topic of scenario.shape.topics) {
+    for (let partition = 0; partition < scenario.partitions; partition += 1) {
+      if (random.chance(300)) continue;
+      for (let made = 0; made < 2; made += 1) workload.produceTo(topic, partition);
+      const start = log.rangeNow(topic, partition).end - random.below(2);
+      for (const { plan, group } of world.readersOf(topic)) {
+        const from = world.committed(group, topic, partition);
+        if (from !== undefined && from >= start) continue;
+        const reached = from === undefined ? 0 : (world.reached(group, topic, partition) ?? 0);
+        if (from !== undefined) world.expectedStops.set(plan.name, ['OFFSET_OUT_OF_RANGE']);
+        loseIn(world, plan.name, (at) => {
+          const isThere = at.topic === topic && at.partition === partition;
+          return isThere && at.offset >= reached && at.offset < start;
+        });
+      }
+      await log.deleteRecords(topic, new Map([[partition, start]]));
+      world.note(() => `retention takes ${topic}/${partition} below ${start}, too`);
+    }
+  }
+}
+
 /** What a flow has lost, those have lost that read its table. */
 function loseIn(
   { flows, workload }: SimulatedWorld,
@@ -126,6 +151,8 @@ export async function acceptGaps(world: SimulatedWorld): Promise<void> {
     await stopAll(world);
     const catalog = await world.readCatalog();
     const ids = catalog.all('gap').map(({ name }) => name);
+    // Nobody knows of it who accepts the gaps that were told.
+    if (attempt === 0 && world.random.chance(300)) await takeMore(world);
     world.note(() => `somebody accepts ${ids.join(' ')}`);
     world.stopped.clear();
     world.begin({ acceptGaps: ids });

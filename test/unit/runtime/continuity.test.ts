@@ -88,6 +88,24 @@ test('P047 a checkpoint that retention has overtaken stops the flow, and an acce
   await world.update();
 });
 
+test('P047 an accepted gap covers what was gone then: what goes later is a gap of its own', async () => {
+  const world = new World();
+  world.produce(['EU', 'i1', 1], ['EU', 'i2', 2]);
+  await world.update();
+  world.produce(['EU', 'i3', 3], ['EU', 'i4', 4], ['EU', 'i5', 5], ['EU', 'i6', 6]);
+  await world.log.deleteRecords('orders', new Map([[0, 3]]));
+  await expect(world.update()).rejects.toMatchObject({ code: 'OFFSET_OUT_OF_RANGE' });
+  // Nobody knows of it who accepts the gap that was told.
+  await world.log.deleteRecords('orders', new Map([[0, 5]]));
+  await expect(world.update(['cur/orders/0@2'])).rejects.toMatchObject({
+    code: 'OFFSET_OUT_OF_RANGE',
+    detail: expect.stringMatching(/is offset 3, .* starts at 5: 2 records/),
+    hint: expect.stringContaining('--accept-gap cur/orders/0@3'),
+  });
+  await world.update(['cur/orders/0@3']);
+  expect(world.rows()).toEqual(['i6']);
+});
+
 test('P115 a checkpoint that is still in the log is kept when records before it expire', async () => {
   const world = new World();
   world.produce(['EU', 'i1', 1], ['US', 'i2', 2], ['JP', 'i3', 3]);
