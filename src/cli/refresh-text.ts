@@ -1,3 +1,4 @@
+import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import type { RowLoss } from '../refresh/loss.ts';
 import type { RefreshFacts } from '../runtime/refresh-facts.ts';
 import type { Preview } from '../runtime/refresh-preview.ts';
@@ -32,7 +33,11 @@ export function sourcesText(facts: RefreshFacts): string {
 }
 
 /** What a refresh would do, for a person. */
-export function previewText({ report, loss }: Preview, facts: RefreshFacts): string {
+export function previewText(
+  { report, loss }: Preview,
+  facts: RefreshFacts,
+  plan: PipelinePlan,
+): string {
   const { table, lost, atRisk, pending, downstream, records, estimateSeconds, rate } = report;
   const lines = [
     `A refresh of table ${table} (generation ${report.generation}) reads up to ${records} records again: about ${estimateSeconds} s at ${rate.recordsPerSecond} records/s (${rate.basis}).`,
@@ -60,10 +65,18 @@ export function previewText({ report, loss }: Preview, facts: RefreshFacts): str
       lines.push(`  … and ${lost.keys - loss.sample.length} more: --lost-keys FILE writes all.`);
     }
   }
+  const views = new Set(plan.materializedViews.map(({ name }) => name));
+  const tables = downstream.filter((name) => !views.has(name));
   lines.push(
-    downstream.length === 0
+    tables.length === 0
       ? 'No table of the pipeline reads it.'
-      : `These tables read it and have to be refreshed after it: ${downstream.join(', ')}.`,
+      : `These tables read it and have to be refreshed with it (--cascade): ${tables.join(', ')}.`,
   );
+  const recomputed = downstream.filter((name) => views.has(name));
+  if (recomputed.length > 0) {
+    lines.push(
+      `These materialized views are computed anew by the next update: ${recomputed.join(', ')}.`,
+    );
+  }
   return `${lines.join('\n')}\n`;
 }

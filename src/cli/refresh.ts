@@ -90,8 +90,18 @@ function tablesOf(invocation: Invocation, { plan }: Deployment): readonly TableP
   if (isAll === positionals.length > 0) {
     throw usageError('name the tables to refresh, or all of them with --all, not both');
   }
-  const tables = plan.tables.filter(({ isSink }) => isSink !== true);
-  const names = isAll ? tables.map(({ name }) => name) : positionals;
+  const views = new Set(plan.materializedViews.map(({ name }) => name));
+  const isOwn = ({ name, isSink }: TablePlan): boolean => isSink !== true && !views.has(name);
+  const names = isAll ? plan.tables.filter(isOwn).map(({ name }) => name) : positionals;
+  const view = plan.materializedViews.find(({ name }) =>
+    names.some((one) => one.toLowerCase() === name.toLowerCase()),
+  );
+  if (view !== undefined) {
+    throw usageError(
+      `"${view.name}" is a materialized view, and those are computed anew by every update`,
+      'Update the pipeline: tidemark run --once',
+    );
+  }
   const named = [...new Set(names)].map((name) => namedTable(plan, name).table);
   return refreshOrder(plan, named, invocation.isSet('cascade'));
 }
@@ -152,7 +162,7 @@ async function previewTable(
     onProgress: (one) => progress.show(one),
   });
   progress.end();
-  if (!json) terminal.out(`${previewText(found, facts)}\n`);
+  if (!json) terminal.out(`${previewText(found, facts, plan)}\n`);
   return { ...found, facts };
 }
 

@@ -29,6 +29,7 @@ export type RefreshReport = {
   readonly reasons: Readonly<Partial<Record<RowLoss['reason'], number>>>;
   readonly pending: PendingRows;
   readonly sources: readonly SourceReport[];
+  /** Tables that have to be refreshed with it, and materialized views, which the next update computes anew. */
   readonly downstream: readonly string[];
   readonly records: number;
   readonly estimateSeconds: number;
@@ -149,4 +150,16 @@ export function areChained(plan: PipelinePlan, tables: readonly TablePlan[]): bo
   return tables.some((table) =>
     tables.some(({ name }) => downstreamOf(plan, table).includes(name)),
   );
+}
+
+/** The materialized views that are computed from tables, or from each other, in the order in which they are computed. */
+export function viewsOver(plan: PipelinePlan, tables: readonly string[]): readonly string[] {
+  const changed = new Set(tables);
+  const found: string[] = [];
+  for (const { name, inputs } of plan.materializedViews) {
+    if (!inputs.some((input) => input.kind === 'table' && changed.has(input.name))) continue;
+    changed.add(name);
+    found.push(name);
+  }
+  return found;
 }

@@ -7,7 +7,7 @@ import { splitNumberedKey } from '../task/numbered-key.ts';
 import { parseSources } from '../task/output-record.ts';
 import type { Catalog } from './catalog.ts';
 import { partitionKey } from './partition-key.ts';
-import { gatherFacts, type RefreshFacts } from './refresh-facts.ts';
+import { boundsNow, gatherFacts, type RefreshFacts } from './refresh-facts.ts';
 import { RowSample, type SampleFigures } from './row-sample.ts';
 
 export type ReadableOptions = {
@@ -96,7 +96,7 @@ export class ReadableWatch {
   }
 
   async #lookAt(table: TablePlan, untilMs: number): Promise<void> {
-    const { clock, ownPartitions } = this.#options;
+    const { log, clock, ownPartitions } = this.#options;
     const own = ownPartitions(table.name);
     if (own.length === 0) return;
     const facts = await gatherFacts({ ...this.#options, table, isGlance: true });
@@ -110,7 +110,7 @@ export class ReadableWatch {
         this.#followed.set(name, followed);
       }
       if (!(await this.#follow(facts, partition, followed, stable, untilMs))) continue;
-      const figures = followed.sample.figures(facts.bounds);
+      const figures = followed.sample.figures(await boundsNow(log, facts));
       this.#figures.set(name, { table: table.name, partition, atMs: clock.now(), ...figures });
     }
   }

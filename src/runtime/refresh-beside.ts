@@ -217,6 +217,8 @@ class Beside {
       ...plan,
       tables: [{ ...table, topic: this.#output, partitions }],
       flows: [{ ...flow, name: this.#name }],
+      // They go on reading the live tables, and whoever updates the pipeline computes them.
+      materializedViews: [],
     };
   }
 

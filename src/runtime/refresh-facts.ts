@@ -5,6 +5,7 @@ import { groupOf, levelsTopicOf, repartitionTopicOf, sourcesOf } from '../plan/t
 import type { Log, OffsetRange, TopicDescription } from '../ports/log.ts';
 import { readDeployedFlow } from '../refresh/deployed-flow.ts';
 import {
+  type HeldRecords,
   isCompactedPolicy,
   retentionLimit,
   SourceBounds,
@@ -53,6 +54,8 @@ export type RefreshFacts = {
   readonly isAppended: boolean;
   readonly sources: readonly SourcePartitionFacts[];
   readonly bounds: SourceBounds;
+  /** What tables among the sources have still; undefined: they are whole, or nobody knows. */
+  readonly held: HeldRecords | undefined;
   /** undefined where the topic does not exist. */
   readonly output: OwnTopic | undefined;
   readonly levels: OwnTopic | undefined;
@@ -89,6 +92,7 @@ export async function gatherFacts(options: FactsOptions): Promise<RefreshFacts> 
       ),
     )
   ).flat();
+  const held = isGlance ? undefined : await readHeld(log, known);
   return {
     table,
     flows,
@@ -96,15 +100,42 @@ export async function gatherFacts(options: FactsOptions): Promise<RefreshFacts> 
     isNumbered: (before?.topic === table.topic ? before.output : table.output) === 'rows',
     isAppended: table.output === 'append',
     sources: known,
-    bounds: new SourceBounds(
-      known,
-      flows.length === 1 ? flow.branches : [],
-      isGlance ? undefined : await readHeld(log, known),
-    ),
+    bounds: boundsOf(flows, known, held),
+    held,
     output: await ownTopic(own.output),
     levels: await ownTopic(own.levels),
     repartition: await ownTopic(own.repartition),
   };
+}
+
+function boundsOf(
+  flows: readonly FlowPlan[],
+  sources: readonly SourcePartitionFacts[],
+  held: HeldRecords | undefined,
+): SourceBounds {
+  return new SourceBounds(sources, flows.length === 1 ? flows[0]?.branches : [], held);
+}
+
+/**
+ * The bounds with the ends as they are by now: while the flows run, what was read after the facts were gathered may come
+ * from records that are younger than they.
+ */
+export async function boundsNow(
+  log: Log,
+  { flows, sources, held }: RefreshFacts,
+): Promise<SourceBounds> {
+  const ends = new Map<string, number>();
+  for (const topic of new Set(sources.map((source) => source.topic))) {
+    const numbers = sources.filter((one) => one.topic === topic).map(({ partition }) => partition);
+    for (const [partition, { stable }] of await log.offsetRanges(topic, [...new Set(numbers)])) {
+      ends.set(`${topic}/${partition}`, stable);
+    }
+  }
+  const later = sources.map((one) => ({
+    ...one,
+    end: Math.max(one.end, ends.get(`${one.topic}/${one.partition}`) ?? 0),
+  }));
+  return boundsOf(flows, later, held);
 }
 
 /** What a refresh knows no way for. */

@@ -7,6 +7,7 @@ import {
   type ReadRate,
   type RefreshReport,
   refreshReport,
+  viewsOver,
 } from '../refresh/refresh-report.ts';
 import type { ReadProgress } from './read-partition.ts';
 import type { RefreshFacts } from './refresh-facts.ts';
@@ -33,13 +34,14 @@ export async function previewRefresh(options: PreviewOptions): Promise<Preview> 
     await onLoss?.(loss);
   }
   const loss = account.report();
+  const below = downstreamOf(plan, facts.table);
   const report = refreshReport({
     table: facts.table.name,
     generation: facts.generation,
     sources: facts.sources,
     loss,
     pending: await scanPending(scan),
-    downstream: downstreamOf(plan, facts.table),
+    downstream: [...below, ...viewsOver(plan, [facts.table.name, ...below])],
     rate,
     isoTime: (ms) => new Date(ms).toISOString(),
   });

@@ -11,7 +11,7 @@ import { splitNumberedKey } from '../task/numbered-key.ts';
 import { parseSources } from '../task/output-record.ts';
 import { halves, isInShare, type KeyShare, shareBitsMax, wholeShare } from './key-share.ts';
 import { type ReadProgress, readPartition } from './read-partition.ts';
-import type { OwnTopic, RefreshFacts } from './refresh-facts.ts';
+import { boundsNow, type OwnTopic, type RefreshFacts } from './refresh-facts.ts';
 
 export type LossScanOptions = {
   readonly log: Log;
@@ -36,9 +36,27 @@ export async function* scanLoss(options: LossScanOptions): AsyncGenerator<KeyLos
     for (let share = shares.shift(); share !== undefined; share = shares.shift()) {
       const scan = new PartitionScan(options, share, shares);
       await scan.run(output, partition);
-      yield* scan.keys.losses();
+      yield* await certain(options, [...scan.keys.losses()]);
     }
   }
+}
+
+/** Without what seemed to lie behind the end of a source only because that has grown meanwhile. */
+async function certain(
+  { log, facts }: LossScanOptions,
+  losses: readonly KeyLoss[],
+): Promise<readonly KeyLoss[]> {
+  const isYoung = (loss: RowLoss | undefined): boolean => loss?.reason === 'truncated';
+  if (!losses.some(({ rows, level }) => rows.some(isYoung) || isYoung(level))) return losses;
+  const bounds = await boundsNow(log, facts);
+  const again = (loss: RowLoss): RowLoss | undefined => rowLoss(bounds, loss.sources);
+  return losses.flatMap(({ key, rows, level }) => {
+    const left = rows.flatMap((row) => again(row) ?? []);
+    const levelLeft = level === undefined ? undefined : again(level);
+    return left.length === 0 && levelLeft === undefined
+      ? []
+      : [{ key, rows: left, level: levelLeft }];
+  });
 }
 
 class PartitionScan {
@@ -160,6 +178,7 @@ export async function scanPending({ log, facts }: LossScanOptions): Promise<Pend
   const { repartition } = facts;
   const pending = { rows: 0, lost: 0 };
   if (repartition === undefined) return pending;
+  const bounds = await boundsNow(log, facts);
   const parts = emptyEnvelopeParts();
   const reader = log.openReader();
   try {
@@ -174,7 +193,7 @@ export async function scanPending({ log, facts }: LossScanOptions): Promise<Pend
             if (!readEnvelope(bytes, valueStart, valueEnd, parts)) continue;
             pending.rows += 1;
             const place = readProvenance(bytes, parts.provenanceStart);
-            if (facts.bounds.readability(place) !== 'readable') pending.lost += 1;
+            if (bounds.readability(place) !== 'readable') pending.lost += 1;
           }
           position = nextOffset;
         }

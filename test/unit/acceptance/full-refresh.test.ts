@@ -1,0 +1,117 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { commands } from '../../../src/cli/commands.ts';
+import { areChained, refreshOrder } from '../../../src/refresh/refresh-report.ts';
+import { openCatalog } from '../../../src/runtime/catalog.ts';
+import { refreshBeside } from '../../../src/runtime/refresh-beside.ts';
+import { RefreshWorld, tableText } from '../../support/refresh-world.ts';
+
+const guide = readFileSync(join(import.meta.dirname, '../../../docs/full-refresh.md'), 'utf8');
+const select = 'SELECT k, seq, v FROM STREAM(a)';
+
+function table(flow: string, query = select): string {
+  return `CREATE STREAMING TABLE t;
+CREATE FLOW ${flow} AS INSERT INTO t BY NAME REPLACE USING (k) SEQUENCE BY seq ${query};`;
+}
+
+async function written(sql = table('f')): Promise<RefreshWorld> {
+  const world = new RefreshWorld(sql, ['a'], 1);
+  await world.produce('a', 0, { k: 'x', seq: 1, v: 'one' }, { k: 'y', seq: 2, v: 'two' });
+  await world.produce('a', 0, { k: 'y', seq: 2, v: 'tie' });
+  await world.update();
+  return world;
+}
+
+const rows = [
+  '{"k":"x","seq":1,"v":"one"}',
+  '{"k":"y","seq":2,"v":"tie"}',
+  '{"k":"y","seq":2,"v":"two"}',
+];
+
+test('FR-10 nothing refreshes by itself: not a start, not a changed definition, not a gap', async () => {
+  const world = await written();
+  const expectNone = async (): Promise<void> => {
+    const catalog = await openCatalog(world.log, 'p.catalog');
+    expect(catalog?.all('refresh')).toEqual([]);
+    expect(catalog?.all('generation')).toEqual([]);
+    expect(tableText(await world.table('t'))).toEqual(rows);
+  };
+  await world.update();
+  await expectNone();
+  world.sql = table('f', 'SELECT k, seq, upper(v) AS w FROM STREAM(a)');
+  await expect(world.update()).rejects.toMatchObject({ code: 'DEFINITION_CHANGED' });
+  world.sql = table('f');
+  await expectNone();
+  world.recreate('a');
+  await expect(world.update()).rejects.toMatchObject({ code: 'TOPIC_RECREATED' });
+  await expectNone();
+});
+
+test('FR-38 a flow of a new name reads everything again, and merges into what is there', async () => {
+  const world = await written();
+  world.sql = table('g');
+  await world.update();
+  expect(tableText(await world.table('t'))).toEqual(rows);
+  expect((await world.log.committedOffsets('p.g', 'a', [0])).size).toBe(1);
+});
+
+test('FR-32 each way out of a lost checkpoint is a command, and the guide names it', () => {
+  const names = commands.map(({ name }) => name);
+  expect(names).toEqual(expect.arrayContaining(['refresh', 'checkpoint', 'run']));
+  for (const text of ['tidemark refresh', 'checkpoint rewind', 'run --accept-gap', 'backfill']) {
+    expect(guide).toContain(text);
+  }
+});
+
+test.each([
+  ['FR-17', 'keep the old column and add a new one'],
+  ['FR-36', 'Design columns so that they rarely change'],
+  ['FR-40', 'a view that unites both'],
+  ['FR-41', 'with another `pipeline.name`'],
+  ['FR-43', 'CronJob'],
+])('%s stands in the guide', (id, text) => {
+  expect(guide).toContain(id);
+  expect(guide.replaceAll('\n', ' ')).toContain(text);
+});
+
+describe('FR-09 materialized views over a refreshed table', () => {
+  const view = 'CREATE MATERIALIZED VIEW m AS SELECT k, count(*) AS n FROM t GROUP BY k;';
+
+  test('are listed, and computed by the next update, not by the refresh', async () => {
+    const world = await written(`${table('f')}${view}`);
+    expect((await world.preview('t')).report.downstream).toEqual(['m']);
+    await world.log.deleteRecords('a', new Map([[0, 1]]));
+    const outcome = await refreshBeside(await world.besideOptions('t', { allowLoss: true }));
+    expect(outcome).toMatchObject({ generation: 1, buried: 1 });
+    await world.update();
+    const newest = new Map(
+      world.log.readCommitted('m').map(({ key, value }) => [String(key), value === null]),
+    );
+    expect([...newest].filter(([, isGone]) => !isGone)).toHaveLength(1);
+  });
+});
+
+describe('FR-08 the order of tables that are refreshed together', () => {
+  const sql = `CREATE STREAMING TABLE c AS SELECT * FROM STREAM(b2);
+CREATE STREAMING TABLE b2 AS SELECT * FROM STREAM(a2);
+CREATE STREAMING TABLE a2 AS ${select};
+CREATE STREAMING TABLE other FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME ${select};`;
+  const { plan } = new RefreshWorld(sql, ['a']);
+  const named = (...names: string[]) => plan.tables.filter(({ name }) => names.includes(name));
+  const order = (names: string[], cascade: boolean): string[] =>
+    refreshOrder(plan, named(...names), cascade).map(({ name }) => name);
+
+  test('is that in which they read each other', () => {
+    expect(order(['a2'], true)).toEqual(['a2', 'b2', 'c']);
+    expect(order(['a2'], false)).toEqual(['a2']);
+    expect(order(['c', 'a2'], false)).toEqual(['a2', 'c']);
+    expect(order(['b2', 'other'], true).filter((name) => name !== 'other')).toEqual(['b2', 'c']);
+  });
+
+  test('tables that do not read each other need none', () => {
+    expect(areChained(plan, named('a2', 'c'))).toBe(true);
+    expect(areChained(plan, named('a2', 'other'))).toBe(false);
+    expect(areChained(plan, named('c'))).toBe(false);
+  });
+});
