@@ -64,7 +64,7 @@ export function canCast(from: DataType, to: DataType): boolean {
     return (
       (isDatetime(to) && to.kind !== from.kind) ||
       (from.kind === 'timestamp' && isNumeric(to)) ||
-      (from.kind === 'timestamp_ntz' && to.kind === 'time')
+      (from.kind !== 'date' && to.kind === 'time')
     );
   }
   if (from.kind === 'time') return to.kind === 'time' || to.kind === 'decimal' || isIntegral(to);

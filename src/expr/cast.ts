@@ -17,7 +17,7 @@ import { formatDouble } from '../data/double-text.ts';
 import { formatType, sameType } from '../data/type-text.ts';
 import type { DataType } from '../data/types.ts';
 import type { MapValue, Value } from '../data/value.ts';
-import { localToUtc, type Zone } from '../data/zones.ts';
+import { localToUtc, utc, type Zone } from '../data/zones.ts';
 import { located } from './call.ts';
 import {
   checkedMicros,
@@ -138,7 +138,7 @@ function strictConverter(from: DataType, to: DataType, mode: CastMode, zone: Zon
     case 'timestamp_ntz':
       return toTimestampNtz(from, to, zone);
     case 'time':
-      return toTime(from, to);
+      return toTime(from, to, zone);
     case 'interval_year_month':
       return toYearMonth(from, to);
     case 'interval_day_time':
@@ -259,12 +259,16 @@ function toInt(from: DataType, to: DataType, least: number, most: number): Conve
 }
 
 /** Digits of a second beyond the precision are cut. */
-function toTime(from: DataType, to: TimeType): Converter {
+function toTime(from: DataType, to: TimeType, zone: Zone): Converter {
   const unit = 10n ** BigInt(9 - to.precision);
   const cut = (nanos: bigint): bigint => nanos - (nanos % unit);
   if (from.kind === 'time') return (value) => cut(value as bigint);
-  if (from.kind === 'timestamp_ntz') {
-    return (value) => cut(BigInt(splitMicros(value as bigint).microsOfDay) * 1000n);
+  if (from.kind === 'timestamp' || from.kind === 'timestamp_ntz') {
+    const local = from.kind === 'timestamp' ? zone : utc;
+    return (value) => {
+      const { microsOfDay } = splitMicros(toLocal(value as bigint, local));
+      return cut(BigInt(microsOfDay) * 1000n);
+    };
   }
   return parsed(to, (text) => {
     const nanos = parseTime(text);

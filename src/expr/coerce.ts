@@ -6,7 +6,7 @@ import type { Value } from '../data/value.ts';
 import { call, literal } from './call.ts';
 import { type CastMode, castOperation } from './cast.ts';
 import { canCast, canStoreAssign, castRefusal } from './cast-rules.ts';
-import type { Expression } from './expression.ts';
+import type { Evaluator, Expression } from './expression.ts';
 import { fault, mismatch } from './faults.ts';
 import {
   arrayOf,
@@ -33,6 +33,27 @@ export type CoercionMode = CastMode;
  * The expression as a value of `type`: itself when it has the type, a typed NULL for a NULL literal,
  * else a cast node. Refuses what Spark refuses in the mode: `store` is the assignment to a declared column.
  */
+/**
+ * A cast as somebody wrote it: it stays one even where it changes nothing, since a number behind a cast no longer
+ * counts as written out, and so has the digits of its type and not its own.
+ */
+export function writtenCast(
+  expression: Expression,
+  type: DataType,
+  mode: CoercionMode,
+  place: Place,
+): Expression {
+  const result = castTo(expression, type, mode, place);
+  if (result !== expression || result.node !== 'literal' || !isIntegral(type)) return result;
+  const operation = {
+    name: `cast(${formatType(type)})`,
+    deterministic: true,
+    cast: true as const,
+    compile: ([arg = () => null]: readonly Evaluator[]) => arg,
+  };
+  return { node: 'call', type, operation, arguments: [result], place };
+}
+
 export function castTo(
   expression: Expression,
   type: DataType,

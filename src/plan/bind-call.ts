@@ -94,7 +94,23 @@ export function unitName(
   argument: ast.Expression,
   count: number,
 ): Expression | undefined {
-  if (definition.unitFirst !== true || count !== 3 || argument.node !== 'column') return undefined;
+  if (definition.unitFirst !== true || count !== 3) return undefined;
+  const name = definition.names[0] ?? '';
+  if (argument.node === 'string') {
+    throw fault(
+      'INVALID_PARAMETER_VALUE.DATETIME_UNIT',
+      `the unit of ${name} is a word, not a text`,
+      argument.place,
+      `Write ${argument.value} without quotes.`,
+    );
+  }
+  if (argument.node !== 'column') {
+    throw fault(
+      'WRONG_NUM_ARGS.WITHOUT_SUGGESTION',
+      `${name} with three arguments begins with a unit`,
+      argument.place,
+    );
+  }
   const [part] = argument.name.parts;
   if (argument.name.parts.length !== 1 || part === undefined) return undefined;
   return literal(part.text, { kind: 'string' }, argument.place);

@@ -1,7 +1,7 @@
 import type { Place } from '../base/place.ts';
 import type { DataType } from '../data/types.ts';
 import { literal } from '../expr/call.ts';
-import { castTo } from '../expr/coerce.ts';
+import { writtenCast } from '../expr/coerce.ts';
 import type { Expression, LambdaNode } from '../expr/expression.ts';
 import { fault } from '../expr/faults.ts';
 import type { FunctionDefinition, LambdaArgument } from '../expr/function.ts';
@@ -99,7 +99,7 @@ class Binder {
       case 'call':
         return this.#call(node);
       case 'cast':
-        return castTo(
+        return writtenCast(
           this.bind(node.value),
           resolveType(node.type),
           node.isTry ? 'try' : 'ansi',
@@ -223,7 +223,8 @@ class Binder {
       case '-':
         return negate(operand, node.place);
       case '+':
-        return unaryOperand('+', operand);
+        // A number behind a plus no longer counts as written out.
+        return writtenCast(unaryOperand('+', operand), operand.type, 'ansi', node.place);
       case '~':
         return bitwiseNot(operand, node.place);
       case 'not':

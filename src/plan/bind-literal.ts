@@ -119,8 +119,10 @@ export function bindTyped(node: TypedNode, timeZone: string): Expression {
       return typed(types.timestamp_ntz, isEpoch ? 0n : parseTimestampNtz(text));
     case 'time': {
       const nanos = parseTime(text);
-      const isFine = nanos !== undefined && nanos % 1000n !== 0n;
-      return typed(time(isFine ? 9 : 6), nanos);
+      const digits = String((nanos ?? 0n) % 1000n)
+        .padStart(3, '0')
+        .replace(/0+$/, '').length;
+      return typed(time(6 + digits), nanos);
     }
     case 'x':
       return typed(types.binary, parseHex(text));

@@ -388,7 +388,7 @@ export abstract class ExpressionGrammar extends CallGrammar {
         this.placeOf(token),
         'a parameter marker stands where a value is needed',
         'A pipeline has no parameters: write the value itself.',
-        'NOT_SUPPORTED',
+        'UNBOUND_SQL_PARAMETER',
       ),
     );
   });

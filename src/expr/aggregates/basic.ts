@@ -15,13 +15,16 @@ import {
 } from '../aggregate.ts';
 import { argumentAt } from '../arguments.ts';
 import { castTo } from '../coerce.ts';
+import { constantValue, isConstant } from '../compile.ts';
 import { divideHalfUp } from '../divide-half-up.ts';
+import type { Expression } from '../expression.ts';
 import { ExpressionError } from '../expression-error.ts';
-import { fault } from '../faults.ts';
+import { fault, mismatch } from '../faults.ts';
 import { coerceArgument } from '../function.ts';
 import { requireOrderable } from '../operators/comparison.ts';
 import { exactly, type Parameter, parameter } from '../parameter.ts';
 import {
+  arrayOf,
   type DecimalType,
   dayTime,
   decimal,
@@ -55,8 +58,8 @@ export const basicAggregates: readonly AggregateDefinition[] = [
   { names: ['try_avg'], arity: [1, 1], bind: (c) => average(c, true) },
   { names: ['min'], arity: [1, 1], bind: (c) => extreme(c, -1) },
   { names: ['max'], arity: [1, 1], bind: (c) => extreme(c, 1) },
-  { names: ['min_by'], arity: [2, 2], bind: (c) => extremeBy(c, -1) },
-  { names: ['max_by'], arity: [2, 2], bind: (c) => extremeBy(c, 1) },
+  { names: ['min_by'], arity: [2, 3], bind: (c) => extremeBy(c, -1) },
+  { names: ['max_by'], arity: [2, 3], bind: (c) => extremeBy(c, 1) },
   {
     names: ['first', 'first_value'],
     arity: [1, 2],
@@ -330,6 +333,8 @@ function extremeBy(c: AggregateCall, sign: 1 | -1): BoundAggregate {
   const [value, order] = [argumentAt(c, 0), argumentAt(c, 1)];
   requireOrderable(c.name, order.type, c.place);
   const compare = comparator(order.type);
+  const count = c.arguments[2];
+  if (count !== undefined) return extremesBy(c, sign, countOf(c, count));
   return {
     name: aggregateName(c.name, [value, order]),
     type: value.type,
@@ -344,6 +349,41 @@ function extremeBy(c: AggregateCall, sign: 1 | -1): BoundAggregate {
           found = candidate;
         },
         result: () => found,
+      };
+    },
+  };
+}
+
+function countOf(c: AggregateCall, argument: Expression): number {
+  const count = isConstant(argument)
+    ? constantValue(coerceArgument(c.name, argument, 2, parameter.int), 'UTC')
+    : undefined;
+  if (typeof count === 'number' && count > 0) return count;
+  throw mismatch(
+    count === undefined ? 'NON_FOLDABLE_INPUT' : 'VALUE_OUT_OF_RANGE',
+    `${c.name} takes a constant number of values above 0`,
+    argument.place,
+  );
+}
+
+/** The values of the so many extreme rows, the most extreme first. */
+function extremesBy(c: AggregateCall, sign: 1 | -1, count: number): BoundAggregate {
+  const [value, order] = [argumentAt(c, 0), argumentAt(c, 1)];
+  const compare = comparator(order.type);
+  return {
+    name: aggregateName(`${c.name}/${count}`, [value, order]),
+    type: arrayOf(value.type),
+    arguments: [value, order],
+    prepare: () => () => {
+      const kept: { readonly value: Value; readonly by: Value }[] = [];
+      return {
+        add: ([candidate = null, by = null]) => {
+          if (by === null) return;
+          const at = kept.findIndex((one) => compare(by, one.by) * sign > 0);
+          kept.splice(at < 0 ? kept.length : at, 0, { value: candidate, by });
+          kept.length = Math.min(kept.length, count);
+        },
+        result: () => kept.map((one) => one.value),
       };
     },
   };

@@ -80,8 +80,8 @@ const except: SetOperation = (left, right, keyOf) => {
 /** Two arrays with elements of one type, without reading strings as numbers. */
 function arrayPair(c: FunctionCall): { arrays: readonly Expression[]; element: DataType } {
   const [left, right] = [argumentAt(c, 0), argumentAt(c, 1)];
-  const isBothVoid = left.type.kind === 'void' && right.type.kind === 'void';
-  const common = isBothVoid ? undefined : commonTypeWithoutStrings(left.type, right.type);
+  const hasVoid = left.type.kind === 'void' || right.type.kind === 'void';
+  const common = hasVoid ? undefined : commonTypeWithoutStrings(left.type, right.type);
   if (common?.kind !== 'array') {
     throw mismatch(
       'BINARY_ARRAY_DIFF_TYPES',

@@ -97,6 +97,13 @@ function concat(c: FunctionCall): Expression {
       Buffer.concat(parts),
     );
   }
+  const isText = ({ kind }: DataType): boolean => kind !== 'map' && kind !== 'struct';
+  if (
+    c.arguments.some((a) => a.type.kind === 'array') &&
+    c.arguments.every((a) => isText(a.type))
+  ) {
+    throw mismatch('DATA_DIFF_TYPES', 'concat takes arrays only, or none', c.place);
+  }
   const texts = c.arguments.map((a, i) => coerceArgument(c.name, a, i, parameter.string));
   return joined(c, types.string, texts, (...parts: readonly string[]) => parts.join(''));
 }

@@ -1,6 +1,6 @@
 import type { DataType } from '../../data/types.ts';
 import { argumentAt } from '../arguments.ts';
-import { castTo } from '../coerce.ts';
+import { writtenCast } from '../coerce.ts';
 import type { FunctionDefinition } from '../function.ts';
 import { decimal, time, types } from '../types.ts';
 
@@ -25,6 +25,6 @@ function cast(name: string, type: DataType): FunctionDefinition {
   return {
     names: [name],
     arity: [1, 1],
-    bind: (c) => castTo(argumentAt(c, 0), type, 'ansi', c.place),
+    bind: (c) => writtenCast(argumentAt(c, 0), type, 'ansi', c.place),
   };
 }

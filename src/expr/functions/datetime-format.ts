@@ -1,7 +1,7 @@
 import { formatType } from '../../data/type-text.ts';
 import type { DataType } from '../../data/types.ts';
 import type { Value } from '../../data/value.ts';
-import type { Zone } from '../../data/zones.ts';
+import { utc, type Zone } from '../../data/zones.ts';
 import { argumentAt } from '../arguments.ts';
 import { call, literal, strictCall } from '../call.ts';
 import { castTo } from '../coerce.ts';
@@ -52,12 +52,28 @@ function patternArgument(c: FunctionCall, index: number, use: PatternUse): Expre
   const written = c.arguments[index];
   if (written === undefined) return literal(defaultPattern, types.string, c.place);
   const pattern = coerceArgument(c.name, written, index, parameter.string);
-  checkConstantPattern(pattern, use, c.timeZone);
+  const [value] = c.arguments;
+  // Without a value nothing looks at the pattern.
+  const isNull = value?.node === 'literal' && value.value === null;
+  if (!isNull) checkConstantPattern(pattern, use, c.timeZone);
   return pattern;
 }
 
 export function dateFormat(c: FunctionCall): Expression {
-  const timestamp = coerceArgument(c.name, argumentAt(c, 0), 0, parameter.timestamp);
+  const value = argumentAt(c, 0);
+  if (value.type.kind === 'time') {
+    return strictCall({
+      name: 'date_format(time)',
+      type: types.string,
+      arguments: [value, patternArgument(c, 1, 'print')],
+      place: c.place,
+      prepare: () => {
+        const print = timestampPrinter(utc);
+        return (nanos: bigint, pattern: string) => print(nanos / 1000n, pattern);
+      },
+    });
+  }
+  const timestamp = coerceArgument(c.name, value, 0, parameter.timestamp);
   return strictCall({
     name: 'date_format',
     type: types.string,

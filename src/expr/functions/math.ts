@@ -11,6 +11,7 @@ import type { DataType } from '../../data/types.ts';
 import type { Value } from '../../data/value.ts';
 import { argumentAt } from '../arguments.ts';
 import { literal, type StrictFunction, strictCall } from '../call.ts';
+import { castTo } from '../coerce.ts';
 import { constantValue, isConstant } from '../compile.ts';
 import type { Expression } from '../expression.ts';
 import { ExpressionError } from '../expression-error.ts';
@@ -162,7 +163,11 @@ function placesOf(call: FunctionCall): number | undefined {
 /** `ceil` and `floor`: without places to a bigint or a decimal without fraction. */
 function roundedUp(call: FunctionCall, mode: 'ceiling' | 'floor'): Expression {
   if (call.arguments.length === 2) {
-    const value = coerceArgument(call.name, argumentAt(call, 0), 0, decimalParameter);
+    const written = argumentAt(call, 0);
+    const value =
+      written.type.kind === 'void'
+        ? castTo(written, decimal(38, 18))
+        : coerceArgument(call.name, written, 0, decimalParameter);
     return roundCall(call, value, mode, placesOf(call));
   }
   const value = coerceArgument(

@@ -41,11 +41,14 @@ function patternOf(c: FunctionCall): NumberPattern | undefined {
   if (typeof text !== 'string') return undefined;
   const pattern = readNumberPattern(text);
   if (pattern !== undefined) return pattern;
-  throw fault(
-    'INVALID_FORMAT.WRONG_NUM_TOKEN',
-    `'${text}' is no pattern for numbers`,
-    argument.place,
-  );
+  throw fault(refusalOf(text), `'${text}' is no pattern for numbers`, argument.place);
+}
+
+/** Spark's class for what is wrong with a pattern. */
+function refusalOf(pattern: string): string {
+  if (!/[09]/.test(pattern)) return 'INVALID_FORMAT.WRONG_NUM_DIGIT';
+  const isKnown = /^(?:[09.D,G$S]|MI|PR)*$/i.test(pattern);
+  return isKnown ? 'INVALID_FORMAT.WRONG_NUM_TOKEN' : 'INVALID_FORMAT.UNEXPECTED_TOKEN';
 }
 
 function toNumber(c: FunctionCall): Expression {

@@ -20,6 +20,7 @@ export const randomFunctions: readonly FunctionDefinition[] = [
   drawing(['randn'], (draw) => draw.gaussian()),
   { names: ['uniform'], arity: [2, 3], bind: uniform },
   { names: ['randstr'], arity: [1, 2], bind: randomText },
+  { names: ['monotonically_increasing_id'], arity: [0, 0], bind: countedRows },
 ];
 
 function drawing(names: readonly string[], draw: (from: Draws) => number): FunctionDefinition {
@@ -51,6 +52,22 @@ function drawn(
   );
 }
 
+/** The number of a row among those of the query, from 0 on. */
+function countedRows(c: FunctionCall): Expression {
+  const operation = {
+    name: c.name,
+    deterministic: false,
+    compile: () => {
+      let next = 0n;
+      return () => {
+        next += 1n;
+        return next - 1n;
+      };
+    },
+  };
+  return call(operation, types.bigint, [], c.place);
+}
+
 function seedOf(c: FunctionCall, written: Expression | undefined): bigint {
   if (written === undefined) {
     throw fault(
@@ -77,7 +94,7 @@ function uniform(c: FunctionCall): Expression {
     return coerceArgument(c.name, bound, index, parameter.numeric);
   });
   if (least === undefined || most === undefined) throw new TypeError('uniform has two bounds');
-  const type = tightestType(least.type, most.type) ?? types.double;
+  const type = uniformType(least.type, most.type);
   const numberOf = (bound: Expression): number =>
     Number(constantValue(castTo(bound, types.double), c.timeZone));
   const [from, to] = [numberOf(least), numberOf(most)];
@@ -86,6 +103,17 @@ function uniform(c: FunctionCall): Expression {
   return isIntegral(type) || type.kind === 'decimal' || type.kind === 'float'
     ? castTo(double, type)
     : double;
+}
+
+/** Of whole numbers the wider type, with a float or double that, and with a decimal its own. */
+function uniformType(a: DataType, b: DataType): DataType {
+  const kinds = [a.kind, b.kind];
+  if (kinds.includes('double')) return types.double;
+  if (kinds.includes('float')) return types.float;
+  if (a.kind === 'decimal' || b.kind === 'decimal') {
+    return a.kind === b.kind ? (tightestType(a, b) ?? types.double) : a.kind === 'decimal' ? a : b;
+  }
+  return tightestType(a, b) ?? types.double;
 }
 
 const letters = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ';

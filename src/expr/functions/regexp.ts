@@ -163,13 +163,15 @@ function replaced(regex: Regex, text: string, replacement: string, position: num
           .slice(0, position - 1)
           .join('').length;
   if (from >= text.length && position > 1) return text;
-  const parts = parseReplacement(regex, replacement);
+  // As in Java, what is wrong with it is found out by the first match.
+  let parts: readonly (string | number)[] | undefined;
   const subject = text.slice(from);
   let out = text.slice(0, from);
   let last = 0;
   for (const match of regex.matches(subject)) {
     const [start = 0, end = 0] = match;
     out += subject.slice(last, start);
+    parts ??= parseReplacement(regex, replacement);
     for (const part of parts)
       out += typeof part === 'string' ? part : groupText(subject, match, part);
     last = end;

@@ -29,7 +29,9 @@ function sequence(c: FunctionCall): Expression {
   const [start, stop] = [argumentAt(c, 0), argumentAt(c, 1)];
   const step = c.arguments[2];
   const type = tightestType(start.type, stop.type);
-  if (type !== undefined && isIntegral(type)) return integerSequence(c, type, [start, stop], step);
+  const isNumber = step === undefined || isIntegral(step.type) || step.type.kind === 'void';
+  if (type !== undefined && isIntegral(type) && isNumber)
+    return integerSequence(c, type, [start, stop], step);
   if (type?.kind === 'date' || type?.kind === 'timestamp' || type?.kind === 'timestamp_ntz') {
     const isInterval =
       step === undefined ||

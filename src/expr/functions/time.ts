@@ -147,10 +147,10 @@ function precisionOf(c: FunctionCall): number {
     );
   }
   const value = constantValue(coerceArgument(c.name, written, 0, parameter.int), c.timeZone);
-  if (typeof value === 'number' && value >= 0 && value <= 6) return value;
+  if (typeof value === 'number' && value >= 0 && value <= 9) return value;
   throw fault(
     'DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE',
-    'the precision of current_time is 0 to 6',
+    'the precision of current_time is 0 to 9',
     written.place,
   );
 }
@@ -173,7 +173,7 @@ function unitOf(name: string, unit: string): bigint {
 function fromUnit(name: string, nanos: bigint): FunctionDefinition {
   return strictFunction({
     names: [name],
-    parameters: [parameter.integral],
+    parameters: [exactly(parameter.integral)],
     returns: time(6),
     evaluate: (value) => inDay(BigInt(value) * nanos),
   });

@@ -1,4 +1,4 @@
-import { parseDate, parseTimestamp, parseTimestampNtz } from '../../data/date-time.ts';
+import { parseDate, parseTime, parseTimestamp, parseTimestampNtz } from '../../data/date-time.ts';
 import { parseDecimal, toDecimalType } from '../../data/decimal.ts';
 import { formatType } from '../../data/type-text.ts';
 import type { DataType } from '../../data/types.ts';
@@ -74,6 +74,13 @@ function presentConverter(type: DataType, formats: JsonFormats): JsonConverter {
     case 'timestamp_ntz': {
       const parse = formats.timestampNtz ?? ((text: string) => parseTimestampNtz(text, false));
       return (node) => (typeof node === 'string' ? (parse(node) ?? misfit) : misfit);
+    }
+    case 'time': {
+      const unit = 10n ** BigInt(9 - type.precision);
+      return (node) => {
+        const nanos = typeof node === 'string' ? parseTime(node) : undefined;
+        return nanos === undefined ? misfit : nanos - (nanos % unit);
+      };
     }
     case 'array':
       return array(jsonConverter(type.element, formats));

@@ -10,7 +10,13 @@ import { mismatch } from '../faults.ts';
 import { type DecimalType, decimal, isIntegral, isNumeric, types } from '../types.ts';
 import { type Kernel, kernelOf, negateDecimal } from './arithmetic-kernels.ts';
 import { datetimeArithmetic } from './interval-arithmetic.ts';
-import { arithmeticPair, promoteStrings, requireSame, wrongType } from './operand.ts';
+import {
+  arithmeticPair,
+  promoteStrings,
+  refuseFloatDecimal,
+  requireSame,
+  wrongType,
+} from './operand.ts';
 
 export type ArithmeticOperator = '+' | '-' | '*' | '/' | '%' | 'div' | 'pmod';
 
@@ -46,6 +52,7 @@ function numeric(
   options: { readonly place: Place; readonly mode: EvaluationMode },
 ): Expression {
   const { place, mode } = options;
+  if (operator === 'div') refuseFloatDecimal(operator, [left, right], place);
   let [a, b] = operands(operator, left, right);
   if (a.type.kind === 'void' && b.type.kind === 'void') {
     const type = operator === 'div' ? types.bigint : types.double;

@@ -6,7 +6,7 @@ import type { Expression } from '../expression.ts';
 import { mismatch } from '../faults.ts';
 import { parameter } from '../parameter.ts';
 import { isIntegral, types } from '../types.ts';
-import { arithmeticPair, requireSame, wrongType } from './operand.ts';
+import { arithmeticPair, refuseFloatDecimal, requireSame, wrongType } from './operand.ts';
 
 /** Bits of integers, in two's complement of the type's width. */
 export function bitwise(
@@ -15,6 +15,7 @@ export function bitwise(
   right: Expression,
   place: Place,
 ): Expression {
+  refuseFloatDecimal(operator, [left, right], place);
   let [a, b] = arithmeticPair(left, right, isIntegral);
   if (a.type.kind === 'void' && b.type.kind === 'void') {
     [a, b] = [castTo(a, types.bigint), castTo(b, types.bigint)];

@@ -95,6 +95,13 @@ function asDecimal(e: Expression): Expression {
   return castTo(e, decimalOf(e.type));
 }
 
+/** Operators of whole numbers find nothing that a float and a decimal have in common. */
+export function refuseFloatDecimal(operator: string, pair: Pair, place: Place): void {
+  const kinds = pair.map(({ type }) => type.kind);
+  if (!kinds.includes('float') || !kinds.includes('decimal')) return;
+  throw mismatch('BINARY_OP_DIFF_TYPES', `${operator} can't take a float and a decimal`, place);
+}
+
 export function requireSame(operator: string, [a, b]: Pair, place: Place): void {
   if (sameType(a.type, b.type)) return;
   throw mismatch(

@@ -133,3 +133,37 @@ test.each([
 ])('%s', (sql, expected) => {
   expect(told(sql)).toBe(expected);
 });
+
+test.each([
+  ['CAST(7 AS int) + 1.5', '8.5 decimal(12,1)'],
+  ['+7 + 1.5', '8.5 decimal(12,1)'],
+  ['7 + 1.5', '8.5 decimal(3,1)'],
+  ['int(7) * 1.5', '10.5 decimal(13,1)'],
+  ['1.5F div 1.5BD', 'DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES'],
+  ['1.5F | 1.5D', 'DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES'],
+  ["concat('x', array(1))", 'DATATYPE_MISMATCH.DATA_DIFF_TYPES'],
+  ['concat(array(1), map(1, 2))', 'DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE'],
+  ['array_union(array(1), NULL)', 'DATATYPE_MISMATCH.BINARY_ARRAY_DIFF_TYPES'],
+  ['sequence(1, 10, INTERVAL 1 MONTH)', 'DATATYPE_MISMATCH.SEQUENCE_WRONG_INPUT_TYPES'],
+  ['ceil(NULL, 3)', 'null decimal(24,3)'],
+  ["regexp_replace('abc', 'x', '$1')", 'abc string'],
+  ["regexp_replace('abc', 'b', '$1')", 'INVALID_REGEXP_REPLACE'],
+  ["date_format(NULL, 'u')", 'null string'],
+  ["date_format(TIME'12:30:00', 'HH-mm')", '12-30 string'],
+  ["to_char(12, 'abc')", 'INVALID_FORMAT.WRONG_NUM_DIGIT'],
+  ["to_char(12, '9a')", 'INVALID_FORMAT.UNEXPECTED_TOKEN'],
+  [
+    "datediff(DATE'2020-03-01', DATE'2019-12-31', DATE'2020-01-01')",
+    'WRONG_NUM_ARGS.WITHOUT_SUGGESTION',
+  ],
+  ["dateadd('DAY', 1, DATE'2020-01-01')", 'INVALID_PARAMETER_VALUE.DATETIME_UNIT'],
+  [':x', 'UNBOUND_SQL_PARAMETER'],
+  [
+    "max_by(x, y, 2) FROM VALUES ('a', 10), ('b', 50), ('c', 20) AS t(x, y)",
+    '["b","c"] array<string>',
+  ],
+  ['uniform(5, 6.1, 0)', '5.8 decimal(2,1)'],
+  ['from_json(\'{"t":"12:34:56"}\', \'t TIME\')', '{"t":"12:34:56.000000000"} struct<t:time(6)>'],
+])('what Spark answers to neighbours of common cases: %s', (sql, expected) => {
+  expect(told(sql)).toBe(expected);
+});
