@@ -35,4 +35,20 @@ if command -v kubernetes-validate >/dev/null; then
 else
   echo "kubernetes-validate is not here (pip install kubernetes-validate): schemas of Kubernetes are NOT checked"
 fi
+# The same over the values that change the objects most, where kubeconform and its schemas are (scripts/kubernetes/cluster.sh build).
+kubeconform=${KUBECONFORM:-kubeconform}
+schemas=${KUBERNETES_SCHEMAS:-}
+if command -v "$kubeconform" >/dev/null && [ -n "$schemas" ]; then
+  echo "== kubeconform --strict"
+  redis="state.kind=redis,state.redis.existingSecret=redis"
+  for values in "" "$redis,replicaCount=3" "$redis,workload=Deployment,autoscaling.mode=hpa-cpu" "$redis,autoscaling.mode=hpa-lag" \
+    "networkPolicy.enabled=true,podDisruptionBudget.enabled=true" "gate.enabled=false,topologySpread.enabled=false" \
+    "metrics.dashboards.enabled=true,http.tokenExistingSecret=token" "kafka.tls.enabled=true,kafka.tls.existingSecret=tls"; do
+    "$HELM" template tidemark helm/tidemark --kube-version 1.34.4 --values deploy/manifests/values.yaml --set "$values" |
+      "$kubeconform" -strict -summary -schema-location "$schemas/{{.ResourceKind}}{{.KindSuffix}}.json" -
+  done
+  echo "objects of operators (ServiceMonitor, PodMonitor, PrometheusRule, ScaledObject) are NOT checked: their schemas are not there"
+else
+  echo "kubeconform and its schemas are not here (scripts/kubernetes/cluster.sh build): the matrix of values is NOT checked by it"
+fi
 echo "operations: all checks passed"

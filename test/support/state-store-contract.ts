@@ -103,6 +103,20 @@ export function describeStateStore(
       await expect(store.check()).resolves.toBeUndefined();
     });
 
+    test('keys are counted without mark and epoch, and usage is told', async () => {
+      const session = await store.open(task, 1);
+      expect(await session.keyCount()).toBe(0);
+      await write(session, { a: '1', b: '2', '\u0000e': '3' }, at(1));
+      expect(await session.keyCount()).toBe(3);
+      await write(session, { a: undefined, c: '4', d: '5' }, at(2));
+      expect(await session.keyCount()).toBe(4);
+      const { usedBytes, limitBytes, evictedKeys } = await store.usage();
+      expect(usedBytes).toBeGreaterThan(0);
+      expect([limitBytes >= 0, evictedKeys >= 0]).toEqual([true, true]);
+      await session.clear();
+      expect(await session.keyCount()).toBe(0);
+    });
+
     test('rule 1: a higher epoch takes over, a lower one is turned away', async () => {
       const first = await store.open(task, 5);
       await write(first, { a: '1' }, at(1));

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# build.sh FOLDER: Kubernetes in one program, helm and kubeconform, from Go modules alone. About ten minutes of CPU from an empty
+# build.sh FOLDER: Kubernetes in one program, helm, kubeconform and the schemas that it needs, from Go modules alone. About ten minutes of CPU from an empty
 # cache, seconds afterwards; cut short, it goes on where it stood.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -41,6 +41,8 @@ if [ ! -f go.sum ]; then
   } >go.mod
   go mod tidy
 fi
+
+node "$here/../schemas.mjs" "$(go list -m -f '{{.Dir}}' k8s.io/kubernetes)/api/openapi-spec/swagger.json" "$out/schemas"
 
 IFS=. read -r major minor _ <<<"${kubernetes#v}"
 flags=
