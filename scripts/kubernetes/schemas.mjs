@@ -13,8 +13,11 @@ function strict(node) {
   if (Array.isArray(node)) return node.map(strict);
   if (typeof node !== 'object' || node === null) return node;
   if (node.format === 'int-or-string') return { oneOf: [{ type: 'string' }, { type: 'integer' }] };
-  const made = Object.fromEntries(Object.entries(node).map(([name, value]) => [name, strict(value)]));
-  if (made.properties !== undefined && made.additionalProperties === undefined) made.additionalProperties = false;
+  const made = Object.fromEntries(
+    Object.entries(node).map(([name, value]) => [name, strict(value)]),
+  );
+  if (made.properties !== undefined && made.additionalProperties === undefined)
+    made.additionalProperties = false;
   return made;
 }
 
@@ -43,7 +46,10 @@ for (const [name, definition] of Object.entries(definitions)) {
     const parts = Object.fromEntries(closure(name));
     const quantity = parts['io.k8s.apimachinery.pkg.api.resource.Quantity'];
     if (quantity !== undefined) quantity.type = ['string', 'number'];
-    writeFileSync(join(folder, `${file.toLowerCase()}.json`), JSON.stringify({ $ref: `${prefix}${name}`, definitions: parts }));
+    writeFileSync(
+      join(folder, `${file.toLowerCase()}.json`),
+      JSON.stringify({ $ref: `${prefix}${name}`, definitions: parts }),
+    );
     written += 1;
   }
 }

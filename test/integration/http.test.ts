@@ -153,7 +153,7 @@ describe('an instance on a real Kafka and Redis', () => {
     expect(seen.filter((one) => one === 200)).toHaveLength(1);
     expect([...reasons].join('; ')).toMatch(/restores its state/);
     const series = await metrics(second, of.pipeline);
-    expect(series.get('tidemark_state_rebuilds_total{flow="cur"}')).toBe(4);
+    expect(series.get('tidemark_state_rebuilds_total{flow="cur",reason="empty"}')).toBe(4);
     expect(series.get('tidemark_state_rebuild_records_total{flow="cur"}')).toBeGreaterThan(10_000);
     expect(series.get('tidemark_restoring_partitions{flow="cur"}')).toBe(0);
     await of.check();
