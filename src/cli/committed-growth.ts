@@ -67,7 +67,8 @@ export class CommittedGrowth {
         this.#stands.set(key, { committed, counters, doubtedUpTo: undefined });
         continue;
       }
-      if (committed > stand.committed && !isOthers(stand, committed)) {
+      // Rows that are merged where they come in change the account of a table, and not its checkpoint between the stages.
+      if (committed >= stand.committed && !isOthers(stand, committed)) {
         grown.push({ flow, topic, counters: difference(committedCounters, stand.counters) });
       }
       stand.committed = committed;

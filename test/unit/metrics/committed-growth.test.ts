@@ -130,3 +130,22 @@ test('both stages are told apart', () => {
     { flow: 'f', topic: 't', counters: { ...emptyTableCounters(), rows: 3, tied: 3 } },
   ]);
 });
+
+test('rows that are merged where they come in count, though nothing moves between the stages', () => {
+  const table = (rows: number): FlowProgress => ({
+    ...flow({ committed: 7 }),
+    partitions: [
+      {
+        ...(flow({ committed: 7 }).partitions[0] as FlowProgress['partitions'][number]),
+        committedCounters: { ...emptyTableCounters(), rows, new: rows },
+      },
+    ],
+  });
+  const growth = new CommittedGrowth();
+  growth.assigned(table(5));
+  const [grown] = growth.committed(progress(table(9)));
+  expect(grown?.counters).toMatchObject({ rows: 4, new: 4 });
+  growth.doubted(progress(table(9)), true);
+  // Somebody else's rows.
+  expect(growth.assigned(table(20))).toEqual([]);
+});
