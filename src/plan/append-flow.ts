@@ -10,6 +10,7 @@ import { matchTarget, type TargetColumn, unitedColumns } from './target-columns.
 /** An append flow whose rules were checked; what it gives is whole only if no fault was found. */
 export type BoundAppendFlow = {
   readonly kind: 'append';
+  readonly once: boolean;
   readonly declaration: FlowDeclaration;
   readonly table: TableDataset;
   readonly columns: readonly TargetColumn[];
@@ -57,11 +58,11 @@ export function bindAppendFlows(
   const target = isOpen
     ? { ...table, columns: unitedColumns(queries.map(({ query }) => query)) }
     : table;
-  return queries.map(({ flow: { declaration, context }, query }) => {
+  return queries.map(({ flow: { declaration, context, body }, query }) => {
     const { columns, projection } = matchTarget(target, query, context.faults);
     const relation = withStep(query, { step: 'project', columns: projection });
     warnOfRowChance(relation, context.faults);
-    return { kind: 'append', declaration, table, columns, relation };
+    return { kind: 'append', once: body.once, declaration, table, columns, relation };
   });
 }
 

@@ -12,11 +12,11 @@ import type { FlowDeclaration, TableDataset } from './catalog.ts';
 import { warnOfEnvelope } from './cdc-hint.ts';
 import { chanceUpstream } from './chance.ts';
 import { notSupportedYet, planFault } from './faults.ts';
-import { flowNouns } from './flow-kind.ts';
 import { checkAutoCdc } from './flow-rules.ts';
 import { columnNode } from './move-columns.ts';
 import { nameHint } from './name-hint.ts';
 import { nameKey, nameText } from './names.ts';
+import { checkOnceSources } from './once-flow.ts';
 import type { ProjectedColumn } from './pipeline-plan.ts';
 import { type BoundRelation, withStep } from './relation.ts';
 import { warnOfRowChance } from './row-chance.ts';
@@ -73,11 +73,9 @@ export function bindCdcFlows(
     const { cdc } = flow.body;
     const { faults } = flow.context;
     checkAutoCdc(cdc, faults);
-    if (cdc.once) {
-      faults.add(notSupportedYet(flowNouns.auto_cdc_once, flow.declaration.place));
-    }
     const source = bindRelation(cdc.source, flow.context);
     if (source === undefined) continue;
+    if (cdc.once) checkOnceSources(source, flow.declaration.place, faults);
     feeds.push({ ...flow, source, given: { ...source, columns: selected(cdc, source, flow) } });
   }
   const [first] = feeds;

@@ -151,9 +151,9 @@ function explainFlow(plan: PipelinePlan, flow: FlowPlan, deployment: Deployment)
 function kindText(flow: FlowPlan): string {
   switch (flow.kind) {
     case 'append':
-      return 'append';
+      return flow.once === true ? 'append, once' : 'append';
     case 'replace_using':
-      return 'REPLACE USING';
+      return flow.once === true ? 'REPLACE USING, once' : 'REPLACE USING';
     case 'auto_cdc':
       if (flow.branches.length === 0) return 'table stage of AUTO CDC';
       return `AUTO CDC${flow.once ? ' ONCE' : ''}, SCD type ${flow.tracked === undefined ? 1 : 2}`;

@@ -23,6 +23,7 @@ export function flowDefinition(
   const { columns, keys, emptyWhen, relation } = flow;
   return {
     kind: 'replace_using',
+    ...onceOf(flow),
     timeZone,
     keys: keys.map((position) => columns[position]?.name.toLowerCase() ?? ''),
     sequence: expressionText(sequence),
@@ -40,12 +41,11 @@ export function flowDefinition(
   };
 }
 
-export function appendDefinition(
-  { columns, relation }: BoundAppendFlow,
-  timeZone: string,
-): FlowDefinition {
+export function appendDefinition(flow: BoundAppendFlow, timeZone: string): FlowDefinition {
+  const { columns, relation } = flow;
   return {
     kind: 'append',
+    ...onceOf(flow),
     timeZone,
     keys: [],
     sequence: '',
@@ -75,6 +75,7 @@ export function cdcDefinition(
       : 'never';
   return {
     kind: 'auto_cdc',
+    ...onceOf(flow),
     timeZone,
     keys: keys.map(name),
     sequence: carried(sequence),
@@ -96,9 +97,16 @@ export function cdcDefinition(
   };
 }
 
+function onceOf({ once }: { readonly once: boolean }): Pick<FlowDefinition, 'once'> {
+  return once ? { once: true } : {};
+}
+
 /** The definition as one text: two flows are the same exactly when their texts are. */
 export function fingerprintText(definition: FlowDefinition): string {
-  const lines = [`flow ${definition.kind}`, `time zone ${JSON.stringify(definition.timeZone)}`];
+  const lines = [
+    `flow ${definition.kind}${definition.once === true ? ' once' : ''}`,
+    `time zone ${JSON.stringify(definition.timeZone)}`,
+  ];
   if (definition.kind === 'replace_using') {
     lines.push(
       `keys ${JSON.stringify(definition.keys)}`,

@@ -6,6 +6,8 @@
 export type FlowDefinition = {
   /** Of an append flow everything about keys and sequence is empty. */
   readonly kind: 'replace_using' | 'append' | 'auto_cdc';
+  /** It reads what its sources hold when it starts first; absent: it goes on. */
+  readonly once?: true;
   readonly timeZone: string;
   readonly keys: readonly string[];
   readonly sequence: string;

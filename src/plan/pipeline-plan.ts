@@ -117,6 +117,8 @@ export type AppendFlowPlan = {
   /** Also the name of its checkpoint. */
   readonly name: string;
   readonly target: string;
+  /** It reads what its sources hold when it starts first, and no more (INSERT INTO ONCE). */
+  readonly once?: boolean;
   /** One for each side of a UNION ALL, in order; the position is part of a row's provenance. */
   readonly branches: readonly BranchPlan[];
   /** The canonical text of the definition; equal text, equal plan. */
@@ -130,6 +132,8 @@ export type ReplaceUsingFlowPlan = {
   /** Also the name of its checkpoint. */
   readonly name: string;
   readonly target: string;
+  /** It reads what its sources hold when it starts first, and no more (INSERT INTO ONCE … REPLACE USING). */
+  readonly once?: boolean;
   /** One for each side of a UNION ALL, in order; the position is part of a row's provenance. */
   readonly branches: readonly BranchPlan[];
   /** SELECT DISTINCT over the whole result. */

@@ -25,6 +25,7 @@ import { checkByName, checkTargets } from './flow-rules.ts';
 import { checkLineage } from './lineage.ts';
 import { type BoundMaterializedView, bindMaterializedView } from './materialized-view.ts';
 import { nameText } from './names.ts';
+import { checkOnceSources, onceFaults } from './once-flow.ts';
 import { optimizeBranch } from './optimize.ts';
 import { noOptions } from './options.ts';
 import {
@@ -187,8 +188,10 @@ class FlowBinder {
     const changing: CdcDeclaration[] = [];
     for (const flow of this.#flowsOf(table)) {
       const { body } = flow;
-      if (body.node === 'insert' && kindOf(flow) === 'append') {
-        appending.push({ declaration: flow, body, context: this.#context('append') });
+      const kind = kindOf(flow);
+      if (body.node === 'insert' && (kind === 'append' || kind === 'once')) {
+        const context = this.#contextOf(body, 'append');
+        appending.push({ declaration: flow, body, context });
       } else if (body.node === 'auto_cdc') {
         changing.push({ declaration: flow, body, context: this.#context('auto_cdc') });
       } else {
@@ -196,7 +199,8 @@ class FlowBinder {
       }
     }
     for (const flow of bindCdcFlows(table, changing)) this.bound.set(flow.declaration, flow);
-    for (const flow of bindAppendFlows(table, appending)) this.bound.set(flow.declaration, flow);
+    for (const flow of bindAppendFlows(table, appending)) this.#keep(flow);
+    for (const { body, context } of appending) this.#tellOnce(body, context);
     this.#tables.set(table, 'bound');
   }
 
@@ -249,19 +253,36 @@ class FlowBinder {
   #bind(flow: FlowDeclaration, table: TableDataset): void {
     const { body } = flow;
     const kind = kindOf(flow);
-    if (isReplaceUsing(body) && kind === 'replace_using') {
-      const context = this.#context('replace_using');
+    if (isReplaceUsing(body)) {
+      const context = this.#contextOf(body, 'replace_using');
       const found = bindReplaceFlow(flow, body, table, context);
-      if (found !== undefined) this.bound.set(flow, found);
+      if (found !== undefined) this.#keep(found);
+      this.#tellOnce(body, context);
       return;
     }
     if (body.node === 'auto_cdc') {
       bindCdcFlows(table, [{ declaration: flow, body, context: this.#context('auto_cdc') }]);
       return;
     }
-    checkLaterFlow(body, this.#context(kind === 'replace_using_once' ? 'replace_using' : 'append'));
+    checkLaterFlow(body, this.#context('append'));
     checkByName(flow, this.#faults);
     this.#faults.add(notSupportedYet(flowNouns[kind], flow.place));
+  }
+
+  #keep(flow: BoundReplaceFlow | BoundAppendFlow): void {
+    this.bound.set(flow.declaration, flow);
+    const { once, relation, declaration } = flow;
+    if (once) checkOnceSources(relation, declaration.place, this.#faults);
+  }
+
+  /** A once flow reads batches: its sources need no STREAM, and what it cannot do yet is told in its own words. */
+  #contextOf(body: InsertBody, role: BindContext['flow']): BindContext {
+    const context = this.#context(role);
+    return body.once ? { ...context, isStreamed: true, faults: new FaultList() } : context;
+  }
+
+  #tellOnce(body: InsertBody, { faults }: BindContext): void {
+    if (body.once) this.#faults.addAll(onceFaults(faults, body.query.place));
   }
 
   #context(role: BindContext['flow']): BindContext {
@@ -346,15 +367,17 @@ function checkUnreadViews(around: Around, reads: DatasetReads): void {
   }
 }
 
+type InsertBody = Extract<FlowBody, { node: 'insert' }>;
+
 function isReplaceUsing(
   body: FlowBody,
-): body is Extract<FlowBody, { node: 'insert' }> & { readonly replaceUsing: ReplaceUsing } {
+): body is InsertBody & { readonly replaceUsing: ReplaceUsing } {
   return body.node === 'insert' && body.replaceUsing !== undefined;
 }
 
 /** Flows that cannot run yet are bound as far as they are streams, so that their faults are told now. */
 function checkLaterFlow(body: Extract<FlowBody, { node: 'insert' }>, context: BindContext): void {
-  if (!body.once && body.replaceWhere === undefined) bindQuery(body.query, context);
+  if (body.replaceWhere === undefined) bindQuery(body.query, context);
 }
 
 function flowPlan(flow: BoundFlow, timeZone: string): FlowPlan | undefined {
@@ -367,7 +390,13 @@ function flowPlan(flow: BoundFlow, timeZone: string): FlowPlan | undefined {
   };
   if (flow.kind === 'append') {
     const definition = appendDefinition(flow, timeZone);
-    return { kind: 'append', ...shared, fingerprint: fingerprintText(definition), definition };
+    return {
+      kind: 'append',
+      ...shared,
+      once: flow.once,
+      fingerprint: fingerprintText(definition),
+      definition,
+    };
   }
   if (flow.kind === 'auto_cdc') return cdcPlan(flow, shared, timeZone);
   const { keys, sequence, emptyWhen } = flow;
@@ -376,6 +405,7 @@ function flowPlan(flow: BoundFlow, timeZone: string): FlowPlan | undefined {
   return {
     kind: 'replace_using',
     ...shared,
+    once: flow.once,
     distinct: relation.distinct !== undefined,
     limit: relation.limit?.rows,
     keys,

@@ -23,6 +23,7 @@ import { atEnd, rootOf } from './upstream.ts';
 /** A REPLACE USING flow whose rules were checked; what it gives is whole only if no fault was found. */
 export type BoundReplaceFlow = {
   readonly kind: 'replace_using';
+  readonly once: boolean;
   readonly declaration: FlowDeclaration;
   readonly table: TableDataset;
   readonly columns: readonly TargetColumn[];
@@ -59,6 +60,7 @@ export function bindReplaceFlow(
   const { columns } = target;
   return {
     kind: 'replace_using',
+    once: body.once,
     declaration,
     table,
     columns,

@@ -40,6 +40,13 @@ export function flowChanges(before: DeployedFlow, after: DeployedFlow): readonly
   if (was !== is) {
     return [refresh('FL-21', `The flow was of kind ${was} and is of kind ${is}.`)];
   }
+  if (before.definition.once !== after.definition.once) {
+    const text =
+      after.definition.once === true
+        ? 'The flow went on for ever and runs once.'
+        : 'The flow ran once and goes on for ever.';
+    return [refresh('FL-21', text)];
+  }
   return [
     ...placeChanges(before, after),
     ...keyChanges(before, after),

@@ -15,6 +15,7 @@ export type CatalogKind =
   | 'readable'
   | 'event'
   | 'static'
+  | 'once'
   | 'skip';
 
 export type CatalogEntry = {

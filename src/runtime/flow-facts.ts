@@ -6,6 +6,7 @@ import type {
   SourcePlan,
   TablePlan,
 } from '../plan/pipeline-plan.ts';
+import type { OncePins } from './once-pins.ts';
 
 /** What the runtime knows of one flow before it runs: its plan with the topics as they are on the log. */
 export type FlowFacts = ReplaceFlowFacts | AppendFlowFacts | CdcFlowFacts;
@@ -64,6 +65,8 @@ type SharedFacts = {
   /** What refreshes wrote into the output topic. */
   readonly swaps: readonly SwapRange[];
   readonly group: string;
+  /** Of a flow that runs once: up to where it reads its sources. */
+  readonly once?: OncePins | undefined;
   readonly sources: readonly SourceFacts[];
   /** What its joins look up, each source once. */
   readonly statics: readonly StaticFacts[];

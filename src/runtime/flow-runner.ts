@@ -49,6 +49,7 @@ import {
   tableGeneration,
 } from './generation.ts';
 import { refuseLocked } from './locks.ts';
+import { type OncePins, onceEnd, pinOnce, recordOnceDone } from './once-pins.ts';
 import { partitionKey } from './partition-key.ts';
 import type { RuntimeListener } from './runtime-events.ts';
 import { skippedOffsets } from './skips.ts';
@@ -92,6 +93,8 @@ type ReadPartition = {
   committed: number;
   committedCounters: FlowCounters | TableCounters;
   isDirty: boolean;
+  /** Where a flow that runs once has read all of it; undefined: it goes on for ever. */
+  readonly until: number | undefined;
   /** The catalog does not know yet that there is a checkpoint, and of which incarnation of the topic. */
   unrecorded: { readonly name: string; readonly value: CheckpointMark } | undefined;
 };
@@ -157,6 +160,8 @@ export class FlowRunner {
   readonly #eventTimes = new EventTimes();
   #assignment: Assignment | undefined;
   #inFlight: InFlight = nothingInFlight;
+  /** Up to where a flow that runs once reads, as of the last takeover. */
+  #once: OncePins | undefined;
   #polling: Promise<void> | undefined;
   readonly #ready: Slice[] = [];
   #pollError: { readonly error: unknown } | undefined;
@@ -312,6 +317,7 @@ export class FlowRunner {
     // Asked for after the write: a command that locks the flow either is seen here, or sees this member in the group.
     refuseLocked(catalog, facts.flow.name, clock.now());
     refuseOtherGeneration(catalog, facts);
+    this.#once = await this.#pins();
     const gaps: Gap[] = [];
     for (const [topic, partitions] of gained) {
       const topicId = await this.#topicIdOf(topic);
@@ -324,6 +330,14 @@ export class FlowRunner {
     const fresh = gaps.filter(({ id }) => catalog.get('gap', id) === undefined);
     for (const gap of fresh) this.#options.listener({ event: 'gap', flow: facts.flow.name, gap });
     throw await recordGaps(catalog, gaps, clock.now());
+  }
+
+  /** A full refresh has a flow that runs once run again, so they are asked for with each takeover. */
+  async #pins(): Promise<OncePins | undefined> {
+    const { facts, log, catalog, clock } = this.#options;
+    const { flow, sources: topics } = facts;
+    if (flow.once !== true) return undefined;
+    return pinOnce({ flow, topics, log, catalog, nowMs: clock.now() });
   }
 
   /** As the topic stands now: it may have been recreated since the start. */
@@ -343,6 +357,8 @@ export class FlowRunner {
     const { facts, catalog } = this.#options;
     const takeover = this.#takeoverOptions();
     const keyed = topic === facts.repartition?.topic ? keyedFacts(facts) : undefined;
+    const until = keyed === undefined ? onceEnd(this.#once, topic, partition) : undefined;
+    if (until !== undefined && this.#once?.isDone === true) return undefined;
     const isOwn = this.#isOwn(topic);
     const slot =
       keyed === undefined
@@ -373,14 +389,17 @@ export class FlowRunner {
         start: range.start,
         end: range.end,
       });
-      if (decided.decision === 'gap') {
+      // What lies behind the end of a flow that runs once may go.
+      const isRead = until !== undefined && committed !== undefined && committed.offset >= until;
+      if (decided.decision === 'gap' && !isRead) {
         await this.#refuseIfMoved(takeover, { topic, partition, offset: committed?.offset });
         await slot?.close().catch(() => undefined);
         return decided.gap;
       }
-      const { position } = decided;
-      const work = slot ?? this.#flowTask(gained);
-      if (slot === undefined && position < range.stable) {
+      const position =
+        isRead || decided.decision === 'gap' ? (committed?.offset ?? 0) : decided.position;
+      const work = slot ?? this.#flowTask(gained, until);
+      if (slot === undefined && position < Math.min(range.stable, until ?? range.stable)) {
         this.#eventTimes.set(partitionKey(topic, partition), 0);
       }
       startCounters(work, committed?.metadata ?? '', facts, `${topic}/${partition}`);
@@ -392,6 +411,7 @@ export class FlowRunner {
         committedCounters: countersOf(work),
         // A position that is not committed yet is committed first of all, so that its loss can be told later.
         isDirty: committed?.offset !== position,
+        until,
         unrecorded:
           recorded === topicId && checkpointGeneration === generation
             ? undefined
@@ -405,7 +425,7 @@ export class FlowRunner {
         this.#tablesHere.set(partition, table);
         this.#shuffle?.open(partition);
       }
-      this.#reader.assign(topic, partition, position);
+      if (until === undefined || position < until) this.#reader.assign(topic, partition, position);
       return undefined;
     } catch (error) {
       await slot?.close().catch(() => undefined);
@@ -444,7 +464,9 @@ export class FlowRunner {
   /** After a commit: remembers which incarnation of each topic its checkpoints are of. */
   async recordCheckpoints(): Promise<void> {
     const fresh = this.#lastCommitted.filter(({ unrecorded }) => unrecorded !== undefined);
+    const ended = this.#lastCommitted.some(({ until, committed }) => committed === until);
     this.#lastCommitted = [];
+    if (ended) await this.#recordOnce();
     if (fresh.length === 0) return;
     const entries = fresh.flatMap(({ unrecorded }) =>
       unrecorded === undefined
@@ -459,6 +481,17 @@ export class FlowRunner {
     );
     await this.#options.catalog.write(entries, this.#options.clock.now());
     for (const read of fresh) read.unrecorded = undefined;
+  }
+
+  /** A flow that runs once is done when every partition, whoever reads it, is committed up to its end. */
+  async #recordOnce(): Promise<void> {
+    const { facts, log, catalog, clock } = this.#options;
+    for (const [topic, ends] of this.#once?.ends ?? []) {
+      const committed = await log.committedOffsets(facts.group, topic, [...ends.keys()]);
+      const isRead = ends.every((end, partition) => (committed.get(partition)?.offset ?? 0) >= end);
+      if (!isRead) return;
+    }
+    await recordOnceDone(catalog, facts.flow.name, clock.now());
   }
 
   async #rangeOf(topic: string, partition: number): Promise<OffsetRange> {
@@ -487,7 +520,7 @@ export class FlowRunner {
     };
   }
 
-  #flowTask({ topic, topicId, partition }: GainedPartition): FlowTask {
+  #flowTask({ topic, topicId, partition }: GainedPartition, until?: number): FlowTask {
     const { facts, catalog } = this.#options;
     const flow = facts.flow.name;
     return new FlowTask({
@@ -497,11 +530,12 @@ export class FlowRunner {
       topic,
       topicId,
       partition,
+      until,
       output: rowOutput(facts, partition, this.#shuffle),
       skipped: skippedOffsets(catalog, { flow, topic, topicId, partition }),
       deadLetters: facts.deadLetter,
       deadLetterShareMax: facts.table.deadLetterShareMax,
-      times: facts.repartition === undefined ? this.#tally.times : undefined,
+      times: feedOf(facts) === undefined ? this.#tally.times : undefined,
       contexts: this.#options.tracer === undefined ? undefined : this.#contexts,
     });
   }
@@ -524,8 +558,12 @@ export class FlowRunner {
       tracer === undefined
         ? await this.#work(read.work, slice, sink, nowMs)
         : await this.#traced(tracer, slice, () => this.#work(read.work, slice, sink, nowMs));
-    read.position = slice.nextOffset;
+    const { until = slice.nextOffset } = read;
+    read.position = Math.min(slice.nextOffset, until);
     read.isDirty = true;
+    if (slice.nextOffset >= until && read.until !== undefined) {
+      this.#reader.unassign(slice.topic, slice.partition);
+    }
     return heldBytes;
   }
 
@@ -567,7 +605,7 @@ export class FlowRunner {
     this.#tally.fetched(slice.topic, slice.byteLength);
     if (shuffle === undefined) {
       // Only where rows go straight to the output topic is there anything to count on their way.
-      const target = this.facts.repartition === undefined ? this.#counted(sink) : sink;
+      const target = feedOf(this.facts) === undefined ? this.#counted(sink) : sink;
       stages.run('query', () => work.process(slice, target, nowMs));
       return slice.byteLength;
     }

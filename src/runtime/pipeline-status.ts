@@ -11,6 +11,7 @@ import {
   type TableCounters,
 } from '../task/row-account.ts';
 import { Catalog } from './catalog.ts';
+import { onceEnd, readPins } from './once-pins.ts';
 import { partitionKey } from './partition-key.ts';
 import type { Readable } from './readable-watch.ts';
 import { firstTimes } from './record-times.ts';
@@ -127,10 +128,14 @@ export class StatusReader {
     const committed = await this.#log.committedOffsets(this.#group(flow), topic, numbers);
     const ranges = await this.#log.offsetRanges(topic, numbers);
     const expectations = countedExpectations(flow, table);
+    const pins = this.#catalog === undefined ? undefined : readPins(flow, this.#catalog);
+    // What comes later is none of a flow that runs once.
+    const lastOf = (partition: number, { stable }: OffsetRange): number =>
+      pins?.isDone === true ? 0 : (onceEnd(pins, topic, partition) ?? stable);
     const from = (partition: number, { start }: OffsetRange): number =>
       Math.max(committed.get(partition)?.offset ?? start, start);
     const waiting = [...ranges].flatMap(([partition, range]) =>
-      stage === 'source' && from(partition, range) < range.stable
+      stage === 'source' && from(partition, range) < lastOf(partition, range)
         ? [{ partition, start: from(partition, range), stable: range.stable }]
         : [],
     );
@@ -152,7 +157,7 @@ export class StatusReader {
           committed: checkpoint?.offset,
           logStart: range.start,
           end: range.stable,
-          lag: Math.max(0, range.stable - from(partition, range)),
+          lag: Math.max(0, lastOf(partition, range) - from(partition, range)),
           counters:
             checkpoint === undefined
               ? undefined

@@ -22,6 +22,7 @@ import { deployedFlow, readDeployedFlow } from '../refresh/deployed-flow.ts';
 import { Catalog } from './catalog.ts';
 import type { FlowFacts, SourceFacts, StaticFacts, TopicFacts } from './flow-facts.ts';
 import { generationOf, swapsOf, writersOf } from './generation.ts';
+import { pinOnce } from './once-pins.ts';
 import type { InputFacts } from './read-input-rows.ts';
 import type { RuntimeListener } from './runtime-events.ts';
 import type { ViewFacts } from './view-runner.ts';
@@ -87,7 +88,11 @@ export async function prepareTopics(options: PrepareOptions): Promise<PreparedPi
     );
     await remember(options, catalog, resolved);
     const all = await log.describeTopics(resolved.map(({ name }) => name));
-    const flows = plan.flows.map((flow) => flowFacts(flow, options, known, all));
+    const flows: FlowFacts[] = [];
+    for (const flow of plan.flows) {
+      const facts = flowFacts(flow, options, known, all);
+      flows.push(flow.once === true ? await pinned(facts, log, catalog, options.nowMs) : facts);
+    }
     const views = plan.materializedViews.map((view) => viewFacts(view, options, known, all));
     return { flows, views, catalog };
   } catch (error) {
@@ -566,6 +571,16 @@ function staticFacts(flow: FlowPlan, plan: PipelinePlan): readonly StaticFacts[]
     }
   }
   return [...bySource.values()];
+}
+
+async function pinned(
+  facts: FlowFacts,
+  log: Log,
+  catalog: Catalog,
+  nowMs: number,
+): Promise<FlowFacts> {
+  const { flow, sources: topics } = facts;
+  return { ...facts, once: await pinOnce({ flow, topics, log, catalog, nowMs }) };
 }
 
 function topicFacts(topics: ReadonlyMap<string, TopicDescription>, name: string): TopicFacts {

@@ -34,10 +34,17 @@ export class TriggeredUpdate {
     for (const facts of this.#flows) {
       const goals: Goal[] = [];
       for (const { topic, partitions, isTable } of facts.sources) {
-        if (!isTable) goals.push(await this.#goal(topic, partitions, 'stable'));
+        if (!isTable) goals.push(await this.#sourceGoal(facts, topic, partitions));
       }
       this.#sourceGoals.set(facts.flow.name, goals);
     }
+  }
+
+  /** A flow that runs once has its end; one that ran has none left. */
+  async #sourceGoal({ once }: FlowFacts, topic: string, partitions: number): Promise<Goal> {
+    const ends = once?.ends.get(topic);
+    if (once === undefined || ends === undefined) return this.#goal(topic, partitions, 'stable');
+    return { topic, offsets: new Map(once.isDone ? [] : [...ends.entries()]) };
   }
 
   async #goal(topic: string, count: number, bound: 'stable' | 'end'): Promise<Goal> {

@@ -29,6 +29,8 @@ export type FlowTaskOptions = {
   readonly partition: number;
   /** Shared by the partitions of the flow that are here. */
   readonly eventTimes?: EventTimes | undefined;
+  /** The first record that is not read any more; undefined: it goes on for ever. */
+  readonly until?: number | undefined;
   /** Where its rows go. */
   readonly output: RowOutput;
   /** Records that somebody had the flow step over; they count as dead letters. */
@@ -105,13 +107,14 @@ export class FlowTask {
   /** Puts the rows of a slice into the sink. Throws BAD_ROW or EXPECTATION_FAILED where the flow has to stop. */
   process(slice: Slice, sink: RecordSink, nowMs: number): void {
     const { records } = slice;
-    const { times, contexts } = this.#options;
+    const { times, contexts, until = Number.POSITIVE_INFINITY } = this.#options;
     const reached = this.#options.eventTimes?.reached(this.#name);
     for (const program of this.#options.programs) program.startBatch(nowMs, reached);
     const { output, skipped } = this.#options;
     const counters = this.#counters;
     this.#records = records;
     while (records.next()) {
+      if (records.offset >= until) break;
       counters.records += 1;
       times?.add(records.timestampMs);
       contexts?.see(records);

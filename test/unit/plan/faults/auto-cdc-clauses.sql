@@ -5,7 +5,6 @@ CREATE FLOW f AS AUTO CDC INTO t FROM STREAM(orders) SEQUENCE BY seq;
 CREATE FLOW g AS AUTO CDC INTO t FROM STREAM(orders) KEYS (region);
 --               ^ SEQUENCE_BY_MISSING
 CREATE FLOW h AS AUTO CDC ONCE INTO t FROM STREAM(orders) KEYS (region) SEQUENCE BY seq TRACK HISTORY ON (item);
--- @1 NOT_SUPPORTED_YET
 --                                                                                                       ^ CDC_HISTORY_ONLY
 CREATE STREAMING TABLE u;
 CREATE FLOW i AS AUTO CDC INTO u FROM STREAM(orders) KEYS (region, attrs, nothing) SEQUENCE BY attrs COLUMNS * EXCEPT (nope);

@@ -1,0 +1,141 @@
+import { describe, expect, test } from 'vitest';
+import { planPipeline } from '../../../src/plan/plan-pipeline.ts';
+import { dieAtEveryStep } from '../../support/die-at-step.ts';
+import { type Given, planOf, type Scenario, scenario } from '../../support/scenario.ts';
+
+const sources = `
+CREATE SOURCE archive (id BIGINT, name STRING, lsn BIGINT) WITH (topic = 'archive');
+CREATE SOURCE live (id BIGINT, name STRING, lsn BIGINT) WITH (topic = 'live');
+`;
+const backfill = `${sources} CREATE STREAMING TABLE people;
+CREATE FLOW hist AS INSERT INTO ONCE people BY NAME SELECT id, name FROM archive WHERE id > 0;
+CREATE FLOW live_f AS INSERT INTO people BY NAME SELECT id, name FROM STREAM(live);`;
+const replaced = `${sources} CREATE STREAMING TABLE people;
+CREATE FLOW hist AS INSERT INTO ONCE people BY NAME REPLACE USING (id) SEQUENCE BY lsn SELECT id, name, lsn FROM archive;`;
+const changed = `${sources} CREATE STREAMING TABLE people;
+CREATE FLOW live_f AS AUTO CDC INTO people FROM STREAM(live) KEYS (id) SEQUENCE BY lsn STORED AS SCD TYPE 1;
+CREATE FLOW hist AS AUTO CDC ONCE INTO people FROM STREAM(archive) KEYS (id) SEQUENCE BY lsn STORED AS SCD TYPE 1;`;
+
+function person(topic: string, id: number, lsn = id): Given {
+  return { topic, value: { id, name: `u${id}`, lsn } };
+}
+
+function ids(told: Scenario): number[] {
+  return told
+    .rows()
+    .map((row) => (JSON.parse(row) as { id: number }).id)
+    .sort();
+}
+
+function codesOf(sql: string): string[] {
+  return planPipeline([{ file: 'pipeline.sql', text: sql }]).faults.map(({ code }) => code);
+}
+
+const archived = [1, 2, 3, 4].map((id) => person('archive', id));
+
+describe.each([
+  ['INSERT INTO ONCE', backfill],
+  ['INSERT INTO ONCE … REPLACE USING', replaced],
+  ['AUTO CDC ONCE', changed],
+])('%s', (_, sql) => {
+  test.each([1, 3])(
+    'FL-16 reads what is there when it starts first, and nothing later (%i partitions)',
+    async (partitions) => {
+      await scenario(sql, { partitions, batchRecordsMax: 1 }, async (told) => {
+        await told.settle(...archived);
+        expect(ids(told)).toEqual([1, 2, 3, 4]);
+        await told.settle(person('archive', 7));
+        await told.restart();
+        await told.settle(person('archive', 8));
+        await told.loseState();
+        await told.settle();
+        expect(ids(told)).toEqual([1, 2, 3, 4]);
+        expect((await told.account('hist')).source.records).toBe(4);
+      });
+    },
+  );
+
+  test('FL-16 kill -9 at any step loses and repeats nothing', async () => {
+    const records = archived.slice(0, 2);
+    const plan = planOf(sql);
+    const archive = plan.sources.filter(({ name }) => name === 'archive');
+    const alone = {
+      ...plan,
+      sources: archive,
+      flows: plan.flows.filter(({ name }) => name !== 'live_f'),
+    };
+    await dieAtEveryStep(alone, records, (rows, step) => {
+      expect(rows.length, `died at step ${step}`).toBe(2);
+      expect(new Set(rows).size, `died at step ${step}`).toBe(2);
+    });
+  });
+
+  test('FL-16 once it is done, neither retention nor a new topic has it stop or run again', async () => {
+    await scenario(sql, {}, async (told) => {
+      await told.settle(...archived);
+      await told.stop();
+      told.produce(person('archive', 9), person('archive', 10));
+      await told.world.log.deleteRecords('archive', new Map([[0, 5]]));
+      await told.settle();
+      await told.stop();
+      told.world.log.deleteTopic('archive');
+      told.world.log.createTopic('archive', 1);
+      await told.settle(...archived);
+      expect(ids(told)).toEqual([1, 2, 3, 4]);
+    });
+  });
+
+  test('FL-21 a flow that ran once may not go on for ever under its name', async () => {
+    await scenario(sql, {}, async (told) => {
+      await told.settle(...archived);
+      await told.stop();
+      const forever = planOf(
+        sql
+          .replace('INTO ONCE', 'INTO')
+          .replace('CDC ONCE', 'CDC')
+          .replace('FROM archive', 'FROM STREAM(archive)'),
+      );
+      await expect(told.world.startProcess('worker-1', forever)).rejects.toMatchObject({
+        code: 'DEFINITION_CHANGED',
+        detail: expect.stringContaining('FL-21'),
+      });
+    });
+  });
+});
+
+describe('a backfill beside a live flow', () => {
+  test('FL-10 FL-16 rows of both are there once, however often the pipeline starts', async () => {
+    await scenario(backfill, { partitions: 2, batchRecordsMax: 2 }, async (told) => {
+      await told.settle(...archived, person('live', 5));
+      await told.crash();
+      await told.settle(person('live', 6));
+      await told.restart();
+      await told.settle();
+      expect(ids(told)).toEqual([1, 2, 3, 4, 5, 6]);
+    });
+  });
+
+  test('P117 an archive that overlaps the live topic gives each row once, and does not run again', async () => {
+    await scenario(changed, {}, async (told) => {
+      await told.settle(...archived, ...[4, 5, 6].map((id) => person('live', id)));
+      expect(ids(told)).toEqual([1, 2, 3, 4, 5, 6]);
+      await told.restart();
+      await told.settle(person('archive', 7));
+      expect(ids(told)).toEqual([1, 2, 3, 4, 5, 6]);
+    });
+  });
+});
+
+describe('what a once flow cannot do yet is told when the pipeline is checked', () => {
+  test('FL-17 aggregates', () => {
+    const sql = `${sources} CREATE STREAMING TABLE t;
+      CREATE FLOW f AS INSERT INTO ONCE t BY NAME SELECT name, count(*) AS n FROM archive GROUP BY name;`;
+    expect(codesOf(sql)).toEqual(['NOT_SUPPORTED_YET']);
+  });
+
+  test('FL-27 tables of the pipeline', () => {
+    const sql = `${backfill} CREATE STREAMING TABLE t;
+      CREATE FLOW f AS INSERT INTO ONCE t BY NAME SELECT id FROM people;`;
+    expect(codesOf(sql)).toEqual(['NOT_SUPPORTED_YET']);
+  });
+});
