@@ -70,12 +70,9 @@ function flowLines(flow: ExplainedFlow): readonly string[] {
 
 function changeLines(changes: ChangeDefinition): readonly string[] {
   const lines: string[] = [];
-  const { deleteWhen, truncateWhen, ignoreNull, scdType, tracked } = changes;
+  // What is a delete or a truncate stands among the columns, as __delete and __truncate.
+  const { ignoreNull, scdType, tracked } = changes;
   if (ignoreNull.length > 0) lines.push(`  NULL leaves what was there: ${ignoreNull.join(', ')}`);
-  if (deleteWhen !== 'never' && deleteWhen !== '') lines.push(`  delete when: ${deleteWhen}`);
-  if (truncateWhen !== 'never' && truncateWhen !== '') {
-    lines.push(`  truncate when: ${truncateWhen}`);
-  }
   if (scdType === 2)
     lines.push(`  a new row of the history for each change of: ${tracked.join(', ')}`);
   return lines;

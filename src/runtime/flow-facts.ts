@@ -6,7 +6,6 @@ import type {
   SourcePlan,
   TablePlan,
 } from '../plan/pipeline-plan.ts';
-import type { OncePins } from './once-pins.ts';
 
 /** What the runtime knows of one flow before it runs: its plan with the topics as they are on the log. */
 export type FlowFacts = ReplaceFlowFacts | AppendFlowFacts | CdcFlowFacts;
@@ -57,6 +56,14 @@ export function keyedFacts(facts: FlowFacts): KeyedFlowFacts | undefined {
   const { repartition, levels } = facts;
   return levels === undefined ? undefined : { ...facts, repartition, levels };
 }
+
+/** Up to where a flow that runs once reads: the ends of its sources when it started first. */
+export type OncePins = {
+  /** All of it was read and committed: nothing of it is read again, whatever becomes of checkpoints and sources. */
+  readonly isDone: boolean;
+  /** Topic → end of each partition. */
+  readonly ends: ReadonlyMap<string, readonly number[]>;
+};
 
 type SharedFacts = {
   readonly table: TablePlan;

@@ -38,7 +38,7 @@ import type { RowProgram } from '../task/row-program.ts';
 import { SampledContexts } from '../task/sampled-contexts.ts';
 import type { Catalog } from './catalog.ts';
 import { compileSource } from './compile-source.ts';
-import { type FlowFacts, feedOf, keyedFacts } from './flow-facts.ts';
+import { type FlowFacts, feedOf, keyedFacts, type OncePins } from './flow-facts.ts';
 import { type FlowFigures, FlowTally } from './flow-tally.ts';
 import { decideWithAccepted, recordGaps } from './gaps.ts';
 import {
@@ -49,7 +49,7 @@ import {
   tableGeneration,
 } from './generation.ts';
 import { refuseLocked } from './locks.ts';
-import { type OncePins, onceEnd, pinOnce, recordOnceDone } from './once-pins.ts';
+import { onceEnd, pinOnce, recordOnceDone } from './once-pins.ts';
 import { partitionKey } from './partition-key.ts';
 import type { RuntimeListener } from './runtime-events.ts';
 import { skippedOffsets } from './skips.ts';

@@ -1,15 +1,8 @@
 import type { FlowPlan } from '../plan/pipeline-plan.ts';
 import type { Log } from '../ports/log.ts';
 import type { Catalog } from './catalog.ts';
+import type { OncePins } from './flow-facts.ts';
 import { generationOf } from './generation.ts';
-
-/** Up to where a flow that runs once reads: the ends of its sources when it started first. */
-export type OncePins = {
-  /** All of it was read and committed: nothing of it is read again, whatever becomes of checkpoints and sources. */
-  readonly isDone: boolean;
-  /** Topic → end of each partition. */
-  readonly ends: ReadonlyMap<string, readonly number[]>;
-};
 
 type PinOptions = {
   readonly flow: FlowPlan;
