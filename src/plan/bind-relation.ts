@@ -18,6 +18,7 @@ import { bindGenerator } from './generator.ts';
 import { checkJoin } from './join-rules.ts';
 import { listed, nameHint } from './name-hint.ts';
 import { nameKey, nameText } from './names.ts';
+import type { SourcePlan } from './pipeline-plan.ts';
 import { bindReadKafka } from './read-kafka.ts';
 import {
   type BoundRelation,
@@ -167,7 +168,12 @@ function bindTable(
   }
   const columns = context.columnsOf(table);
   if (columns === undefined) return undefined;
-  return tableRelation(tableSourcePlan(table, columns), qualifier, relation.place);
+  const source = tableSourcePlan(table, columns);
+  // A source of its own: another flow may read the table and mind what happens to it.
+  const read: SourcePlan = skipsChanges(relation)
+    ? { ...source, name: `${source.name} (skipChangeCommits)`, skipsChanges: true }
+    : source;
+  return tableRelation(read, qualifier, relation.place);
 }
 
 /** On the static side of a join a table is what it holds now, whatever its flows do. */
@@ -194,16 +200,17 @@ export function bindInline(place: Place, context: BindContext): undefined {
   return undefined;
 }
 
+function skipsChanges({ options }: NamedRelation): boolean {
+  return options.some(({ key, value }) => nameKey(key) === 'skipchangecommits' && value === true);
+}
+
 /** Rows that are replaced later must not be appended somewhere else, where they would stay. */
 function checkReplacedRows(
   table: TableDataset,
   relation: NamedRelation,
   context: BindContext,
 ): void {
-  const skips = relation.options.some(
-    (option) => option.key.toLowerCase() === 'skipchangecommits' && option.value === true,
-  );
-  if (context.flow === 'replace_using' || skips) return;
+  if (context.flow === 'replace_using' || skipsChanges(relation)) return;
   const isReplaced = context.catalog.flows.some(
     ({ body, target }) =>
       body.node === 'insert' &&

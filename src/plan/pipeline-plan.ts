@@ -31,6 +31,8 @@ export type SourcePlan = {
   readonly tombstones: 'skip' | 'bad';
   /** Set: it is the output topic of this table of the pipeline, and each row's provenance is in its headers. */
   readonly table?: string;
+  /** Full refreshes of that table are not minded: whoever reads it goes on from its checkpoint (skipChangeCommits). */
+  readonly skipsChanges?: true;
   /** How often new records are looked for where it is the static side of a join; absent: the default. */
   readonly refreshIntervalMicros?: bigint | undefined;
 };

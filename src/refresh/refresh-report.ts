@@ -113,7 +113,9 @@ export function downstreamOf(plan: PipelinePlan, table: TablePlan): readonly str
   for (let next = open.shift(); next !== undefined; next = open.shift()) {
     const { topic } = next;
     const readers = new Set(
-      plan.sources.flatMap((source) => (source.topic === topic ? [source.name] : [])),
+      plan.sources.flatMap(({ name, topic: read, skipsChanges }) =>
+        read === topic && skipsChanges !== true ? [name] : [],
+      ),
     );
     for (const { branches, target } of plan.flows) {
       if (!branches.some(({ source }) => readers.has(source))) continue;

@@ -111,6 +111,6 @@ export type SourceFacts = TopicFacts & {
   readonly branches: readonly { readonly branch: number; readonly source: SourcePlan }[];
   /** It is the output topic of a table of the pipeline. */
   readonly isTable: boolean;
-  /** The flows that write that table. */
+  /** The flows that write that table; none where a refresh of it is not minded. */
   readonly writers?: readonly string[];
 };

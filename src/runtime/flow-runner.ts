@@ -372,8 +372,8 @@ export class FlowRunner {
       const name = this.#checkpointName(topic, partition);
       const mark = catalog.get('checkpoint', name)?.value;
       const recorded = mark?.['topicId'];
-      const generation = this.#generationOf(topic);
       const checkpointGeneration = markedGeneration(mark);
+      const generation = this.#generationOf(topic) ?? checkpointGeneration;
       const committed = await settledCheckpoint(takeover, topic, partition);
       // Asked for last: the end that stood before may lie below a checkpoint that settled meanwhile.
       const range = await this.#rangeOf(topic, partition);
@@ -450,11 +450,11 @@ export class FlowRunner {
     throw new FlowError('TASK_MIGRATED', 'somebody else has moved the checkpoint meanwhile');
   }
 
-  /** Of the table whose topic it is, as the catalog knows. */
-  #generationOf(topic: string): number {
+  /** Of the table whose topic it is, as the catalog knows; undefined: it is none, or nobody minds. */
+  #generationOf(topic: string): number | undefined {
     const { facts, catalog } = this.#options;
     const writers = facts.sources.find((source) => source.topic === topic)?.writers ?? [];
-    return tableGeneration(catalog, writers);
+    return writers.length === 0 ? undefined : tableGeneration(catalog, writers);
   }
 
   #checkpointName(topic: string, partition: number): string {

@@ -90,7 +90,9 @@ async function gapsOf(
         committed: committed.get(partition)?.offset,
         checkpointTopicId: typeof known === 'string' ? known : undefined,
         topicId,
-        generation: tableGeneration(catalog, writersOf(plan, topic)),
+        generation: isMinded(plan, flow, topic)
+          ? tableGeneration(catalog, writersOf(plan, topic))
+          : markedGeneration(mark),
         checkpointGeneration: markedGeneration(mark),
         start,
         end,
@@ -99,4 +101,11 @@ async function gapsOf(
     }
   }
   return gaps;
+}
+
+/** Whether the flow stops when the table whose topic it reads was refreshed. */
+function isMinded(plan: PipelinePlan, flow: FlowPlan, topic: string): boolean {
+  return sourcesOf(plan, flow).some(
+    (source) => source.topic === topic && source.skipsChanges !== true,
+  );
 }

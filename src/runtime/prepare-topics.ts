@@ -534,7 +534,8 @@ function flowFacts(
       ...topicFacts(isTable ? topics : known.sources, source.topic),
       branches: [...(before?.branches ?? []), { branch, source }],
       isTable,
-      writers: writersOf(plan, source.topic),
+      writers:
+        source.skipsChanges === true ? (before?.writers ?? []) : writersOf(plan, source.topic),
     });
   }
   const shared = {

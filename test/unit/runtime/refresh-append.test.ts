@@ -213,6 +213,24 @@ describe('FR-08 tables that read a refreshed one', () => {
     expect(await silverText(world)).toEqual([...allNew, ...lines(['A4', 1])].sort());
   });
 
+  test('with skipChangeCommits it is not asked, and goes on from its checkpoint', async () => {
+    const skipping = silver.replace(
+      'STREAM(bronze)',
+      'STREAM(bronze) WITH (skipChangeCommits = true)',
+    );
+    const world = await chainedWorld(bronze + skipping);
+    await refreshInPlace(await world.runOptions('bronze'));
+    expect(await silverText(world)).toEqual(allNew);
+    await world.produce('a', 0, row('A1', 2));
+    await world.update();
+    expect(rawText(world)).toEqual([...allRaw, ...lines(['A1', 2])].sort());
+    const expected = lines(['A1', 2], ['A2', 1], ['A3', 2, 'new'], ['B1', 1], ['B2', 1]);
+    expect(await silverText(world)).toEqual(expected);
+    // Whoever minds again takes the table as it is by then, or says so.
+    await world.update();
+    expect(await silverText(world)).toEqual(expected);
+  });
+
   test('or it goes on as it is, where somebody says so', async () => {
     const world = await chainedWorld();
     world.sql = bronze;
