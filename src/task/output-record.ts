@@ -284,7 +284,6 @@ export function recordTooLarge(
     `the row-set of one key in table "${table}" is too large for one record`,
     {
       detail: `Key ${key.toString('utf8', 0, Math.min(key.length, 200))} needs ${size} bytes, and topic "${topic}" takes ${bytesMax} bytes a record.`,
-      logDetail: `A key needs ${size} bytes, and topic "${topic}" takes ${bytesMax} bytes a record.`,
       hint,
     },
   );

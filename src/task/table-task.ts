@@ -157,7 +157,6 @@ export class TableTask implements KeyedTask {
       `the row-set of one key in table "${target.table}" has more than ${rowSetRowsMax} rows`,
       {
         detail: `Key ${Buffer.from(this.#keys.keyText(key), 'latin1').toString('utf8')} passed the bound max_row_set_rows.`,
-        logDetail: 'A key passed the bound max_row_set_rows.',
         hint: "Raise max_row_set_rows on the table, or set output = 'rows', so that each row is a record of its own.",
       },
     );

@@ -73,9 +73,9 @@ describe('log lines', () => {
       { region: rowText, item: 'i', qty: 0, seq: 1 },
     ],
     [
-      'a row-set that is too large',
+      'a row-set that is too large: its key is named, and nothing else of it',
       'WITH (max_row_set_rows = 1)',
-      { region: rowText, item: 'i', qty: 1, seq: 1 },
+      { region: 'EU', item: rowText, qty: 1, seq: 1 },
     ],
   ])('have no content of a row above debug: %s', async (_, options, row) => {
     const sql = `CREATE STREAMING TABLE cur ${options} FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME

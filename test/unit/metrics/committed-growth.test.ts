@@ -61,6 +61,28 @@ test('a partition brings its past as a base, and adds what is committed from the
   expect(records(growth.committed(progress(flow({ committed: 530, position: 700 }))))).toBe(0);
 });
 
+test('P123 rows merged in memory grow the account of a table while its checkpoint stays', () => {
+  const at = (fresh: number): FlowProgress => {
+    const one = flow({ committed: 7 });
+    const counters = { ...emptyTableCounters(), new: fresh };
+    return {
+      ...one,
+      partitions: one.partitions.map((partition) => ({
+        ...partition,
+        counters,
+        committedCounters: counters,
+      })),
+    };
+  };
+  const growth = new CommittedGrowth();
+  growth.assigned(at(40));
+  expect(growth.committed(progress(at(43)))).toMatchObject([{ flow: 'f', counters: { new: 3 } }]);
+  growth.doubted(progress(at(43)), false);
+  expect(growth.assigned(at(45))).toMatchObject([{ counters: { new: 2 } }]);
+  growth.doubted(progress(at(45)), true);
+  expect(growth.assigned(at(49))).toEqual([]);
+});
+
 test('a replay from the checkpoint adds nothing twice', () => {
   const growth = new CommittedGrowth();
   growth.assigned(flow({ committed: 0 }));
