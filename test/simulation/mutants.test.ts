@@ -24,6 +24,8 @@ const soonFound = [
   'rebalance without commit',
   'counters start anew',
   'offsets without effects',
+  'poll lost in a drop',
+  'appended twice',
 ];
 const seedsMax = 400;
 
