@@ -258,7 +258,7 @@ function averageType(type: DataType): DataType {
   }
 }
 
-function average(c: AggregateCall, isTry: boolean): BoundAggregate {
+export function average(c: AggregateCall, isTry: boolean): BoundAggregate {
   const given = coerceArgument(c.name, argumentAt(c, 0), 0, summable);
   const { type } = given;
   const isExact = type.kind === 'decimal' || isAnsiInterval(type);

@@ -1,7 +1,17 @@
+import { formatType } from '../../data/type-text.ts';
 import type { Value } from '../../data/value.ts';
-import { type Accumulator, type AggregateDefinition, strictAggregate } from '../aggregate.ts';
+import {
+  type Accumulator,
+  type AggregateCall,
+  type AggregateDefinition,
+  type BoundAggregate,
+  strictAggregate,
+} from '../aggregate.ts';
+import { argumentAt } from '../arguments.ts';
+import { strictCall } from '../call.ts';
 import { parameter } from '../parameter.ts';
 import { types } from '../types.ts';
+import { average } from './basic.ts';
 
 /** Moments of one series, and of two. Invariant: a division by zero gives NULL, as in Spark. */
 export const statisticsAggregates: readonly AggregateDefinition[] = [
@@ -17,8 +27,8 @@ export const statisticsAggregates: readonly AggregateDefinition[] = [
   pairs(['covar_samp'], ({ n, c }) => (n === 1 ? null : c / (n - 1))),
   pairs(['corr'], ({ n, c, xx, yy }) => (n === 1 || xx * yy === 0 ? null : c / Math.sqrt(xx * yy))),
   // Of (y, x): the dependent series stands first.
-  pairs(['regr_avgx'], ({ y }) => y),
-  pairs(['regr_avgy'], ({ x }) => x),
+  { names: ['regr_avgx'], arity: [2, 2], bind: (c) => meanOfPairs(c, 1) },
+  { names: ['regr_avgy'], arity: [2, 2], bind: (c) => meanOfPairs(c, 0) },
   pairs(['regr_r2'], ({ c, xx, yy }) => {
     if (yy === 0) return null;
     return xx === 0 ? 1 : (c * c) / (xx * yy);
@@ -116,4 +126,18 @@ function pairsOf(result: (pairs: Pairs) => number | null): Accumulator {
     },
     result: () => (p.n === 0 ? null : result(p)),
   };
+}
+
+/** The mean of one side, in its own type, over the rows that have both. */
+function meanOfPairs(c: AggregateCall, side: 0 | 1): BoundAggregate {
+  const [left, right] = [argumentAt(c, 0), argumentAt(c, 1)];
+  const meant = side === 0 ? left : right;
+  const paired = strictCall({
+    name: `paired(${side},${formatType(left.type)},${formatType(right.type)})`,
+    type: meant.type,
+    arguments: [left, right],
+    place: meant.place,
+    prepare: () => (a: Value, b: Value) => (side === 0 ? a : b),
+  });
+  return average({ ...c, arguments: [paired] }, false);
 }

@@ -163,6 +163,10 @@ test.each([
     '["b","c"] array<string>',
   ],
   ['uniform(5, 6.1, 0)', '5.8 decimal(2,1)'],
+  [
+    'regr_avgx(y, x) FROM VALUES (1, 1.5), (2, 2.5), (NULL, 9.5) AS t(y, x)',
+    '2.00000 decimal(6,5)',
+  ],
   ['from_json(\'{"t":"12:34:56"}\', \'t TIME\')', '{"t":"12:34:56.000000000"} struct<t:time(6)>'],
 ])('what Spark answers to neighbours of common cases: %s', (sql, expected) => {
   expect(told(sql)).toBe(expected);
