@@ -1,11 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { openEmbeddedStateStore } from './adapters/embedded/embedded-state-store.ts';
 import { type KafkaLogOptions, openKafkaLog } from './adapters/kafka/kafka-log.ts';
-import { openRedisStateStore } from './adapters/redis/redis-state-store.ts';
+import {
+  openRedisStateStore,
+  type RedisStateStoreOptions,
+} from './adapters/redis/redis-state-store.ts';
 import { systemClock } from './adapters/system/system-clock.ts';
 import { FlowError } from './base/errors.ts';
 import { requireOptions } from './config/load-config.ts';
-import type { Config } from './config/options.ts';
+import type { Config, OptionName } from './config/options.ts';
 import type { PipelinePlan } from './plan/pipeline-plan.ts';
 import type { Log } from './ports/log.ts';
 import type { StateStore } from './ports/state-store.ts';
@@ -48,18 +51,37 @@ export async function composeLog(
 
 function tlsOf(config: Config): Pick<KafkaLogOptions, 'ssl'> {
   if (!config['kafka.ssl']) return {};
-  const file = (path: string | undefined): Buffer | undefined =>
-    path === undefined ? undefined : readFileSync(path);
-  const ca = file(config['kafka.sslCaFile']);
-  const cert = file(config['kafka.sslCertFile']);
-  const key = file(config['kafka.sslKeyFile']);
-  if (ca === undefined && cert === undefined) return { ssl: true };
+  const certificates = certificatesOf(
+    config,
+    'kafka.sslCaFile',
+    'kafka.sslCertFile',
+    'kafka.sslKeyFile',
+  );
+  return { ssl: Object.keys(certificates).length === 0 ? true : certificates };
+}
+
+type FileOption = Extract<OptionName, `${string}File`>;
+
+function certificatesOf(
+  config: Config,
+  ...[ca, cert, key]: readonly [FileOption, FileOption, FileOption]
+): { ca?: [Buffer]; cert?: Buffer; key?: Buffer } {
+  const read = (option: FileOption): Buffer | undefined => {
+    const path = config[option];
+    if (path === undefined) return undefined;
+    try {
+      return readFileSync(path);
+    } catch {
+      throw new FlowError('CONFIG_INVALID', `the file of option ${option} cannot be read`, {
+        detail: `It is ${path}.`,
+      });
+    }
+  };
+  const [caBytes, certBytes, keyBytes] = [read(ca), read(cert), read(key)];
   return {
-    ssl: {
-      ...(ca === undefined ? {} : { ca: [ca] }),
-      ...(cert === undefined ? {} : { cert }),
-      ...(key === undefined ? {} : { key }),
-    },
+    ...(caBytes === undefined ? {} : { ca: [caBytes] }),
+    ...(certBytes === undefined ? {} : { cert: certBytes }),
+    ...(keyBytes === undefined ? {} : { key: keyBytes }),
   };
 }
 
@@ -96,13 +118,9 @@ export async function composeState(
       open,
     });
   }
-  requireOptions(config, ['redis.url']);
-  const url = config['redis.url'] ?? '';
+  const redis = redisOptions(config);
   const open = async (): Promise<StateStore> => {
-    const store = await openRedisStateStore({
-      url,
-      deadlineMs: config['redis.commandTimeoutMs'],
-    });
+    const store = await openRedisStateStore(redis);
     try {
       await store.check();
       return store;
@@ -112,6 +130,50 @@ export async function composeState(
     }
   };
   return waitFor({ config, onTrouble, isStopped, what: 'Redis', options: 'redis.url', open });
+}
+
+/** How Redis is reached: one server, a master behind sentinels, or a cluster. */
+function redisOptions(config: Config): RedisStateStoreOptions {
+  const sentinels = config['redis.sentinels'].map(hostAndPort);
+  const nodes = config['redis.clusterNodes'].map(hostAndPort);
+  const [first] = [...sentinels, ...nodes];
+  if (first === undefined) requireOptions(config, ['redis.url']);
+  const certificates = certificatesOf(
+    config,
+    'redis.tlsCaFile',
+    'redis.tlsCertFile',
+    'redis.tlsKeyFile',
+  );
+  const given = config['redis.url'];
+  const hasTls = config['redis.tls'] || given?.startsWith('rediss:') === true;
+  const masterName = config['redis.sentinelMaster'];
+  return {
+    url:
+      given ??
+      `redis://${first?.host.includes(':') ? `[${first.host}]` : first?.host}:${first?.port}`,
+    username: config['redis.username'],
+    password: config['redis.password'],
+    deadlineMs: config['redis.commandTimeoutMs'],
+    ...(hasTls ? { tls: certificates } : {}),
+    ...(masterName === undefined
+      ? {}
+      : {
+          sentinel: {
+            masterName,
+            nodes: sentinels,
+            username: config['redis.sentinelUsername'],
+            password: config['redis.sentinelPassword'],
+            ...(config['redis.sentinelTls'] ? { tls: certificates } : {}),
+          },
+        }),
+    ...(nodes.length === 0 ? {} : { cluster: { nodes } }),
+  };
+}
+
+function hostAndPort(address: string): { readonly host: string; readonly port: number } {
+  const colon = address.lastIndexOf(':');
+  const host = address.slice(0, colon).replace(/^\[(.*)\]$/, '$1');
+  return { host, port: Number(address.slice(colon + 1)) };
 }
 
 type Wait<Result> = {

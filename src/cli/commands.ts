@@ -5,16 +5,23 @@ import { dlq } from './dlq.ts';
 import { dump } from './dump.ts';
 import { evalCommand } from './eval.ts';
 import { explain } from './explain.ts';
+import { flows } from './flows.ts';
 import { gaps } from './gaps.ts';
 import { get } from './get.ts';
+import { infer } from './infer.ts';
 import { init } from './init.ts';
+import { pause } from './pause.ts';
 import { plan } from './plan.ts';
 import { refresh } from './refresh.ts';
+import { resume } from './resume.ts';
 import { run } from './run.ts';
+import { state } from './state.ts';
 import { status } from './status.ts';
 import { test } from './test.ts';
 import { tryCommand } from './try.ts';
 import { validate } from './validate.ts';
+import { verify } from './verify.ts';
+import { why } from './why.ts';
 
 export const commands: readonly Command[] = [
   init,
@@ -33,15 +40,11 @@ export const commands: readonly Command[] = [
   plan,
   checkpoint,
   dlq,
-];
-
-/** Verbs of the interface that are not built yet: they say so and exit non-zero. */
-export const plannedVerbs: readonly string[] = [
-  'flows',
-  'why',
-  'verify',
-  'state',
-  'infer',
-  'pause',
-  'resume',
+  flows,
+  infer,
+  pause,
+  resume,
+  why,
+  verify,
+  state,
 ];

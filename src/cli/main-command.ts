@@ -8,7 +8,7 @@ import {
   type Terminal,
   usageError,
 } from './command.ts';
-import { commands, plannedVerbs } from './commands.ts';
+import { commands } from './commands.ts';
 import { version } from './version.ts';
 
 /** Runs one verb. Invariant: every error ends in one message on standard error and an exit code, never in a stack trace, unless it is a bug. */
@@ -42,12 +42,6 @@ export async function runCommandLine(
 }
 
 function unknownVerb(verb: string): FlowError {
-  if (plannedVerbs.includes(verb)) {
-    return usageError(
-      `the verb "${verb}" is not built yet`,
-      'tidemark --help lists the verbs that this version has.',
-    );
-  }
   const [near] = nearestNames(
     verb,
     commands.map(({ name }) => name),

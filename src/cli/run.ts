@@ -5,10 +5,13 @@ import { type ComposedService, composeService, type ServiceOptions } from '../co
 import { requireOptions, shownConfig } from '../config/load-config.ts';
 import type { Config } from '../config/options.ts';
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
+import { catalogTopicOf } from '../plan/topology.ts';
+import { PauseWatch } from '../runtime/pauses.ts';
 import type { RuntimeListener } from '../runtime/runtime-events.ts';
 import type { Worker } from '../runtime/worker.ts';
 import type { Command, ExitCode, Invocation } from './command.ts';
 import { faultJson, loadPipeline } from './load-pipeline.ts';
+import { namedTable } from './pipeline-files.ts';
 import { type ServiceLog, serviceLog } from './run-log.ts';
 import { ProgressMeter } from './run-progress.ts';
 import { openServiceFront, type ServiceFront } from './service-front.ts';
@@ -30,6 +33,12 @@ export const run: Command = {
       type: 'boolean',
       doc: 'Process what is there now, up to the offsets at the start, then exit 0.',
     },
+    table: {
+      type: 'string',
+      multiple: true,
+      value: 'TABLE',
+      doc: 'Only the flows that write this table. May be given several times.',
+    },
     'accept-gap': {
       type: 'string',
       multiple: true,
@@ -50,9 +59,16 @@ export const run: Command = {
       }
       return 3;
     }
-    return runService(invocation, plan, paths);
+    return runService(invocation, selectTables(plan, invocation.texts('table')), paths);
   },
 };
+
+/** The pipeline with the flows of some tables alone; the others stand where they are. */
+function selectTables(plan: PipelinePlan, names: readonly string[]): PipelinePlan {
+  if (names.length === 0) return plan;
+  const targets = new Set(names.map((name) => namedTable(plan, name).table.name));
+  return { ...plan, flows: plan.flows.filter(({ target }) => targets.has(target)) };
+}
 
 async function runService(
   invocation: Invocation,
@@ -116,6 +132,7 @@ async function runShown(
   ({ worker } = service);
   front.attach(service);
   if (stopAsked) worker.stop();
+  const pauses = once ? undefined : watchPauses(service, config, log);
   const stopProgress = showProgress(invocation, worker, log.info);
   try {
     await worker.run();
@@ -134,7 +151,7 @@ async function runShown(
   } finally {
     stopProgress();
     // At once: what looks on may wait for a broker that does not answer, until its log is closed.
-    await Promise.all([front.close(), service.close()]);
+    await Promise.all([pauses?.close(), front.close(), service.close()]);
     await tracing?.close();
   }
 }
@@ -179,6 +196,20 @@ async function openTracing(
     outputTopic: (flow) => topics.get(flow) ?? flow,
   });
   return { ...opened, listener };
+}
+
+function watchPauses(
+  { log, worker }: ComposedService,
+  config: Config,
+  { info }: ServiceLog,
+): PauseWatch {
+  const topic = catalogTopicOf(config['pipeline.name'] ?? '');
+  const watch = new PauseWatch({ log, clock: systemClock, topic }, (flows) => {
+    info({ paused: [...flows] }, flows.size === 0 ? 'every flow goes on' : 'flows are paused');
+    worker.setPaused(flows);
+  });
+  void watch.run();
+  return watch;
 }
 
 /** Undefined: whoever asked for the end did so while Kafka or Redis was waited for. */

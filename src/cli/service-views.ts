@@ -152,7 +152,15 @@ export class ServiceViews implements ServiceApi {
       table: flow.target,
       kind: flow.kind,
       group: progress?.group ?? `${config['pipeline.name']}.${flow.name}`,
-      state: failed ? 'failed' : isRestoring ? 'restoring' : isWaiting ? 'waiting' : 'running',
+      state: failed
+        ? 'failed'
+        : progress?.isPaused === true
+          ? 'paused'
+          : isRestoring
+            ? 'restoring'
+            : isWaiting
+              ? 'waiting'
+              : 'running',
       error: error === undefined ? null : faultOf(error),
       lag: partitions.reduce((sum, { lag }) => sum + lag, 0),
       outputRecords: progress?.outputRecords ?? 0,

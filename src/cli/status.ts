@@ -7,6 +7,7 @@ import { type FlowStatus, StatusReader, type TopicStatus } from '../runtime/pipe
 import type { Readable } from '../runtime/readable-watch.ts';
 import type { RefreshRecord } from '../runtime/refresh-record.ts';
 import { readViewStatus, type ViewStatus } from '../runtime/view-status.ts';
+import { unexplained } from '../task/row-account.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
 import { namedPipeline, pipelineFlag, withLog } from './pipeline-files.ts';
 import { tableText } from './table-text.ts';
@@ -132,11 +133,15 @@ type FlowReport = {
   readonly flow: string;
   readonly table: string;
   readonly group: string;
+  /** Since when it stands still by `tidemark pause`; null: it does not. */
+  readonly pausedSince: string | null;
   readonly lag: number;
   readonly missingTopics: readonly string[];
   readonly partitions: readonly PartitionReport[];
   /** Since the first start of the flow; undefined while nothing was committed. */
   readonly account: FlowSummary | undefined;
+  /** What the account cannot explain: 0, or a fault. null: rows are on their way between the stages. */
+  readonly difference: number | null;
 };
 
 type PartitionReport = {
@@ -149,6 +154,8 @@ type PartitionReport = {
   readonly lag: number;
   /** Records of a source, rows of a repartition topic, that the checkpoint's account holds. */
   readonly records: number | null;
+  /** What the account of this partition cannot explain; null: it has none. */
+  readonly difference: number | null;
   readonly instance: string | null;
   /** Of a source: time until retention may take the oldest record that waits; null: never, or not a source. */
   readonly headroomSeconds: number | null;
@@ -158,7 +165,8 @@ type PartitionReport = {
   readonly lostRecords: number | null;
 };
 
-function flowReport({ flow, table, group, topics }: FlowStatus): FlowReport {
+function flowReport(status: FlowStatus): FlowReport {
+  const { flow, table, kind, group, topics, betweenStages, pausedSinceMs } = status;
   const partitions = topics.flatMap(({ stage, topic, partitions: all }) =>
     all.map((one): PartitionReport => {
       const { partition, committed, logStart, end, lag, counters, instance, headroom } = one;
@@ -174,6 +182,7 @@ function flowReport({ flow, table, group, topics }: FlowStatus): FlowReport {
         end,
         lag,
         records,
+        difference: counters === undefined ? null : unexplained(counters),
         instance: instance ?? null,
         headroomSeconds: Number.isFinite(seconds) ? seconds : null,
         headroomRecords: headroom?.records ?? null,
@@ -181,16 +190,29 @@ function flowReport({ flow, table, group, topics }: FlowStatus): FlowReport {
       };
     }),
   );
+  const isAppended = kind === 'append';
   const counters = topics.flatMap((topic) => topic.partitions.flatMap((one) => one.counters ?? []));
   return {
     flow,
     table,
     group,
+    pausedSince: pausedSinceMs === undefined ? null : new Date(pausedSinceMs).toISOString(),
     lag: sum(partitions.map(({ lag }) => lag)),
     missingTopics: topics.filter(({ exists }) => !exists).map(({ topic }) => topic),
     partitions,
-    account: counters.length === 0 ? undefined : flowSummary(flow, counters),
+    account: counters.length === 0 ? undefined : flowSummary(flow, counters, isAppended),
+    difference: differenceOf(partitions, kind === 'replace_using' ? betweenStages : 0),
   };
+}
+
+/** A partition that does not close is told at once, whatever is on its way. */
+function differenceOf(
+  partitions: readonly PartitionReport[],
+  betweenStages: number | undefined,
+): number | null {
+  const own = sum(partitions.map(({ difference }) => difference ?? 0));
+  if (betweenStages === undefined) return own === 0 ? null : own;
+  return own + Math.abs(betweenStages);
 }
 
 function sum(numbers: readonly number[]): number {
@@ -207,6 +229,15 @@ function show(invocation: Invocation, report: PipelineReport, isWatching: boolea
   // On a terminal each round takes the place of the one before.
   if (isWatching && terminal.isTerminal) terminal.out('\u001b[H\u001b[2J');
   terminal.out(reportText(report));
+}
+
+function differenceLine({ account, difference, partitions }: FlowReport): string {
+  if (account === undefined) return '';
+  if (difference === null) return '  account: rows are on their way between the stages\n';
+  if (difference === 0) return '  account: every record and row is explained\n';
+  const places = partitions.filter((one) => (one.difference ?? 0) !== 0);
+  const where = places.map(({ topic, partition }) => `${topic}/${partition}`).join(', ');
+  return `  ACCOUNT OPEN: ${difference} rows are not explained${where === '' ? ', between the stages' : `, at ${where}`}; see docs/runbooks/TidemarkRowAccountOpen.md\n`;
 }
 
 /** A topic that is cut short could be another one. */
@@ -247,9 +278,11 @@ function reportText(report: PipelineReport): string {
     ]);
     return [
       `flow ${flow.flow}, table ${flow.table}, group ${flow.group}\n`,
+      flow.pausedSince === null ? '' : `PAUSED since ${flow.pausedSince}\n`,
       ...flow.missingTopics.map((topic) => `topic "${topic}" does not exist yet\n`),
       rows.length === 0 ? '' : tableText(headers, rows, topicNameMax),
       flow.account === undefined ? 'nothing is committed yet\n' : flowLines(flow.account),
+      differenceLine(flow),
       '\n',
     ].join('');
   });

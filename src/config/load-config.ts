@@ -80,7 +80,9 @@ function readFile(file: string | undefined, faults: string[]): Map<string, unkno
   }
   const document = parseDocument(text);
   if (document.errors.length > 0) {
-    faults.push(`${path}: ${document.errors[0]?.message ?? 'it is no YAML'}`);
+    // The first line alone: the others quote the file, and a secret may stand there by mistake.
+    const [reason = 'it is no YAML'] = (document.errors[0]?.message ?? '').split(':\n');
+    faults.push(`${path}: ${reason}`);
     return new Map();
   }
   const values = new Map<string, unknown>();
@@ -142,6 +144,8 @@ function readSecretFiles(config: Record<string, unknown>, faults: string[]): voi
   for (const [target, source] of [
     ['kafka.saslPassword', 'kafka.saslPasswordFile'],
     ['redis.url', 'redis.urlFile'],
+    ['redis.password', 'redis.passwordFile'],
+    ['redis.sentinelPassword', 'redis.sentinelPasswordFile'],
     ['http.token', 'http.tokenFile'],
   ] as const) {
     const path = config[source];
@@ -158,17 +162,47 @@ function checkTogether(config: Record<string, unknown>, faults: string[]): void 
   if (config['kafka.saslMechanism'] !== 'none' && config['kafka.saslPassword'] === undefined) {
     faults.push('kafka.saslPassword: it is needed with kafka.saslMechanism');
   }
-  for (const broker of (config['kafka.brokers'] as readonly string[] | undefined) ?? []) {
-    if (!/^[^\s:/]+:\d{1,5}$/.test(broker) && !/^\[[0-9a-fA-F:]+\]:\d{1,5}$/.test(broker)) {
-      faults.push(`kafka.brokers: "${broker}" is no host:port`);
+  for (const option of ['kafka.brokers', 'redis.sentinels', 'redis.clusterNodes'] as const) {
+    for (const address of (config[option] as readonly string[] | undefined) ?? []) {
+      // What stands before an @ may be a password: it is not quoted.
+      if (address.includes('@')) faults.push(`${option}: an address is host:port, without a user`);
+      else if (!isAddress(address)) faults.push(`${option}: "${address}" is no host:port`);
     }
   }
+  checkRedis(config, faults);
   const name = config['pipeline.name'];
   if (typeof name === 'string' && !/^[a-zA-Z0-9_-][a-zA-Z0-9._-]{0,99}$/.test(name)) {
     faults.push('pipeline.name: only letters, digits, dot, hyphen and underscore, at most 100');
   }
   if (Number(config['retry.delayMinMs']) > Number(config['retry.delayMaxMs'])) {
     faults.push('retry.delayMinMs: it is above retry.delayMaxMs');
+  }
+}
+
+function isAddress(text: string): boolean {
+  return /^[^\s:/]+:\d{1,5}$/.test(text) || /^\[[0-9a-fA-F:]+\]:\d{1,5}$/.test(text);
+}
+
+function checkRedis(config: Record<string, unknown>, faults: string[]): void {
+  const isGiven = (name: OptionName): boolean => (config[name] as readonly string[]).length > 0;
+  const hasMaster = config['redis.sentinelMaster'] !== undefined;
+  if (config['redis.sentinels'] === undefined || config['redis.clusterNodes'] === undefined) return;
+  if (isGiven('redis.sentinels') && isGiven('redis.clusterNodes')) {
+    faults.push('redis.clusterNodes: a cluster has no sentinels; give one of both');
+  }
+  if (isGiven('redis.sentinels') && !hasMaster) {
+    faults.push('redis.sentinelMaster: it is needed with redis.sentinels');
+  }
+  if (!isGiven('redis.sentinels') && hasMaster) {
+    faults.push('redis.sentinels: they are needed with redis.sentinelMaster');
+  }
+  for (const [one, other] of [
+    ['redis.tlsCertFile', 'redis.tlsKeyFile'],
+    ['redis.tlsKeyFile', 'redis.tlsCertFile'],
+  ] as const) {
+    if (config[one] !== undefined && config[other] === undefined) {
+      faults.push(`${other}: it is needed with ${one}`);
+    }
   }
 }
 

@@ -98,7 +98,7 @@ export function undeclared(topic: string, place: Place, message: string, nearest
   });
 }
 
-function quotedName(topic: string): string {
+export function quotedName(topic: string): string {
   return topic
     .split('.')
     .map((part) => (/^[a-z_][a-z0-9_]*$/iu.test(part) ? part : `\`${part}\``))

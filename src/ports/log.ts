@@ -51,8 +51,12 @@ export interface Log {
   /** Deletes a group with all its checkpoints; refused with GROUP_BUSY while it has a member. */
   deleteCheckpoints(group: string): Promise<void>;
   openReader(): LogReader;
-  /** With an id: transactional; fences and ends whatever an earlier producer of this id left open. Without: idempotent only. */
-  openProducer(transactionalId: string | undefined): Promise<LogProducer>;
+  /**
+   * With an id: transactional; fences and ends whatever an earlier producer of this id left open. Without: idempotent only,
+   * and nothing but `mayWrite` keeps it from writing what is another one's by now: it is asked right before each write, and
+   * where it says no the write is left out and the commit rejects with TASK_MIGRATED.
+   */
+  openProducer(transactionalId: string | undefined, mayWrite?: () => boolean): Promise<LogProducer>;
   joinGroup(options: GroupOptions): GroupMember;
   /** Ends the open transaction of a producer that is gone, so that readers get past it. */
   fence(transactionalId: string): Promise<void>;
@@ -237,6 +241,11 @@ export interface GroupMember {
    * rejoin. `lost`: thrown out; drop all work without committing, then rejoin.
    */
   readonly status: 'joining' | 'stable' | 'rebalancing' | 'lost' | 'left';
+  /**
+   * Whether the coordinator has heard of this member within the session timeout, as far as this process can tell by its
+   * own clocks: until then its partitions are nobody else's.
+   */
+  readonly isInTouch: boolean;
   /** Called whenever the status changes. */
   onStatus(listener: () => void): void;
   rejoin(): Promise<Assignment>;

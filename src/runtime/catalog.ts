@@ -16,7 +16,8 @@ export type CatalogKind =
   | 'event'
   | 'static'
   | 'once'
-  | 'skip';
+  | 'skip'
+  | 'pause';
 
 export type CatalogEntry = {
   readonly kind: CatalogKind;

@@ -49,6 +49,11 @@ export function feedOf(facts: FlowFacts): TopicFacts | undefined {
   return 'feeds' in facts ? facts.feeds : facts.repartition;
 }
 
+/** Whether the rows of a key replace each other. */
+export function isReplacing(facts: FlowFacts): facts is ReplaceFlowFacts {
+  return facts.flow.kind === 'replace_using';
+}
+
 /** The same facts where the flow has a table stage. */
 export function keyedFacts(facts: FlowFacts): KeyedFlowFacts | undefined {
   if (facts.repartition === undefined) return undefined;

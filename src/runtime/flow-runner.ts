@@ -123,6 +123,8 @@ type GainedPartition = {
   readonly topic: string;
   readonly topicId: string;
   readonly partition: number;
+  /** Transactional id of the instance that had it before. */
+  readonly predecessor: string | undefined;
 };
 
 export type PartitionProgress = {
@@ -305,6 +307,14 @@ export class FlowRunner {
     const names = [...gained].flatMap(([topic, partitions]) =>
       partitions.map((partition) => `${facts.flow.name}/${partitionKey(topic, partition)}`),
     );
+    // Before it is overwritten: who had each of them.
+    await catalog.read();
+    const predecessors = new Map(
+      names.map((name) => {
+        const id = catalog.get('takeover', name)?.value['transactionalId'];
+        return [name, typeof id === 'string' && id !== transactionalId ? id : undefined] as const;
+      }),
+    );
     const epoch = await catalog.write(
       [
         ...(transactionalId === undefined
@@ -322,7 +332,10 @@ export class FlowRunner {
     for (const [topic, partitions] of gained) {
       const topicId = await this.#topicIdOf(topic);
       for (const partition of partitions) {
-        const gap = await this.#gainPartition({ topic, topicId, partition }, epoch);
+        const predecessor = predecessors.get(
+          `${facts.flow.name}/${partitionKey(topic, partition)}`,
+        );
+        const gap = await this.#gainPartition({ topic, topicId, partition, predecessor }, epoch);
         if (gap !== undefined) gaps.push(gap);
       }
     }
@@ -355,7 +368,7 @@ export class FlowRunner {
   async #gainPartition(gained: GainedPartition, epoch: number): Promise<Gap | undefined> {
     const { topic, topicId, partition } = gained;
     const { facts, catalog } = this.#options;
-    const takeover = this.#takeoverOptions();
+    const takeover = this.#takeoverOptions(gained.predecessor);
     const keyed = topic === facts.repartition?.topic ? keyedFacts(facts) : undefined;
     const until = keyed === undefined ? onceEnd(this.#once, topic, partition) : undefined;
     if (until !== undefined && this.#once?.isDone === true) return undefined;
@@ -502,7 +515,7 @@ export class FlowRunner {
     return range;
   }
 
-  #takeoverOptions(): TakeoverOptions {
+  #takeoverOptions(predecessor: string | undefined): TakeoverOptions {
     const { pipeline, facts, log, state, catalog, clock, listener, member } = this.#options;
     return {
       pipeline,
@@ -513,6 +526,7 @@ export class FlowRunner {
       clock,
       listener,
       ownTransactionalId: this.#options.transactionalId,
+      predecessor,
       cacheBytesMax: this.#options.cacheBytesMax,
       times: this.#tally.times,
       stages: this.#options.stages,
@@ -693,6 +707,13 @@ export class FlowRunner {
   async settle(): Promise<void> {
     for (const { work } of this.#partitions.values()) {
       if (!(work instanceof FlowTask)) await work.settle();
+    }
+  }
+
+  /** Throws where the state of a table does not follow the log any more: it is brought up again while there is time. */
+  checkState(): void {
+    for (const { work } of this.#partitions.values()) {
+      if (!(work instanceof FlowTask)) work.check();
     }
   }
 

@@ -13,6 +13,7 @@ import {
 import { Catalog } from './catalog.ts';
 import { onceEnd, readPins } from './once-pins.ts';
 import { partitionKey } from './partition-key.ts';
+import { pausesOf } from './pauses.ts';
 import type { Readable } from './readable-watch.ts';
 import { firstTimes } from './record-times.ts';
 import { type RefreshRecord, refreshesOf } from './refresh-record.ts';
@@ -20,9 +21,17 @@ import { type RefreshRecord, refreshesOf } from './refresh-record.ts';
 export type FlowStatus = {
   readonly flow: string;
   readonly table: string;
+  readonly kind: FlowPlan['kind'];
   readonly group: string;
+  /** Since when somebody has it stand still. */
+  readonly pausedSinceMs: number | undefined;
   /** The source topics in the order of the query, then the repartition topic where the flow has two stages. */
   readonly topics: readonly TopicStatus[];
+  /**
+   * Rows that were handed on to the second stage and did not arrive, or the other way round, though nothing is on its way.
+   * undefined: something is on its way, or moved while it was looked at.
+   */
+  readonly betweenStages: number | undefined;
 };
 
 export type TopicStatus = {
@@ -104,16 +113,31 @@ export class StatusReader {
     const described = await this.#log.describeTopics(
       hasStages ? [...sourceTopics, repartition] : sourceTopics,
     );
+    const between = hasStages
+      ? await this.#topic({ stage: 'repartition', topic: repartition, flow, table, described })
+      : undefined;
     const topics: TopicStatus[] = [];
     for (const topic of sourceTopics) {
       topics.push(await this.#topic({ stage: 'source', topic, flow, table, described }));
     }
-    if (hasStages) {
-      topics.push(
-        await this.#topic({ stage: 'repartition', topic: repartition, flow, table, described }),
-      );
-    }
-    return { flow: flow.name, table: flow.target, group: this.#group(flow), topics };
+    if (between !== undefined) topics.push(between);
+    const again = hasStages
+      ? await this.#topic({ stage: 'repartition', topic: repartition, flow, table, described })
+      : undefined;
+    const pauses = this.#catalog === undefined ? [] : pausesOf(this.#catalog);
+    return {
+      flow: flow.name,
+      table: flow.target,
+      kind: flow.kind,
+      group: this.#group(flow),
+      pausedSinceMs: pauses.find((one) => one.flow === flow.name)?.sinceMs,
+      topics,
+      // Several AUTO CDC flows share one table stage: what arrives there is not one flow's.
+      betweenStages:
+        again === undefined || flow.kind !== 'replace_using'
+          ? undefined
+          : betweenStages(topics, again),
+    };
   }
 
   #group(flow: FlowPlan): string {
@@ -184,6 +208,27 @@ export class StatusReader {
   async close(): Promise<void> {
     await this.#catalog?.close();
   }
+}
+
+/**
+ * Judged only where the second stage stood still, with nothing before it, while the first was looked at: rows and the
+ * checkpoint of the source come in one transaction, so whatever was handed on meanwhile would show in `after`.
+ */
+function betweenStages(topics: readonly TopicStatus[], after: TopicStatus): number | undefined {
+  const before = topics.find(({ stage }) => stage === 'repartition');
+  const isSame = after.partitions.every(({ partition, committed, end, lag }) => {
+    const was = before?.partitions.find((one) => one.partition === partition);
+    return lag === 0 && was?.committed === committed && was?.end === end;
+  });
+  if (before === undefined || !isSame) return undefined;
+  let difference = 0;
+  for (const { partitions } of topics) {
+    for (const { counters } of partitions) {
+      if (counters === undefined) continue;
+      difference += 'records' in counters ? counters.handedOn : counters.replayed - counters.rows;
+    }
+  }
+  return difference;
 }
 
 type TopicToRead = {

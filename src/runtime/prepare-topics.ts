@@ -87,7 +87,11 @@ export async function prepareTopics(options: PrepareOptions): Promise<PreparedPi
       resolved.filter(({ name }) => !existing.has(name)),
     );
     await remember(options, catalog, resolved);
-    const all = await log.describeTopics(resolved.map(({ name }) => name));
+    // Tables that are read here may be written by flows that are not: their topics are there, or TOPIC_MISSING.
+    const read = plan.flows.flatMap((flow) => sourcesOf(plan, flow).map(({ topic }) => topic));
+    const all = await log.describeTopics([
+      ...new Set([...resolved.map(({ name }) => name), ...read]),
+    ]);
     const flows: FlowFacts[] = [];
     for (const flow of plan.flows) {
       const facts = flowFacts(flow, options, known, all);

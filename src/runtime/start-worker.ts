@@ -1,9 +1,11 @@
+import { FlowError } from '../base/errors.ts';
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { StateStore } from '../ports/state-store.ts';
 import type { Tracer } from '../ports/tracer.ts';
 import { acceptGaps } from './gaps.ts';
+import { pausesOf } from './pauses.ts';
 import { prepareTopics } from './prepare-topics.ts';
 import type { RuntimeListener } from './runtime-events.ts';
 import { ViewUpdates } from './view-updates.ts';
@@ -33,7 +35,7 @@ export const defaultWorkerSettings: Omit<WorkerSettings, 'pipeline' | 'instance'
   pendingBytesMax: 16 * 1024 * 1024,
   cacheBytesMax: 64 * 1024 * 1024,
   shuffle: 'memory',
-  sessionTimeoutMs: 30_000,
+  sessionTimeoutMs: 6_000,
   rebalanceTimeoutMs: 60_000,
   staticMembership: false,
   retryDelayMinMs: 200,
@@ -62,9 +64,19 @@ export async function startWorker(options: StartWorkerOptions): Promise<Worker> 
   }
   const updates =
     views.length === 0 ? undefined : new ViewUpdates({ views, log, clock, listener, settings });
-  return new Worker({
+  const paused = new Set(pausesOf(catalog).map(({ flow }) => flow));
+  const going = flows.filter(({ flow }) => !paused.has(flow.name));
+  // An update has an end, which a flow that stands still would never reach.
+  if (settings.once && paused.size > 0 && going.length === 0 && views.length === 0) {
+    await catalog.close();
+    throw new FlowError('USAGE', 'every flow is paused', {
+      detail: `Paused: ${[...paused].join(', ')}.`,
+      hint: 'Let them go on: tidemark resume FLOW.',
+    });
+  }
+  const worker = new Worker({
     settings,
-    flows,
+    flows: settings.once ? going : flows,
     views: updates,
     catalog,
     log,
@@ -73,4 +85,6 @@ export async function startWorker(options: StartWorkerOptions): Promise<Worker> 
     listener,
     tracer: options.tracer,
   });
+  worker.setPaused(paused);
+  return worker;
 }

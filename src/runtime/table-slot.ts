@@ -45,6 +45,8 @@ export class TableSlot {
   #writing: Promise<void> | undefined;
   /** What `peek` has found: the state was lost, or an older image of it came back. */
   #corrupted: FlowError | undefined;
+  /** Why the last write failed. */
+  #writeFailure: { readonly error: unknown } | undefined;
 
   constructor({ task, partition, session, mark, levelsTopicId, stages }: TableSlotOptions) {
     this.task = task;
@@ -125,8 +127,15 @@ export class TableSlot {
     }
     if (this.#corrupted !== undefined) return;
     this.#writing = this.#writeAfterRead({ keys, entries, mark: this.#mark });
-    // Handled where it is awaited; without this a failure in between would count as unhandled.
-    this.#writing.catch(() => undefined);
+    this.#writing.catch((error: unknown) => {
+      this.#writeFailure ??= { error };
+    });
+  }
+
+  /** Throws why the state does not follow any more, also where no record comes that would need it. */
+  check(): void {
+    if (this.#corrupted !== undefined) throw this.#corrupted;
+    if (this.#writeFailure !== undefined) throw this.#writeFailure.error;
   }
 
   /**

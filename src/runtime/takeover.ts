@@ -22,6 +22,8 @@ export type TakeoverOptions = {
   readonly clock: Clock;
   readonly listener: RuntimeListener;
   readonly ownTransactionalId: string | undefined;
+  /** Who had the partition before, as the catalog knows; undefined: nobody, this instance, or nobody knows. */
+  readonly predecessor: string | undefined;
   readonly cacheBytesMax: number;
   /** Told when the rows were made that the table merges. */
   readonly times?: TimeRuns;
@@ -34,6 +36,8 @@ export type TableTakeover = TakeoverOptions & { readonly facts: KeyedFlowFacts }
 
 /** How long an open transaction may hold up readers before its producer is taken for dead. */
 const stuckAfterMs = 2_000;
+/** The same of the instance that had the partition before: it gave it up with nothing open, or it is gone. */
+const predecessorStuckAfterMs = 400;
 const pollMs = 50;
 
 /**
@@ -102,6 +106,7 @@ export async function settledRange(
   const started = clock.monotonic();
   let goal: number | undefined;
   let isFenced = false;
+  let isPredecessorFenced = false;
   for (;;) {
     const range = (await log.offsetRanges(topic, [partition])).get(partition);
     if (range === undefined) {
@@ -112,7 +117,12 @@ export async function settledRange(
     if (options.isInterrupted()) {
       throw new FlowError('TASK_MIGRATED', 'the takeover was interrupted');
     }
-    if (!isFenced && clock.monotonic() - started >= stuckAfterMs) {
+    const waitedMs = clock.monotonic() - started;
+    if (!isPredecessorFenced && waitedMs >= predecessorStuckAfterMs) {
+      isPredecessorFenced = true;
+      await fencePredecessor(options, `it left topic "${topic}", partition ${partition} open`);
+    }
+    if (!isFenced && waitedMs >= stuckAfterMs) {
       isFenced = true;
       listener({
         event: 'restoring',
@@ -138,6 +148,13 @@ export async function settledCheckpoint(
 ): Promise<CommittedOffset | undefined> {
   const { log, clock, facts } = options;
   const asking = log.committedOffsets(facts.group, topic, [partition]);
+  const { predecessor } = options;
+  if (predecessor !== undefined) {
+    if (await isSettledWithin(clock, predecessorStuckAfterMs, asking)) {
+      return (await asking).get(partition);
+    }
+    await fencePredecessor(options, `it left the checkpoint of ${topic}/${partition} open`);
+  }
   if (!(await isSettledWithin(clock, stuckAfterMs, asking))) {
     await fenceOthers(
       options,
@@ -145,6 +162,16 @@ export async function settledCheckpoint(
     );
   }
   return (await asking).get(partition);
+}
+
+/** Ends what the former owner of a partition left open, unless it has ended in good order. */
+async function fencePredecessor(
+  { catalog, log, listener, predecessor }: TakeoverOptions,
+  reason: string,
+): Promise<void> {
+  if (predecessor === undefined || catalog.get('instance', predecessor) === undefined) return;
+  listener({ event: 'fencing', transactionalId: predecessor, reason });
+  await log.fence(predecessor);
 }
 
 /** Ends the open transactions of the pipeline's other instances. A live one opens its producer again and goes on. */

@@ -80,6 +80,8 @@ export type FlowProgress = {
   readonly flow: string;
   readonly group: string;
   readonly failed: FlowError | undefined;
+  /** Somebody has it stand still. */
+  readonly isPaused?: boolean;
   /** Its rows go straight to the output topic. */
   readonly appends?: boolean;
   /** Written and committed by this process. */
@@ -125,6 +127,8 @@ export class Worker {
   #committing: Promise<void> | undefined;
   #commitFailure: { readonly error: unknown } | undefined;
   #isStopping = false;
+  /** Flows that stand still: members with their partitions, whose records are not read. */
+  #paused: ReadonlySet<string> = new Set();
   #dirtySinceMs: number | undefined;
   #recordsSinceCommit = 0;
   #sourceRecordsSinceCommit = 0;
@@ -199,6 +203,12 @@ export class Worker {
     return this.#options.flows;
   }
 
+  /** Has exactly these flows stand still from the next turn on. What they have read already is committed. */
+  setPaused(flows: ReadonlySet<string>): void {
+    this.#paused = flows;
+    for (const runner of this.#runners) runner.wake();
+  }
+
   /** Asks for a clean end: the open transaction is finished, the groups are left. */
   stop(): void {
     this.#isStopping = true;
@@ -234,6 +244,7 @@ export class Worker {
           flow: facts.flow.name,
           group: facts.group,
           failed: this.#failed.get(facts.flow.name),
+          isPaused: this.#paused.has(facts.flow.name),
           appends: feedOf(facts) === undefined,
           outputRecords: runner?.outputRecords ?? 0,
           partitions: runner?.progress() ?? [],
@@ -336,7 +347,9 @@ export class Worker {
 
   async #turn(): Promise<void> {
     this.#checkCommit();
-    this.#producer ??= await this.#options.log.openProducer(this.#transactionalId);
+    this.#producer ??= await this.#options.log.openProducer(this.#transactionalId, () =>
+      this.#activeRunners().every(({ member }) => member.status === 'joining' || member.isInTouch),
+    );
     if (this.#isInDoubt) {
       for (const runner of this.#activeRunners()) {
         await blame(runner, () => runner.retake(this.#isOusted));
@@ -347,6 +360,7 @@ export class Worker {
     await this.#stages.wait('takeover', () => this.#keepMembership());
     await this.#heedLocks();
     for (const runner of this.#activeRunners()) await blame(runner, () => runner.refreshStatics());
+    for (const runner of this.#activeRunners()) runner.checkState();
     this.#noticeDirt();
     const slices = await this.#poll();
     for (const [runner, slice] of slices) {
@@ -423,13 +437,11 @@ export class Worker {
 
   async #poll(): Promise<(readonly [FlowRunner, Slice])[]> {
     const maxWaitMs = this.#waitMs();
-    const runners = this.#activeRunners();
-    if (runners.length === 0) {
-      await this.#options.clock.sleep(maxWaitMs);
-      return [];
-    }
+    const runners = this.#activeRunners().filter(({ facts }) => !this.#paused.has(facts.flow.name));
     const polls = runners.map((runner) => runner.poll(maxWaitMs));
-    await this.#stages.wait('wait_source', () => Promise.race(polls));
+    // Where nobody reads, the memberships are looked after all the same.
+    if (polls.length === 0) await this.#options.clock.sleep(maxWaitMs);
+    else await this.#stages.wait('wait_source', () => Promise.race(polls));
     return runners.flatMap((runner) => {
       try {
         return runner.take().map((slice) => [runner, slice] as const);

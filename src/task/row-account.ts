@@ -147,14 +147,29 @@ export function addFlowCounters(sum: FlowCounters, delta: FlowCounters): void {
   }
 }
 
-/** Checkpoint metadata: a tag with the version, then numbers. Changes: 2026-11-30 version 1; `lately` at its end. */
+/** What a broker takes beside a committed offset unless told otherwise (offset.metadata.max.bytes), with some room. */
+const metadataBytesMax = 4_000;
+
+/**
+ * Checkpoint metadata: a tag with the version, then numbers. Counters of expectations go by name; where these do not fit
+ * they go by position, and where that does not fit either they are left out: a commit never fails for their sake.
+ * Changes: 2026-11-30 version 1; `lately` at its end; counters by position.
+ */
 export function flowMetadata(counters: FlowCounters): string {
-  return JSON.stringify([
-    'f1',
-    flowFields.map((field) => counters[field]),
-    counters.expectations.map(({ name, passed, failed }) => [name, passed, failed]),
-    [counters.lately.thousand, counters.lately.deadLettered],
-  ]);
+  const { expectations, lately } = counters;
+  const forms: readonly unknown[][] = [
+    expectations.map(({ name, passed, failed }) => [name, passed, failed]),
+    expectations.flatMap(({ passed, failed }) => [passed, failed]),
+  ];
+  const text = (form: unknown[]): string =>
+    JSON.stringify([
+      'f1',
+      flowFields.map((field) => counters[field]),
+      form,
+      [lately.thousand, lately.deadLettered],
+    ]);
+  const found = forms.map(text).find((one) => Buffer.byteLength(one) <= metadataBytesMax);
+  return found ?? text([]);
 }
 
 export function tableMetadata(counters: TableCounters): string {
@@ -180,6 +195,15 @@ export function parseFlowMetadata(
     counters.lately = { thousand, deadLettered };
   }
   for (const [index, field] of flowFields.entries()) counters[field] = numbers[index] ?? 0;
+  if (isNumbers(stored)) {
+    // Of another number of expectations, nobody knows which is which.
+    if (stored.length !== expectations.length * 2) return counters;
+    for (const [at, counter] of counters.expectations.entries()) {
+      counter.passed = stored[at * 2] ?? 0;
+      counter.failed = stored[at * 2 + 1] ?? 0;
+    }
+    return counters;
+  }
   for (const [name, passed, failed] of stored as [unknown, unknown, unknown][]) {
     const counter = counters.expectations.find((one) => one.name === name);
     if (counter === undefined) continue;

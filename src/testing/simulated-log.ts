@@ -114,8 +114,11 @@ export class SimulatedLog implements Log {
     return new SimulatedReader(this.#log.openReader(), this.#process);
   }
 
-  async openProducer(transactionalId: string | undefined): Promise<LogProducer> {
-    const producer = await this.#call(() => this.#log.openProducer(transactionalId));
+  async openProducer(
+    transactionalId: string | undefined,
+    mayWrite?: () => boolean,
+  ): Promise<LogProducer> {
+    const producer = await this.#call(() => this.#log.openProducer(transactionalId, mayWrite));
     return new SimulatedProducer(producer, this.#process);
   }
 
@@ -234,6 +237,10 @@ class SimulatedMember implements GroupMember {
 
   get status(): GroupMember['status'] {
     return this.#member.status;
+  }
+
+  get isInTouch(): boolean {
+    return this.#member.isInTouch;
   }
 
   onStatus(listener: () => void): void {

@@ -68,6 +68,28 @@ describe('several instances', () => {
     },
   );
 
+  test('P071 one of two instances dies for good in the middle of a transaction: readers of every partition go on within 10 s', async () => {
+    const { log, repartition } = await openWorld({ 'commit.intervalMs': 20 });
+    const [one, two] = await startAll(['worker-1', 'worker-2']);
+    const records = workload({ seed: 72, records: 15_000, partitions: 4, keys: 400 });
+    const producing = world.producePaced(records, { durationMs: 14_000 });
+    await sleep(1_500);
+    await stopWhen(one as ServiceProcess, () => hasOpenTransaction(log, repartition, all));
+    await one?.end('SIGKILL');
+    const before = await stableOffsets();
+    const diedAt = Date.now();
+    await until(
+      'every output partition shows new rows',
+      async () => (await stableOffsets()).every((offset, index) => offset > (before[index] ?? 0)),
+      { withinMs: 20_000, onFailure: () => world.tails() },
+    );
+    expect(Date.now() - diedAt, world.tails()).toBeLessThan(10_000);
+    await producing;
+    await world.caughtUp();
+    expect((await two?.end())?.code, two?.tail()).toBe(0);
+    expect((await world.check()).differences.slice(0, 20), world.tails()).toEqual([]);
+  });
+
   test.each([
     ['the same instance', 'worker-1'],
     ['another instance', 'worker-2'],

@@ -112,7 +112,7 @@ describe.concurrent('who comes back from the dead', () => {
     });
   });
 
-  test('two processes of one instance name: the later one works, the earlier one ends or stands by', async () => {
+  test('P085 two processes of one instance name: the later one works, the earlier one ends or stands by', async () => {
     await inWorld(services({ options: { 'group.static': true } }), async (world) => {
       const first = world.service('worker-1').start();
       await world.produce(workload({ seed: 1, records: 500, partitions: 4 }));

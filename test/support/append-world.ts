@@ -24,11 +24,11 @@ export function worldOf(sql: string, partitions = 2, sliceRecordsMax?: number): 
 /** A worker on the world's own log, with settings that the world's processes do not have. */
 export function workerOf(
   world: PipelineWorld,
-  sql: string,
+  sql: string | PipelinePlan,
   settings: Partial<WorkerSettings>,
 ): Promise<Worker> {
   return startWorker({
-    plan: planned(sql),
+    plan: typeof sql === 'string' ? planned(sql) : sql,
     log: world.log.connect(),
     state: world.state,
     clock: world.clock,

@@ -473,6 +473,28 @@ export function describeLogContract(
         await member.leave();
       });
 
+      test('P065 without a transactional id nothing is written once the writer may not any more', async () => {
+        const source = await makeTopic();
+        const target = await makeTopic();
+        const group = unique('group');
+        const member = join(log, group, [source]);
+        expect(member.isInTouch).toBe(false);
+        const { identity } = await member.rejoin();
+        expect(member.isInTouch).toBe(true);
+        let isOver = false;
+        const producer = await log.openProducer(undefined, () => member.isInTouch && !isOver);
+        write(producer, target, 0, { value: 'in time' });
+        await producer.commit([offsets(identity, source, { 0: [1, ''] })]);
+        isOver = true;
+        write(producer, target, 0, { value: 'too late' });
+        const late = producer.commit([offsets(identity, source, { 0: [2, ''] })]);
+        await expect(late).rejects.toMatchObject({ code: 'TASK_MIGRATED' });
+        expect((await readAll(target)).map(({ value }) => value)).toEqual(['in time']);
+        expect((await log.committedOffsets(group, source, [0])).get(0)?.offset).toBe(1);
+        await member.leave();
+        await producer.close();
+      });
+
       test('P063 a compacted topic refuses a record without a key', async () => {
         const topic = await makeTopic(1, { 'cleanup.policy': 'compact' });
         const producer = await log.openProducer(unique('tx'));

@@ -21,9 +21,8 @@ export type LogLine = Readonly<Record<string, unknown>> & { readonly msg?: strin
 
 export type Exit = { readonly code: number | null; readonly signal: NodeJS.Signals | null };
 
-/** Short times, so that tests need not wait for the defaults of a service. */
+/** Short times, so that tests need not wait for the defaults of a service. Sessions are the default ones. */
 const testOptions = {
-  'group.sessionTimeoutMs': 6_000,
   'group.rebalanceTimeoutMs': 10_000,
   'retry.delayMaxMs': 1_000,
 };

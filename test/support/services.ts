@@ -231,7 +231,9 @@ async function kafkaAnswers(port: number): Promise<boolean> {
 }
 
 async function redisAnswers(port: number): Promise<boolean> {
-  return (await ask(port, Buffer.from('PING\r\n'), 5)).toString().startsWith('+PONG');
+  const answer = (await ask(port, Buffer.from('PING\r\n'), 5)).toString();
+  // One that asks for a password is up, too.
+  return answer.startsWith('+PONG') || answer.startsWith('-NOAUTH');
 }
 
 function ask(port: number, request: Buffer, lengthMin: number): Promise<Buffer> {

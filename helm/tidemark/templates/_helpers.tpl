@@ -132,7 +132,6 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- $state := dict "kind" .Values.state.kind "directory" "/var/lib/tidemark" -}}
 {{- $isStatic := eq (include "tidemark.isStatic" .) "true" -}}
 {{- $group := dict "static" $isStatic -}}
-{{- if $isStatic -}}{{- $_ := set $group "sessionTimeoutMs" 45000 -}}{{- end -}}
 {{- $http := dict "enabled" "true" "host" "0.0.0.0" "port" (int .Values.http.port) -}}
 {{- if .Values.http.tokenExistingSecret -}}{{- $_ := set $http "tokenFile" (printf "/etc/tidemark/secrets/http/%s" .Values.http.tokenKey) -}}{{- end -}}
 {{- $config := dict

@@ -118,7 +118,7 @@ const schemas: Node = {
     table: text,
     kind: text,
     group: text,
-    state: { type: 'string', enum: ['waiting', 'restoring', 'running', 'failed'] },
+    state: { type: 'string', enum: ['waiting', 'restoring', 'running', 'paused', 'failed'] },
     error: orNull(ref('Fault')),
     lag: { ...count, description: 'Over the partitions of this instance.' },
     outputRecords: count,

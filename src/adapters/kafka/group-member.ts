@@ -29,6 +29,7 @@ const protocolName = 'tidemark-sticky';
 
 const ILLEGAL_GENERATION = 22;
 const UNKNOWN_MEMBER_ID = 25;
+const INVALID_SESSION_TIMEOUT = 26;
 const REBALANCE_IN_PROGRESS = 27;
 const MEMBER_ID_REQUIRED = 79;
 const FENCED_INSTANCE_ID = 82;
@@ -60,6 +61,8 @@ export class KafkaGroupMember implements GroupMember {
   #partitionCounts: ReadonlyMap<string, number> = new Map();
   #nextTopicCheckAt = 0;
   #isInstanceTaken = false;
+  /** When the last request was sent that the coordinator has answered well, by both clocks: a machine that slept stops one. */
+  #heardAt = { wallMs: 0, processMs: Number.NEGATIVE_INFINITY };
   #rejoining: Promise<Assignment> | undefined;
   #heartbeatTimer: NodeJS.Timeout | undefined;
 
@@ -72,6 +75,12 @@ export class KafkaGroupMember implements GroupMember {
 
   get status(): GroupMember['status'] {
     return this.#status;
+  }
+
+  get isInTouch(): boolean {
+    const { wallMs, processMs } = this.#heardAt;
+    const silentMs = Math.max(Date.now() - wallMs, performance.now() - processMs);
+    return silentMs < this.#options.sessionTimeoutMs && this.#status !== 'lost';
   }
 
   onStatus(listener: () => void): void {
@@ -146,6 +155,7 @@ export class KafkaGroupMember implements GroupMember {
     this.#memberId = joined.memberId;
     this.#isLeader = joined.leaderId === joined.memberId;
     const assignments = await this.#assignmentsOf(joined);
+    const sentAt = now();
     const synced = await this.#cluster.requestCoordinator(
       { channel: this.#channel, kind: 'group', key: this.#options.group },
       syncGroup,
@@ -161,6 +171,7 @@ export class KafkaGroupMember implements GroupMember {
       { errorOf: ({ errorCode }) => errorCode, timeoutMs: this.#waitMs },
     );
     if (!this.#accepts(synced.errorCode)) return undefined;
+    this.#heardAt = sentAt;
     return this.#begin(joined.generation, decodeAssignment(synced.assignment).partitions);
   }
 
@@ -184,6 +195,15 @@ export class KafkaGroupMember implements GroupMember {
         this.#isInstanceTaken = true;
         this.#setStatus('lost');
         return false;
+      case INVALID_SESSION_TIMEOUT:
+        throw new FlowError(
+          'CONFIG_INVALID',
+          `${this.#where}: the session timeout is out of bounds`,
+          {
+            detail: `group.sessionTimeoutMs is ${this.#options.sessionTimeoutMs}.`,
+            hint: "Set it between the broker's group.min.session.timeout.ms and group.max.session.timeout.ms.",
+          },
+        );
       default:
         throw brokerError(errorCode, this.#where);
     }
@@ -270,6 +290,7 @@ export class KafkaGroupMember implements GroupMember {
 
   async #heartbeat(): Promise<void> {
     const generation = this.#generation;
+    const sentAt = now();
     const { errorCode } = await this.#cluster.requestCoordinator(
       { channel: this.#channel, kind: 'group', key: this.#options.group },
       heartbeat,
@@ -287,6 +308,7 @@ export class KafkaGroupMember implements GroupMember {
     );
     // A rejoin began meanwhile: the answer speaks of a generation that is over.
     if (this.#rejoining !== undefined || generation !== this.#generation) return;
+    if (errorCode === 0 || errorCode === REBALANCE_IN_PROGRESS) this.#heardAt = sentAt;
     if (errorCode === 0) {
       await this.#checkTopics();
     } else if (errorCode === REBALANCE_IN_PROGRESS) {
@@ -357,6 +379,10 @@ export class KafkaGroupMember implements GroupMember {
   get #where(): string {
     return `group "${this.#options.group}"`;
   }
+}
+
+function now(): { readonly wallMs: number; readonly processMs: number } {
+  return { wallMs: Date.now(), processMs: performance.now() };
 }
 
 function byTopic(partitions: readonly TopicPartition[]): ReadonlyMap<string, readonly number[]> {

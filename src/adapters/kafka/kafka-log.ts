@@ -310,10 +310,14 @@ class KafkaLog implements Log {
     return reader;
   }
 
-  async openProducer(transactionalId: string | undefined): Promise<LogProducer> {
+  async openProducer(
+    transactionalId: string | undefined,
+    mayWrite: () => boolean = () => true,
+  ): Promise<LogProducer> {
     this.#cluster.assertOpen();
     const producer = await openKafkaProducer(this.#cluster, {
       transactionalId,
+      mayWrite,
       transactionTimeoutMs: this.#options.transactionTimeoutMs ?? 60_000,
       transactionsV2: this.#options.transactionsV2 ?? true,
       compression: this.#options.compression ?? 'lz4',

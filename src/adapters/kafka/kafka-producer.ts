@@ -20,6 +20,8 @@ import { txnOffsetCommit } from './wire/txn-offset-commit.ts';
 
 export type ProducerSettings = {
   readonly transactionalId: string | undefined;
+  /** Asked before each write without transactions. */
+  readonly mayWrite: () => boolean;
   readonly transactionTimeoutMs: number;
   readonly transactionsV2: boolean;
   readonly compression: Compression;
@@ -385,6 +387,15 @@ export class KafkaProducer implements LogProducer {
   }
 
   #send(leader: number, group: readonly OutgoingBatches[]): void {
+    // Asked here, with nothing in between that could take time: without transactions no broker refuses what comes late.
+    if (this.transactionalId === undefined && !this.#settings.mayWrite()) {
+      this.#fail(
+        new FlowError('TASK_MIGRATED', `${this.#where}: the session of this instance is over`, {
+          detail: 'What it has collected may be the work of another instance by now.',
+        }),
+      );
+      return;
+    }
     const sent = new Map<string, { batches: OutgoingBatches; batch: SealedBatch }>();
     let requestBytes = 0;
     for (const batches of group) {

@@ -170,15 +170,17 @@ export class MemoryClient implements Log {
     return reader;
   }
 
-  openProducer(transactionalId: string | undefined): Promise<MemoryProducer> {
+  openProducer(
+    transactionalId: string | undefined,
+    mayWrite: () => boolean = () => true,
+  ): Promise<MemoryProducer> {
     return this.#life.through(() => {
       const { betweenCommitSteps } = this.#options;
-      const producer = new MemoryProducer(
-        this.#broker,
-        this.#life,
+      const producer = new MemoryProducer(this.#broker, this.#life, {
         transactionalId,
+        mayWrite,
         betweenCommitSteps,
-      );
+      });
       this.#producers.add(producer);
       return producer;
     });

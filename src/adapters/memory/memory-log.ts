@@ -224,8 +224,11 @@ export class MemoryLog implements Log {
     return this.#client.openReader();
   }
 
-  openProducer(transactionalId: string | undefined): Promise<LogProducer> {
-    return this.#client.openProducer(transactionalId);
+  openProducer(
+    transactionalId: string | undefined,
+    mayWrite?: () => boolean,
+  ): Promise<LogProducer> {
+    return this.#client.openProducer(transactionalId, mayWrite);
   }
 
   joinGroup(options: GroupOptions): GroupMember {

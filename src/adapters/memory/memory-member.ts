@@ -32,6 +32,13 @@ export class MemoryMember implements GroupMember {
     return this.#status;
   }
 
+  /** A zombie asks the coordinator outright: no clock of its own could tell it later than that. */
+  get isInTouch(): boolean {
+    this.#group.expire();
+    const status = this.#blind ? this.#seat?.status : this.#status;
+    return status === 'stable' || status === 'rebalancing';
+  }
+
   onStatus(listener: () => void): void {
     this.#listeners.push(listener);
   }

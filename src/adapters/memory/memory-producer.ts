@@ -7,6 +7,12 @@ import { recordSize } from './memory-segment.ts';
 /** About what a record takes beside its key, value and headers. */
 const recordOverhead = 70;
 
+export type MemoryProducerOptions = {
+  readonly transactionalId: string | undefined;
+  readonly mayWrite: () => boolean;
+  readonly betweenCommitSteps: () => Promise<void>;
+};
+
 /**
  * Writes records at once, within an open transaction where it has an id. Invariant: after a failure
  * nothing is committed until the transaction was aborted, so no commit can hold half of what was appended.
@@ -17,6 +23,7 @@ export class MemoryProducer implements LogProducer {
   readonly #broker: MemoryBroker;
   readonly #life: ClientLife;
   readonly #session: ProducerSession | undefined;
+  readonly #mayWrite: () => boolean;
   readonly #betweenCommitSteps: () => Promise<void>;
   #ends = new Map<string, number>();
   #failure: FlowError | undefined;
@@ -27,13 +34,13 @@ export class MemoryProducer implements LogProducer {
   constructor(
     broker: MemoryBroker,
     life: ClientLife,
-    transactionalId: string | undefined,
-    betweenCommitSteps: () => Promise<void>,
+    { transactionalId, mayWrite, betweenCommitSteps }: MemoryProducerOptions,
   ) {
     this.#broker = broker;
     this.#life = life;
     this.transactionalId = transactionalId;
     this.#session = transactionalId === undefined ? undefined : broker.openSession(transactionalId);
+    this.#mayWrite = mayWrite;
     this.#betweenCommitSteps = betweenCommitSteps;
   }
 
@@ -96,6 +103,9 @@ export class MemoryProducer implements LogProducer {
     const topic = this.#broker.topic(topicName);
     if (topic !== undefined) checkRecord(topic, record);
     const session = this.#session;
+    if (session === undefined && !this.#mayWrite()) {
+      throw new FlowError('TASK_MIGRATED', 'the session of this instance is over');
+    }
     let transaction = 0;
     if (session !== undefined) {
       transaction = this.#broker.beginTransaction(session);

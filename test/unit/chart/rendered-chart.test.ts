@@ -225,7 +225,8 @@ function renderedChart(program: string): void {
     expect(at(set, 'spec.podManagementPolicy')).toBe('Parallel');
     expect(at(set, 'spec.volumeClaimTemplates.0.spec.resources.requests.storage')).toBe('10Gi');
     expect(configOf(stateful)['group.static']).toBe(true);
-    expect(configOf(stateful)['group.sessionTimeoutMs']).toBe(45_000);
+    // P071: the default of the service, with which readers go on within 10 s of a pod's death.
+    expect(configOf(stateful)['group.sessionTimeoutMs']).toBe(6_000);
     const plain = render({ ...base, workload: 'Deployment' });
     expect(plain.find('StatefulSet')).toBeUndefined();
     const deployment = plain.one('Deployment');

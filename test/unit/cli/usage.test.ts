@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { commands, plannedVerbs } from '../../../src/cli/commands.ts';
+import { commands } from '../../../src/cli/commands.ts';
 import { runCli } from '../../support/run-cli.ts';
 
 const verbs = commands.map(({ name }) => name);
@@ -50,12 +50,6 @@ describe('usage errors: exit code 2, a message and a hint on standard error, not
     const { code, err } = await runCli(['run', 'p.sql', '--onse']);
     expect(code).toBe(2);
     expect(err).toContain('hint: Did you mean --once? tidemark run --help');
-  });
-
-  test.each(plannedVerbs)('the verb %s says that it is not built yet', async (verb) => {
-    const { code, err } = await runCli([verb, 'x']);
-    expect(code).toBe(2);
-    expect(err).toContain(`the verb "${verb}" is not built yet`);
   });
 
   test.each([

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { StatusReader } from '../../../src/runtime/pipeline-status.ts';
+import { parseTableMetadata, tableMetadata } from '../../../src/task/row-account.ts';
 import { PipelineWorld } from '../../../src/testing/pipeline-world.ts';
 import { pipelineStarter } from '../../../src/testing/start-pipeline.ts';
 import { samplePlan } from '../../support/sample-plan.ts';
@@ -66,5 +67,26 @@ test('FL-01, FL-19 after a run: checkpoints by flow, no lag, the account, who to
     const [later] = await reader.read();
     const lags = later?.topics.flatMap((topic) => topic.partitions.map(({ lag }) => lag)) ?? [];
     expect(lags.reduce((sum, lag) => sum + lag, 0)).toBe(1);
+  });
+});
+
+test('the account closes over both stages; a row that is astray between them shows', async () => {
+  await inWorld(async (world, reader) => {
+    for (let at = 0; at < 6; at += 1) world.produce('src', record(at % 3, at));
+    const process = await world.startProcess('one');
+    await world.untilCaughtUp(process);
+    await world.stop(process);
+    expect((await reader.read())[0]?.betweenStages).toBe(0);
+    const topic = 'test.t.repartition';
+    const known = await world.log.committedOffsets('test.t', topic, [0, 1]);
+    const [partition, { offset, metadata }] = [...known].find(
+      ([, one]) => (parseTableMetadata(one.metadata)?.rows ?? 0) > 0,
+    ) ?? [0, { offset: 0, metadata: '' }];
+    const counters = parseTableMetadata(metadata);
+    if (counters === undefined) throw new Error('no account');
+    const lost = { ...counters, rows: counters.rows - 1, replacing: counters.replacing - 1 };
+    const at = { topic, partition, offset, metadata: tableMetadata(lost) };
+    await world.log.commitCheckpoint('test.t', [at]);
+    expect((await reader.read())[0]?.betweenStages).toBe(1);
   });
 });

@@ -29,3 +29,26 @@ test('P113 metadata that is not ours is told apart from none', () => {
   }
   expect(parseTableMetadata('["f1",[]]')).toBeUndefined();
 });
+
+test('P113 metadata stays within what a broker takes, however many expectations a table has', () => {
+  const names = (count: number) =>
+    Array.from({ length: count }, (_, at) => `expectation number ${at} with a long name äöü`);
+  const filled = (count: number) => {
+    const counters = emptyFlowCounters(names(count));
+    counters.records = 1_000_000;
+    for (const [at, one] of counters.expectations.entries()) {
+      one.passed = 1_000 + at;
+      one.failed = at;
+    }
+    return counters;
+  };
+  for (const count of [1, 40, 150, 400, 3_000]) {
+    expect(Buffer.byteLength(flowMetadata(filled(count)))).toBeLessThan(4_096);
+  }
+  for (const count of [40, 150]) {
+    expect(parseFlowMetadata(flowMetadata(filled(count)), names(count))).toEqual(filled(count));
+  }
+  const other = parseFlowMetadata(flowMetadata(filled(150)), names(151));
+  expect(other?.records).toBe(1_000_000);
+  expect(other?.expectations[0]).toMatchObject({ passed: 0, failed: 0 });
+});

@@ -1,0 +1,117 @@
+import { systemClock } from '../adapters/system/system-clock.ts';
+import type { FlowPlan, PipelinePlan } from '../plan/pipeline-plan.ts';
+import { sourcesOf, tableOf } from '../plan/topology.ts';
+import { flowChanges, needsRefresh } from '../refresh/changes.ts';
+import { deployedFlow, readDeployedFlow } from '../refresh/deployed-flow.ts';
+import type { Catalog } from '../runtime/catalog.ts';
+import { type FlowStatus, StatusReader } from '../runtime/pipeline-status.ts';
+import { type Command, type ExitCode, usageError } from './command.ts';
+import { withDeployment } from './deployment.ts';
+import { pipelineFlag } from './pipeline-files.ts';
+import { tableText } from './table-text.ts';
+
+export const flows: Command = {
+  name: 'flows',
+  summary:
+    'list the flows: what each reads and writes, how far it is, and whether it is deployed so',
+  arguments: '',
+  example:
+    'tidemark flows --pipeline bookings.sql --pipeline.name bookings --kafka.brokers localhost:9092',
+  flags: pipelineFlag,
+  usesConfig: true,
+  run: async (invocation) => {
+    if (invocation.positionals.length > 0) {
+      throw usageError('flows takes no arguments', 'Name the pipeline with --pipeline FILE.');
+    }
+    return withDeployment(
+      invocation,
+      async ({ plan, pipeline, log, catalog }): Promise<ExitCode> => {
+        const reader = new StatusReader(plan, pipeline, log, () => systemClock.now());
+        try {
+          const known = await reader.read();
+          const rows = plan.flows.flatMap((flow): readonly FlowRow[] => {
+            const status = known.find((one) => one.flow === flow.name);
+            return status === undefined ? [] : [flowRow(plan, flow, status, catalog)];
+          });
+          const gone = (catalog?.all('flow') ?? [])
+            .map(({ name }) => name)
+            .filter((name) => !plan.flows.some((flow) => flow.name === name));
+          if (invocation.json) invocation.printJson({ pipeline, flows: rows, gone });
+          else invocation.terminal.out(flowsText(rows, gone));
+          return 0;
+        } finally {
+          await reader.close();
+        }
+      },
+    );
+  },
+};
+
+type FlowRow = {
+  readonly flow: string;
+  readonly kind: FlowPlan['kind'];
+  readonly table: string;
+  readonly sources: readonly string[];
+  readonly group: string;
+  /** In records, of both stages. */
+  readonly lag: number;
+  readonly state: 'new' | 'paused' | 'caught up' | 'behind';
+  /** Against the definition that its checkpoint is of. */
+  readonly definition: 'not deployed' | 'as deployed' | 'changed' | 'needs a refresh';
+};
+
+function flowRow(
+  plan: PipelinePlan,
+  flow: FlowPlan,
+  { group, topics, pausedSinceMs }: FlowStatus,
+  catalog: Catalog | undefined,
+): FlowRow {
+  const partitions = topics.flatMap((topic) => topic.partitions);
+  const lag = partitions.reduce((sum, one) => sum + one.lag, 0);
+  const isNew = partitions.every(({ committed }) => committed === undefined);
+  const isPaused = pausedSinceMs !== undefined;
+  return {
+    flow: flow.name,
+    kind: flow.kind,
+    table: flow.target,
+    sources: sourcesOf(plan, flow).map(({ name }) => name),
+    group,
+    lag,
+    state: isPaused ? 'paused' : isNew ? 'new' : lag === 0 ? 'caught up' : 'behind',
+    definition: definitionOf(plan, flow, catalog),
+  };
+}
+
+function definitionOf(
+  plan: PipelinePlan,
+  flow: FlowPlan,
+  catalog: Catalog | undefined,
+): FlowRow['definition'] {
+  const before = readDeployedFlow(catalog?.get('flow', flow.name)?.value);
+  if (before === undefined) return 'not deployed';
+  const after = deployedFlow(flow, tableOf(plan, flow));
+  const changes = flowChanges(before, after);
+  if (needsRefresh(changes)) return 'needs a refresh';
+  const isSame = before.fingerprint === after.fingerprint && changes.length === 0;
+  return isSame ? 'as deployed' : 'changed';
+}
+
+function flowsText(rows: readonly FlowRow[], gone: readonly string[]): string {
+  const text = tableText(
+    ['flow', 'kind', 'table', 'sources', 'state', 'lag', 'definition'],
+    rows.map(({ flow, kind, table, sources, state, lag, definition }) => [
+      flow,
+      kind,
+      table,
+      sources.join(', '),
+      state,
+      String(lag),
+      definition,
+    ]),
+  );
+  const left =
+    gone.length === 0
+      ? ''
+      : `deployed, and no longer in the pipeline: ${gone.join(', ')}; a new name takes the checkpoint over with tidemark checkpoint carry\n`;
+  return `${text}${left}`;
+}

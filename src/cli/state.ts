@@ -1,0 +1,87 @@
+import { composeState } from '../compose.ts';
+import { isReplacing } from '../runtime/flow-facts.ts';
+import { deployedFacts } from '../runtime/prepare-topics.ts';
+import { type PartitionScrub, rebuildState, scrubState } from '../runtime/state-scrub.ts';
+import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
+import { withDeployment } from './deployment.ts';
+import { otherKind, outside } from './outside.ts';
+import { namedTable, pipelineFlag } from './pipeline-files.ts';
+import { tableText } from './table-text.ts';
+
+const usage = 'Usage: tidemark state scrub|rebuild TABLE';
+
+export const state: Command = {
+  name: 'state',
+  summary: 'compare the state of a table with its output topic, or rebuild it from there',
+  arguments: 'scrub|rebuild TABLE',
+  example:
+    'tidemark state scrub bookings_current --pipeline bookings.sql --pipeline.name bookings --kafka.brokers localhost:9092',
+  flags: pipelineFlag,
+  usesConfig: true,
+  run: async (invocation) => {
+    const [action = '', name, extra] = invocation.positionals;
+    if (name === undefined || extra !== undefined) {
+      throw usageError('an action and one table are needed', usage);
+    }
+    if (action !== 'scrub' && action !== 'rebuild') {
+      throw usageError(`there is no action "${action}"`, usage);
+    }
+    return withDeployment(invocation, async (deployment): Promise<ExitCode> => {
+      const { table, flow } = namedTable(deployment.plan, name);
+      const options = outside('state', invocation, deployment);
+      const facts = await deployedFacts(options, flow);
+      if (!isReplacing(facts)) throw otherKind('state', table, flow);
+      const store = await composeState(deployment.config, (text) =>
+        invocation.terminal.err(`${text}\n`),
+      );
+      try {
+        await store.check();
+        const work = { ...options, state: store, facts };
+        if (action === 'scrub') return tellScrub(invocation, table.name, await scrubState(work));
+        const partitions = await rebuildState(work);
+        if (invocation.json) invocation.printJson({ table: table.name, rebuilt: partitions });
+        else {
+          invocation.terminal.out(
+            `table ${table.name}: the state of ${partitions.length} partitions is rebuilt\n`,
+          );
+        }
+        return 0;
+      } finally {
+        await store.close().catch(() => undefined);
+      }
+    });
+  },
+};
+
+function tellScrub(
+  invocation: Invocation,
+  table: string,
+  partitions: readonly PartitionScrub[],
+): ExitCode {
+  const differences = partitions.reduce((sum, one) => sum + one.differences, 0);
+  if (invocation.json) {
+    invocation.printJson({ table, right: differences === 0, differences, partitions });
+    return differences === 0 ? 0 : 1;
+  }
+  const { terminal } = invocation;
+  terminal.out(
+    tableText(
+      ['partition', 'state', 'stands at', 'output ends at', 'keys', 'differing', 'such as'],
+      partitions.map((one) => [
+        String(one.partition),
+        one.state,
+        one.stateOffset === null ? '-' : String(one.stateOffset),
+        String(one.outputEnd),
+        String(one.keys),
+        String(one.differences),
+        one.differing.join(' '),
+      ]),
+    ),
+  );
+  terminal.out(
+    differences === 0
+      ? `table ${table}: nothing contradicts the output topic\n`
+      : `table ${table}: ${differences} keys differ; the output topic rules: tidemark state rebuild ${table}\n`,
+  );
+  return differences === 0 ? 0 : 1;
+}

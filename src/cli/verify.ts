@@ -1,0 +1,76 @@
+import { systemClock } from '../adapters/system/system-clock.ts';
+import { deployedFacts } from '../runtime/prepare-topics.ts';
+import { type KeyDifference, type VerifyReport, verifyTable } from '../runtime/verify-table.ts';
+import { type Command, type ExitCode, usageError } from './command.ts';
+import { withDeployment } from './deployment.ts';
+import { outside } from './outside.ts';
+import { namedTable, pipelineFlag } from './pipeline-files.ts';
+
+const shownMax = 20;
+
+export const verify: Command = {
+  name: 'verify',
+  summary: 'compute a table anew from its sources and compare it with its output, key by key',
+  arguments: 'TABLE',
+  example:
+    'tidemark verify bookings_current --pipeline bookings.sql --pipeline.name bookings --kafka.brokers localhost:9092',
+  flags: {
+    ...pipelineFlag,
+    limit: { type: 'string', value: 'N', doc: 'Differences to show (default 20).' },
+  },
+  usesConfig: true,
+  run: async (invocation) => {
+    const [name, extra] = invocation.positionals;
+    if (name === undefined || extra !== undefined) {
+      throw usageError('one table is needed', 'Usage: tidemark verify TABLE');
+    }
+    const limit = invocation.whole('limit', { min: 0, max: 1_000_000 }) ?? shownMax;
+    return withDeployment(invocation, async (deployment): Promise<ExitCode> => {
+      const { table, flow } = namedTable(deployment.plan, name);
+      const { log, catalog, pipeline, plan } = outside('verify', invocation, deployment);
+      const facts = await deployedFacts({ log, catalog, plan, pipeline }, flow);
+      const shown: KeyDifference[] = [];
+      const report = await verifyTable({
+        log,
+        catalog,
+        pipeline,
+        facts,
+        clock: systemClock,
+        onDifference: (difference) => {
+          if (shown.length < limit) shown.push(difference);
+        },
+      });
+      const isRight = report.differences === 0;
+      const { terminal } = invocation;
+      if (invocation.json) {
+        invocation.printJson({ table: table.name, right: isRight, ...report, shown });
+      } else {
+        for (const { key, kind, expected, found } of shown) {
+          terminal.out(`${key}: ${kind}\n  expected ${expected}\n  found    ${found}\n`);
+        }
+        terminal.out(reportText(table.name, report));
+      }
+      return isRight ? 0 : 1;
+    });
+  },
+};
+
+function reportText(table: string, report: VerifyReport): string {
+  const { keys, rows, differences, unreadableKeys, movedKeys, badRecords } = report;
+  const lines = [
+    `table ${table}: ${keys} keys with ${rows} rows compared, ${differences} differ`,
+    ...(unreadableKeys > 0
+      ? [
+          `  of ${unreadableKeys} keys some records are gone from their source: their rows were taken as they are`,
+        ]
+      : []),
+    ...(movedKeys > 0 ? [`  ${movedKeys} keys got new rows meanwhile and were left out`] : []),
+    ...(badRecords > 0 ? [`  ${badRecords} records of the sources give no row: they are bad`] : []),
+    ...(differences > 0
+      ? [
+          '  dead letters that the present definition can read are not in the table until they are replayed: tidemark dlq replay',
+        ]
+      : []),
+  ];
+  return `${lines.join('\n')}\n`;
+}

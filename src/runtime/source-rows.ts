@@ -1,0 +1,164 @@
+import type { Log, RecordCursor } from '../ports/log.ts';
+import type { BadRow } from '../task/bad-row.ts';
+import { readDeadLetter } from '../task/dead-letter.ts';
+import { FlowTask } from '../task/flow-task.ts';
+import { RowCollector, type SourceRow } from '../task/row-collector.ts';
+import type { RowProgram } from '../task/row-program.ts';
+import type { Catalog } from './catalog.ts';
+import { compileSource } from './compile-source.ts';
+import type { FlowFacts } from './flow-facts.ts';
+import { skippedOffsets } from './skips.ts';
+
+export type SourceSpan = {
+  readonly topic: string;
+  readonly topicId: string;
+  readonly partition: number;
+  readonly from: number;
+  readonly to: number;
+};
+
+export type SourceRowsOptions = {
+  readonly log: Log;
+  readonly catalog: Catalog | undefined;
+  readonly facts: FlowFacts;
+  readonly nowMs: number;
+  readonly onRow: (row: SourceRow) => void;
+  /** Told of each record that gives no row at all. */
+  readonly onBad?: (bad: BadRow & { readonly place: string }) => void;
+};
+
+/**
+ * Runs a flow's query over spans of its sources, and hands over what it gives, rows that expectations drop among it.
+ * Invariant: nothing is written, joined or remembered; a row has the key, sequence, provenance and bytes that the flow
+ * itself would give it.
+ */
+export class SourceRows {
+  readonly #options: SourceRowsOptions;
+  readonly #programs: ReadonlyMap<string, readonly RowProgram[]>;
+
+  constructor(options: SourceRowsOptions) {
+    this.#options = options;
+    const { facts } = options;
+    // An expectation that drops or fails would keep its rows from being seen.
+    const table = {
+      ...facts.table,
+      expectations: facts.table.expectations.map((one) => ({ ...one, action: 'warn' as const })),
+    };
+    this.#programs = new Map(
+      facts.sources.map((source) => [
+        source.topic,
+        compileSource({ ...facts, table } as FlowFacts, source, () => {
+          throw new Error('a query that joins is not recomputed');
+        }),
+      ]),
+    );
+  }
+
+  async read({ topic, topicId, partition, from, to }: SourceSpan): Promise<void> {
+    if (from >= to) return;
+    const { log, catalog, facts, nowMs, onRow, onBad } = this.#options;
+    const flow = facts.flow.name;
+    const place = { flow, topic, topicId, partition };
+    const task = new FlowTask({
+      ...place,
+      programs: this.#programs.get(topic) ?? [],
+      output: new RowCollector(
+        {
+          table: facts.table,
+          timeZone: facts.timeZone,
+          nowMs,
+          isKeyed: facts.flow.kind !== 'append',
+          onRow,
+        },
+        { topic, partition },
+      ),
+      skipped: catalog === undefined ? undefined : skippedOffsets(catalog, place),
+      deadLetters: { topic: '', partitions: 1 },
+      deadLetterShareMax: 1,
+    });
+    const sink = {
+      append: (_: string, __: number, record: Parameters<typeof letterOf>[0]) => {
+        const letter = letterOf(record);
+        if (letter === undefined) return;
+        const { errorClass, message, offset } = letter;
+        onBad?.({ errorClass, message, place: `${topic}/${partition}@${offset}` });
+      },
+    };
+    const reader = log.openReader();
+    try {
+      reader.assign(topic, partition, from);
+      for (let position = from; position < to; ) {
+        for (const slice of await reader.poll(500)) {
+          task.process({ ...slice, records: new BoundedCursor(slice.records, to) }, sink, nowMs);
+          position = slice.nextOffset;
+        }
+      }
+    } finally {
+      await reader.close();
+    }
+  }
+}
+
+function letterOf(record: {
+  readonly headers: Uint8Array;
+  readonly headersStart: number;
+  readonly headersEnd: number;
+}) {
+  const bytes = Buffer.from(record.headers);
+  const { headersStart, headersEnd } = record;
+  return readDeadLetter({
+    next: () => false,
+    offset: 0,
+    timestampMs: 0,
+    bytes,
+    keyStart: 0,
+    keyEnd: -1,
+    valueStart: 0,
+    valueEnd: -1,
+    headersStart,
+    headersEnd,
+  });
+}
+
+/** The records below an offset: a view of the same cursor. */
+class BoundedCursor implements RecordCursor {
+  readonly #cursor: RecordCursor;
+  readonly #to: number;
+
+  constructor(cursor: RecordCursor, to: number) {
+    this.#cursor = cursor;
+    this.#to = to;
+  }
+
+  next(): boolean {
+    return this.#cursor.next() && this.#cursor.offset < this.#to;
+  }
+
+  get offset(): number {
+    return this.#cursor.offset;
+  }
+  get timestampMs(): number {
+    return this.#cursor.timestampMs;
+  }
+  get bytes(): Buffer {
+    return this.#cursor.bytes;
+  }
+  get keyStart(): number {
+    return this.#cursor.keyStart;
+  }
+  get keyEnd(): number {
+    return this.#cursor.keyEnd;
+  }
+  get valueStart(): number {
+    return this.#cursor.valueStart;
+  }
+  get valueEnd(): number {
+    return this.#cursor.valueEnd;
+  }
+  get headersStart(): number {
+    return this.#cursor.headersStart;
+  }
+  get headersEnd(): number {
+    return this.#cursor.headersEnd;
+  }
+}

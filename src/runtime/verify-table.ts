@@ -1,0 +1,351 @@
+import { FlowError } from '../base/errors.ts';
+import { provenanceSize, topicIdHex } from '../data/provenance.ts';
+import { sequenceCodec } from '../data/sequence.ts';
+import { chanceIn } from '../plan/chance.ts';
+import type { FlowPlan, ReplaceUsingFlowPlan, TablePlan } from '../plan/pipeline-plan.ts';
+import { stepExpressions } from '../plan/step-expressions.ts';
+import { groupOf, repartitionTopicOf } from '../plan/topology.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Log } from '../ports/log.ts';
+import { isCompactedPolicy } from '../refresh/retention.ts';
+import type { SourceRow } from '../task/row-collector.ts';
+import type { Catalog } from './catalog.ts';
+import type { FlowFacts } from './flow-facts.ts';
+import { halves, isInShare, type KeyShare, shareBitsMax, wholeShare } from './key-share.ts';
+import { type CommittedSet, readTable } from './read-table.ts';
+import { numbersTo } from './refresh-facts.ts';
+import { SourceRows, type SourceSpan } from './source-rows.ts';
+
+export type VerifyOptions = {
+  readonly log: Log;
+  readonly catalog: Catalog;
+  readonly clock: Clock;
+  readonly pipeline: string;
+  readonly facts: FlowFacts;
+  readonly onDifference: (difference: KeyDifference) => void;
+  /** Bytes of recomputed rows that may be held at once. */
+  readonly heldBytesMax?: number;
+};
+
+/** `missing`: the sources give the key, the table lacks it. `extra`: the other way round. */
+export type KeyDifference = {
+  readonly key: string;
+  readonly kind: 'missing' | 'extra' | 'sequence' | 'rows';
+  readonly expected: string;
+  readonly found: string;
+};
+
+export type VerifyReport = {
+  keys: number;
+  rows: number;
+  differences: number;
+  /** Keys whose sources are gone in part: what can't be read again was taken from the table. */
+  unreadableKeys: number;
+  /** Keys that moved on while they were compared. */
+  movedKeys: number;
+  /** Records that give no row with the present definition. */
+  badRecords: number;
+};
+
+type Recomputed = { sequence: Buffer; readonly rows: Map<string, string> };
+
+const heldBytesDefault = 256 * 1024 * 1024;
+const heldOverheadBytes = 200;
+const settleMsMax = 30_000;
+
+/**
+ * Computes a table anew from its sources, up to its checkpoints, and compares it with the output topic, key by key.
+ * Invariant: nothing is written; no more than a bound of rows is held, and where there are more the sources are read again
+ * for a part of the keys at a time.
+ */
+export async function verifyTable(options: VerifyOptions): Promise<VerifyReport> {
+  const { facts } = options;
+  const { flow, table } = facts;
+  refuseOrderDependent(flow);
+  if (flow.kind !== 'replace_using') {
+    throw new FlowError('NOT_SUPPORTED', `table "${table.name}" cannot be verified yet`, {
+      detail: `Flow "${flow.name}" is of kind ${flow.kind}; REPLACE USING tables are verified.`,
+      hint: 'tidemark status shows whether the account of its rows closes.',
+    });
+  }
+  const spans = await settledSpans(options);
+  const report: VerifyReport = {
+    keys: 0,
+    rows: 0,
+    differences: 0,
+    unreadableKeys: 0,
+    movedKeys: 0,
+    badRecords: 0,
+  };
+  const shares: KeyShare[] = [wholeShare];
+  for (let isFirst = true; ; isFirst = false) {
+    const share = shares.shift();
+    if (share === undefined) return report;
+    const computed = new Recomputation(options, share);
+    await computed.read(spans);
+    shares.unshift(...computed.postponed);
+    if (isFirst) report.badRecords = computed.badRecords;
+    await compare({ options, flow, table, computed, spans, report });
+  }
+}
+
+class Recomputation {
+  readonly sets = new Map<string, Recomputed>();
+  /** Shares that had no room: they are for later. */
+  readonly postponed: KeyShare[] = [];
+  badRecords = 0;
+  share: KeyShare;
+  #heldBytes = 0;
+  readonly #options: VerifyOptions;
+
+  constructor(options: VerifyOptions, share: KeyShare) {
+    this.#options = options;
+    this.share = share;
+  }
+
+  async read(spans: readonly SourceSpan[]): Promise<void> {
+    const { log, catalog, facts, clock } = this.#options;
+    const rows = new SourceRows({
+      log,
+      catalog,
+      facts,
+      nowMs: clock.now(),
+      onRow: (row) => this.#merge(row),
+      onBad: () => {
+        this.badRecords += 1;
+      },
+    });
+    for (const span of spans) await rows.read(span);
+  }
+
+  #merge(row: SourceRow): void {
+    if (row.bad !== undefined) {
+      this.badRecords += 1;
+      return;
+    }
+    if (row.violated.some(({ action }) => action !== 'warn')) return;
+    if (!isInShare(row.key, this.share)) return;
+    this.add(row);
+    const { heldBytesMax = heldBytesDefault } = this.#options;
+    while (this.#heldBytes > heldBytesMax && this.share.bits < shareBitsMax) this.#divide();
+  }
+
+  add({ key, sequence, isMarker, provenance, json }: AddedRow): void {
+    if (sequence === undefined) return;
+    const set = this.sets.get(key);
+    const order = set === undefined ? 1 : sequence.compare(set.sequence);
+    if (order < 0) return;
+    const rows = order > 0 || set === undefined ? new Map<string, string>() : set.rows;
+    if (order > 0 || set === undefined) {
+      for (const [source, text] of set?.rows ?? []) this.#heldBytes -= sizeOf(source, text);
+      this.sets.set(key, { sequence, rows });
+    }
+    if (isMarker) return;
+    const source = sourceKey(provenance);
+    if (!rows.has(source)) this.#heldBytes += sizeOf(source, json);
+    rows.set(source, json);
+  }
+
+  #divide(): void {
+    const [kept, later] = halves(this.share);
+    this.share = kept;
+    this.postponed.unshift(later);
+    for (const [key, { rows }] of this.sets) {
+      if (isInShare(key, kept)) continue;
+      this.sets.delete(key);
+      for (const [source, text] of rows) this.#heldBytes -= sizeOf(source, text);
+    }
+  }
+}
+
+type AddedRow = Pick<SourceRow, 'key' | 'sequence' | 'isMarker' | 'provenance' | 'json'>;
+
+function sizeOf(source: string, json: string): number {
+  return source.length + json.length + heldOverheadBytes;
+}
+
+function sourceKey(provenance: Buffer): string {
+  return provenance.toString('latin1', 0, provenanceSize);
+}
+
+type Comparison = {
+  readonly options: VerifyOptions;
+  readonly flow: ReplaceUsingFlowPlan;
+  readonly table: TablePlan;
+  readonly computed: Recomputation;
+  readonly spans: readonly SourceSpan[];
+  readonly report: VerifyReport;
+};
+
+async function compare(comparison: Comparison): Promise<void> {
+  const { options, flow, table, computed, report } = comparison;
+  const { log, onDifference } = options;
+  const codec = sequenceCodec(flow.sequenceType);
+  const tell = (difference: KeyDifference): void => {
+    report.differences += 1;
+    onDifference(difference);
+  };
+  const text = (sequence: Buffer): string => codec.text(sequence, 0, sequence.length);
+  for await (const set of readTable({ log, table, flow })) {
+    const key = Buffer.from(set.key, 'utf8').toString('latin1');
+    if (!isInShare(key, computed.share)) continue;
+    report.keys += 1;
+    report.rows += set.rows.length;
+    const state = readabilityOf(set, comparison.spans);
+    if (state === 'moved') {
+      report.movedKeys += 1;
+      computed.sets.delete(key);
+      continue;
+    }
+    if (state === 'unreadable') {
+      report.unreadableKeys += 1;
+      addCommitted(computed, key, set, codec.parse(set.sequence));
+    }
+    const expected = computed.sets.get(key);
+    computed.sets.delete(key);
+    if (expected === undefined || expected.rows.size === 0) {
+      tell({ key: set.key, kind: 'extra', expected: 'no rows', found: shownSet(set) });
+    } else if (text(expected.sequence) !== set.sequence) {
+      const found = `sequence ${set.sequence}`;
+      tell({
+        key: set.key,
+        kind: 'sequence',
+        expected: `sequence ${text(expected.sequence)}`,
+        found,
+      });
+    } else if (!isSame(expected, set, flow.distinct)) {
+      tell({ key: set.key, kind: 'rows', expected: shownRows(expected), found: shownSet(set) });
+    }
+  }
+  for (const [key, expected] of computed.sets) {
+    if (expected.rows.size === 0) continue;
+    const shown = Buffer.from(key, 'latin1').toString('utf8');
+    tell({ key: shown, kind: 'missing', expected: shownRows(expected), found: 'no rows' });
+  }
+}
+
+/** Rows that cannot be read again are inputs of the merge: it is idempotent. */
+function addCommitted(
+  computed: Recomputation,
+  key: string,
+  set: CommittedSet,
+  sequence: Buffer,
+): void {
+  for (const { json, sources } of set.rows) {
+    for (const source of sources) {
+      computed.add({ key, sequence, isMarker: false, provenance: bytesOf(source), json });
+    }
+  }
+}
+
+function bytesOf(source: CommittedSet['rows'][number]['sources'][number]): Buffer {
+  const bytes = Buffer.alloc(provenanceSize);
+  bytes.write(source.topicId, 0, 'hex');
+  bytes.writeUInt32BE(source.partition, 16);
+  bytes.writeUInt32BE(Math.floor(source.offset / 0x1_0000_0000), 20);
+  bytes.writeUInt32BE(source.offset >>> 0, 24);
+  bytes[28] = source.branch;
+  bytes.writeUIntBE(Math.floor(source.index / 0x1_0000_0000), 29, 3);
+  bytes.writeUInt32BE(source.index >>> 0, 32);
+  return bytes;
+}
+
+/** A row beyond the checkpoints came while we were at it; one whose record is gone can only be believed. */
+function readabilityOf(
+  set: CommittedSet,
+  spans: readonly SourceSpan[],
+): 'readable' | 'unreadable' | 'moved' {
+  let state: 'readable' | 'unreadable' = 'readable';
+  for (const { sources } of set.rows) {
+    for (const { topicId, partition, offset } of sources) {
+      const span = spans.find(
+        (one) => topicIdHex(one.topicId) === topicId && one.partition === partition,
+      );
+      if (span !== undefined && offset >= span.to) return 'moved';
+      if (span === undefined || offset < span.from) state = 'unreadable';
+    }
+  }
+  return state;
+}
+
+function isSame(expected: Recomputed, set: CommittedSet, isDistinct: boolean): boolean {
+  let count = 0;
+  for (const { json, sources } of set.rows) {
+    for (const source of sources) {
+      count += 1;
+      const text = expected.rows.get(sourceKey(bytesOf(source)));
+      // Of equal rows one stands for all, however each of them wrote its numbers.
+      if (text === undefined || (!isDistinct && text !== json)) return false;
+    }
+  }
+  return count === expected.rows.size;
+}
+
+const shownMax = 2_000;
+
+function shownRows({ rows }: Recomputed): string {
+  return `[${[...rows.values()].sort().join(',')}]`.slice(0, shownMax);
+}
+
+function shownSet({ rows }: CommittedSet): string {
+  return `[${rows
+    .map(({ json }) => json)
+    .sort()
+    .join(',')}]`.slice(0, shownMax);
+}
+
+/** The sources up to the checkpoints, once everything that was read has reached the table. */
+async function settledSpans(options: VerifyOptions): Promise<readonly SourceSpan[]> {
+  const { log, facts, pipeline, clock } = options;
+  const group = groupOf(pipeline, facts.flow.name);
+  const spans: SourceSpan[] = [];
+  const described = await log.describeTopics(facts.sources.map(({ topic }) => topic));
+  for (const { topic, topicId, partitions } of facts.sources) {
+    if (isCompactedPolicy(described.get(topic)?.configs.get('cleanup.policy'))) {
+      throw new FlowError('NOT_SUPPORTED', `table "${facts.table.name}" cannot be recomputed`, {
+        detail: `Its source topic "${topic}" is compacted: records that it was computed from are gone.`,
+      });
+    }
+    const numbers = numbersTo(partitions);
+    const committed = await log.committedOffsets(group, topic, numbers);
+    for (const [partition, { start }] of await log.offsetRanges(topic, numbers)) {
+      const to = committed.get(partition)?.offset ?? start;
+      spans.push({ topic, topicId, partition, from: start, to });
+    }
+  }
+  const deadline = clock.monotonic() + settleMsMax;
+  const between = repartitionTopicOf(pipeline, facts.flow.name);
+  const numbers = numbersTo(facts.repartition?.partitions ?? 0);
+  const goals = await log.offsetRanges(between, numbers);
+  for (;;) {
+    const committed = await log.committedOffsets(group, between, numbers);
+    const isReached = [...goals].every(
+      ([partition, { start, end }]) => (committed.get(partition)?.offset ?? start) >= end,
+    );
+    if (isReached) return spans;
+    if (clock.monotonic() > deadline) {
+      throw new FlowError('USAGE', `table "${facts.table.name}" has rows on their way`, {
+        detail: 'Rows between its stages are not merged yet, and nobody merges them.',
+        hint: 'Run the pipeline (tidemark run --once), then verify again.',
+      });
+    }
+    await clock.sleep(200);
+  }
+}
+
+/** What a row gives may depend on when it was read: recomputed, it may differ and be right both times. */
+function refuseOrderDependent(flow: FlowPlan): void {
+  const recomputable = ['filter', 'project', 'explode'];
+  for (const { steps } of flow.branches) {
+    for (const step of steps) {
+      const isPlain = recomputable.includes(step.step);
+      if (isPlain && stepExpressions(step).every((one) => chanceIn(one) === undefined)) continue;
+      throw new FlowError('NOT_SUPPORTED', `flow "${flow.name}" cannot be recomputed`, {
+        detail: isPlain
+          ? 'Its rows depend on the clock or on chance, so that they come out differently each time.'
+          : `Its query has a ${step.step}, whose result depends on when and in which order its rows came.`,
+        hint: 'tidemark status shows whether its account closes; tidemark state scrub compares state and output.',
+      });
+    }
+  }
+}

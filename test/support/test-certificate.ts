@@ -1,0 +1,20 @@
+/** A certificate for localhost and 127.0.0.1 that signs itself, for servers that a test starts. It guards nothing. */
+export const testCertificate = `-----BEGIN CERTIFICATE-----
+MIIBmzCCAUGgAwIBAgIUNJqjhods7ZPCGm4D8vAcYq6AaKIwCgYIKoZIzj0EAwIw
+FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEzMDA3MzIxOVoYDzIxMjYxMTA2
+MDczMjE5WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
+PQMBBwNCAASXemyr4agMXg9nLJxBVtnKJuLuO56Tkg5XVv9VR9bpyMJBswBs1nVi
+cvhoo0odWmqyJpUMuOXp+yUoMe2zerRzo28wbTAdBgNVHQ4EFgQUjpYb2YFklKQ0
+36PvJ2e88ShoZZwwHwYDVR0jBBgwFoAUjpYb2YFklKQ036PvJ2e88ShoZZwwGgYD
+VR0RBBMwEYIJbG9jYWxob3N0hwR/AAABMA8GA1UdEwEB/wQFMAMBAf8wCgYIKoZI
+zj0EAwIDSAAwRQIgKs+Grt9I+DFFWeR1BbI0ZLrUzyC9QpK5SC2TyqSn4AwCIQD+
+DB6L6nsb49i5JhPv3N85pzAbrgNFbmtZuoD7uKlZOg==
+-----END CERTIFICATE-----
+`;
+
+export const testCertificateKey = `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgSHmPMpxQcnL64IS6
+ZGQCwhelPVT60bxTSgaM//eBIyOhRANCAASXemyr4agMXg9nLJxBVtnKJuLuO56T
+kg5XVv9VR9bpyMJBswBs1nVicvhoo0odWmqyJpUMuOXp+yUoMe2zerRz
+-----END PRIVATE KEY-----
+`;

@@ -1,0 +1,191 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import { Catalog } from '../../../src/runtime/catalog.ts';
+import { isReplacing } from '../../../src/runtime/flow-facts.ts';
+import { deployedFacts } from '../../../src/runtime/prepare-topics.ts';
+import { rebuildState, scrubState } from '../../../src/runtime/state-scrub.ts';
+import { type KeyDifference, verifyTable } from '../../../src/runtime/verify-table.ts';
+import { explainKey } from '../../../src/runtime/why-key.ts';
+import type { PipelineWorld } from '../../../src/testing/pipeline-world.ts';
+import { planned, worldOf } from '../../support/append-world.ts';
+
+const source = 'CREATE SOURCE s (k STRING, v INT, seq BIGINT);';
+const table = (more: string, select = 'SELECT k, v, seq') => `${source}
+CREATE STREAMING TABLE t (CONSTRAINT positive EXPECT (v > 0) ON VIOLATION DROP ROW)
+WITH (dead_letter_topic = 'dlq', ${more}) FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME ${select} FROM STREAM(s);`;
+
+let world: PipelineWorld;
+
+afterEach(() => world.close());
+
+function give(k: string, v: unknown, seq: number | null, partition = 0): void {
+  world.produce('s', { value: JSON.stringify({ k, v, seq }) }, partition);
+}
+
+async function settled(sql: string): Promise<void> {
+  const process = await world.startProcess('one', planned(sql));
+  await world.untilCaughtUp(process);
+  await world.stop(process);
+}
+
+async function options(sql: string) {
+  const catalog = new Catalog(world.log, 'test.catalog');
+  await catalog.read();
+  const plan = planned(sql);
+  const [flow] = plan.flows;
+  if (flow === undefined) throw new Error('no flow');
+  const { log, clock, state } = world;
+  const facts = await deployedFacts({ log, catalog, plan, pipeline: 'test' }, flow);
+  if (!isReplacing(facts)) throw new Error('no keys');
+  const listener = () => undefined;
+  const base = { log, catalog, clock, state, plan, facts, listener, pipeline: 'test' };
+  return { ...base, command: 'test', token: `t${Math.random()}` };
+}
+
+async function verified(sql: string, heldBytesMax?: number) {
+  const differences: KeyDifference[] = [];
+  const report = await verifyTable({
+    ...(await options(sql)),
+    onDifference: (one) => differences.push(one),
+    ...(heldBytesMax === undefined ? {} : { heldBytesMax }),
+  });
+  return { report, differences };
+}
+
+function workload(): void {
+  for (let at = 0; at < 400; at += 1) {
+    give(`k${at % 40}`, (at % 7) - 1, Math.floor(at / 90), at % 2);
+  }
+}
+
+/** Writes a row-set into the output as nobody but the pipeline may. */
+function tamper(key: string, value: string | null, sequence: number, sources: string): void {
+  const headers = { 'tm-seq': String(sequence), 'tm-src': sources, 'tm-gen': '0' };
+  const found = world.log.readCommitted('t').find((one) => one.key?.toString() === key);
+  world.log.produce('t', found?.partition ?? 0, { key, value, headers });
+}
+
+describe.each(['row_set', 'rows'])('output %s', (output) => {
+  const sql = table(`output = '${output}'`);
+
+  test('verify recomputes the table from its sources, also a part of the keys at a time, and finds nothing', async () => {
+    world = worldOf(sql);
+    workload();
+    give('k1', 'no number', 9);
+    await settled(sql);
+    const { report, differences } = await verified(sql);
+    expect(differences).toEqual([]);
+    expect(report).toMatchObject({ keys: 40, unreadableKeys: 0, movedKeys: 0, badRecords: 1 });
+    const parts = await verified(sql, 2_000);
+    expect(parts.differences).toEqual([]);
+    expect(parts.report.keys).toBe(40);
+  });
+
+  test('state scrub finds nothing after a run, tells the key whose entry was changed, and rebuild mends it', async () => {
+    world = worldOf(sql);
+    workload();
+    await settled(sql);
+    const first = await scrubState(await options(sql));
+    expect(first.map(({ state, differences }) => [state, differences])).toEqual([
+      ['right', 0],
+      ['right', 0],
+    ]);
+    expect(first.reduce((sum, { keys }) => sum + keys, 0)).toBe(40);
+    const { catalog, clock, facts } = await options(sql);
+    const partition = first.find(({ keys }) => keys > 0)?.partition ?? 0;
+    const task = { pipeline: 'test', flow: 't', generation: facts.generation, partition };
+    const epoch = await catalog.write([{ kind: 'event', name: 'test', value: {} }], clock.now());
+    const session = await world.state.open(task, epoch);
+    const mark = await session.mark();
+    let victim = '';
+    for await (const part of session.scan()) victim ||= part[0]?.[0] ?? '';
+    if (mark === undefined) throw new Error('no mark');
+    await session.write({ keys: [victim], entries: [undefined], mark });
+    await session.close();
+    const damaged = (await scrubState(await options(sql)))[partition];
+    expect(damaged).toMatchObject({ state: 'differs', differences: 1 });
+    expect(damaged?.differing).toEqual([Buffer.from(victim, 'latin1').toString('utf8')]);
+    await rebuildState(await options(sql));
+    const after = await scrubState(await options(sql));
+    expect(after.map(({ state }) => state)).toEqual(['right', 'right']);
+  });
+});
+
+const plain = table("output = 'row_set'");
+
+test('verify tells each kind of difference with its key', async () => {
+  world = worldOf(plain, 1);
+  for (const k of ['a', 'b', 'c', 'd']) give(k, 1, 5);
+  await settled(plain);
+  const [own] = world.log.readCommitted('t');
+  const place = own?.headers.find(({ key }) => key === 'tm-src')?.value?.toString() ?? '';
+  const prefix = place.slice(0, place.indexOf('@'));
+  tamper('{"k":"a"}', '[{"k":"a","v":2,"seq":5}]', 5, `${prefix}@0`);
+  tamper('{"k":"b"}', '[{"k":"b","v":1,"seq":4}]', 4, `${prefix}@1`);
+  world.log.produce('t', 0, { key: '{"k":"c"}', value: null, headers: { 'tm-gen': '0' } });
+  tamper('{"k":"x"}', '[{"k":"x","v":1,"seq":1}]', 1, `${prefix}@3`);
+  const { differences } = await verified(plain);
+  expect(differences.map(({ key, kind }) => [key, kind]).sort()).toEqual([
+    ['{"k":"a"}', 'rows'],
+    ['{"k":"b"}', 'sequence'],
+    ['{"k":"c"}', 'missing'],
+    ['{"k":"x"}', 'extra'],
+  ]);
+});
+
+test('verify takes rows whose records are gone as they are, and declines what depends on the clock', async () => {
+  world = worldOf(plain, 1);
+  give('a', 1, 1);
+  give('b', 1, 1);
+  await settled(plain);
+  await world.log.deleteRecords('s', new Map([[0, 1]]));
+  const { report, differences } = await verified(plain);
+  expect(differences).toEqual([]);
+  expect(report).toMatchObject({ keys: 2, unreadableKeys: 1 });
+  world.close();
+  const clocked = table("output = 'row_set'", 'SELECT k, v, seq, current_timestamp() AS at');
+  world = worldOf(clocked, 1);
+  give('a', 1, 1);
+  await settled(clocked);
+  await expect(verified(clocked)).rejects.toMatchObject({ code: 'NOT_SUPPORTED' });
+});
+
+test('state rebuild brings an older image of the state up again', async () => {
+  world = worldOf(plain, 1);
+  give('a', 1, 1);
+  await settled(plain);
+  world.state.flush();
+  expect((await scrubState(await options(plain)))[0]?.state).toBe('absent');
+  expect(await rebuildState(await options(plain))).toEqual([0]);
+  expect(await scrubState(await options(plain))).toMatchObject([{ state: 'right', keys: 1 }]);
+  give('a', 2, 1);
+  await settled(plain);
+  expect((await verified(plain)).differences).toEqual([]);
+});
+
+test('CLI why tells the fate of every row of a key', async () => {
+  world = worldOf(plain, 1);
+  give('a', 1, 1);
+  give('a', 2, 3);
+  give('a', 3, 2);
+  give('a', -1, 4);
+  give('a', 4, null);
+  give('b', 1, 1);
+  await settled(plain);
+  give('a', 9, 9);
+  const history = await explainKey({
+    ...(await options(plain)),
+    key: Buffer.from('{"k":"a"}'),
+    recordsMax: 100,
+  });
+  expect(history.set?.sequence).toBe('3');
+  expect(history.rows.map(({ offset, fate }) => [offset, fate])).toEqual([
+    [0, 'superseded'],
+    [1, 'current'],
+    [2, 'superseded'],
+    [3, 'dropped'],
+    [4, 'bad'],
+    [6, 'waiting'],
+  ]);
+  expect(history.rows[3]?.reason).toContain('positive');
+  expect(history.rows[4]?.reason).toContain('NULL_SEQUENCE');
+});
