@@ -378,6 +378,10 @@ export class ServiceMetrics {
     const { health, facts: factsNow } = this.#options;
     const { flow, failed } = progress;
     registry.set('tidemark_flow_failed', { flow }, failed === undefined ? 0 : 1);
+    const { eventTimeMs } = progress;
+    if (eventTimeMs !== undefined) {
+      registry.set('tidemark_watermark_timestamp_seconds', { flow }, eventTimeMs / 1000);
+    }
     const restoring = health.restoringPartitions(flow);
     registry.set('tidemark_restoring_partitions', { flow }, restoring);
     registry.set(

@@ -214,6 +214,11 @@ export class FlowRunner {
     return this.#outputRecords;
   }
 
+  /** The event time that all of its partitions have reached; undefined: not known, or it has no watermark. */
+  get eventTimeMs(): number | undefined {
+    return this.#eventTimes.leastMs;
+  }
+
   wake(): void {
     this.#reader.wake();
   }

@@ -86,6 +86,8 @@ export type FlowProgress = {
   readonly appends?: boolean;
   /** Written and committed by this process. */
   readonly outputRecords: number;
+  /** Of a flow with a watermark: the event time that all of its partitions here have reached. */
+  readonly eventTimeMs?: number | undefined;
   readonly partitions: readonly PartitionProgress[];
 };
 
@@ -247,6 +249,7 @@ export class Worker {
           isPaused: this.#paused.has(facts.flow.name),
           appends: feedOf(facts) === undefined,
           outputRecords: runner?.outputRecords ?? 0,
+          eventTimeMs: runner?.eventTimeMs,
           partitions: runner?.progress() ?? [],
         };
       }),

@@ -14,6 +14,12 @@ export class EventTimes {
     this.#reached.delete(partition);
   }
 
+  /** What all of them have come to; undefined: not known of each, or there is no watermark. */
+  get leastMs(): number | undefined {
+    const least = Math.min(...this.#reached.values());
+    return least === 0 || !Number.isFinite(least) ? undefined : least;
+  }
+
   /** In microseconds, for the rows of one partition; undefined: none of them is late. */
   reached(partition: string): bigint | undefined {
     if (!this.#reached.has(partition)) return undefined;

@@ -246,6 +246,13 @@ const declared = [
     help: 'Age of the oldest record that is not committed, by its own timestamp, on the partitions of this instance; 0 when none has waited since the last look, 5 s ago.',
   },
   {
+    name: 'tidemark_watermark_timestamp_seconds',
+    type: 'gauge',
+    group: 'progress',
+    labels: ['flow'],
+    help: 'Of a flow with a watermark: the event time that all partitions of this instance have reached, before the delay is taken off. Not there until each has shown a time.',
+  },
+  {
     name: 'tidemark_end_to_end_latency_seconds',
     type: 'histogram',
     group: 'progress',

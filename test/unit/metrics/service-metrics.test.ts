@@ -260,6 +260,22 @@ describe('the size of the state', () => {
   });
 });
 
+test('P121 a watermark is as far as the partition that has come least far', async () => {
+  const sql = `CREATE SOURCE timed (region STRING, ts TIMESTAMP, seq BIGINT) WITH (topic = 'orders');
+    CREATE STREAMING TABLE cur FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME
+    SELECT region, ts, seq FROM STREAM(timed) WATERMARK ts DELAY OF INTERVAL 5 SECONDS;`;
+  const memory = world();
+  const seconds = [1_000, 5_000];
+  for (const [partition, time] of seconds.entries()) {
+    const ts = new Date(time * 1000).toISOString();
+    memory.produce('orders', partition, { value: JSON.stringify({ region: 'R', ts, seq: time }) });
+  }
+  const one = await service({ memory, plan: watchedPlan(sql) });
+  await one.caughtUp(2);
+  const watermark = 'tidemark_watermark_timestamp_seconds{flow="cur"}';
+  await expect.poll(async () => (await one.scrape()).get(watermark)).toBe(1_000);
+});
+
 describe('full refreshes', () => {
   test('FR-34 tell progress and result, as of the looks at the catalog', async () => {
     const quiet = new WatchedService({ memory: world() });
