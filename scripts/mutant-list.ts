@@ -52,8 +52,8 @@ export const mutants: readonly Mutant[] = [
     'a lower sequence changes nothing',
     edit(
       'src/task/key-state.ts',
-      "    const order = this.#compare(row);\n    if (order < 0) return 'superseded';\n    if (order > 0) {",
-      '    const order = this.#compare(row);\n    if (order !== 0) {',
+      "    const order = this.#compare(key, row);\n    if (order < 0) return 'superseded';\n    if (order > 0) {",
+      '    const order = this.#compare(key, row);\n    if (order !== 0) {',
     ),
   ),
   mutant(
@@ -112,8 +112,8 @@ export const mutants: readonly Mutant[] = [
     'no offset is committed whose rows are not in the transaction',
     edit(
       flowRunner,
-      'read.position = slice.nextOffset;\n    read.isDirty = true;',
-      'read.position = slice.nextOffset + (slice.nextOffset < slice.stableOffset ? 1 : 0);\n    read.isDirty = true;',
+      'read.position = Math.min(slice.nextOffset, until);',
+      'read.position = Math.min(slice.nextOffset + (slice.nextOffset < slice.stableOffset ? 1 : 0), until);',
     ),
   ),
   mutant(
@@ -121,8 +121,8 @@ export const mutants: readonly Mutant[] = [
     'a slice is processed only where it goes on from the position',
     edit(
       flowRunner,
-      'if (read === undefined || slice.fromOffset !== read.position) return false;',
-      'if (read === undefined) return false;',
+      'if (read === undefined || slice.fromOffset !== read.position) return undefined;',
+      'if (read === undefined) return undefined;',
     ),
   ),
   mutant(
@@ -244,8 +244,8 @@ export const mutants: readonly Mutant[] = [
     'the state is read once it has followed the last commit',
     edit(
       tableSlot,
-      '        await this.settle();\n        return this.#read(keys);',
-      '        return this.#read(keys);',
+      '    await this.settle();\n    return this.#read(keys);',
+      '    return this.#read(keys);',
     ),
   ),
   mutant(
