@@ -525,9 +525,9 @@ class Beside {
     await log.deleteCheckpoints(this.#group);
     await catalog.read();
     const entries = [
-      ...(['flow', 'generation'] as const).map((kind) => ({ kind, name: this.#name })),
+      ...(['flow', 'generation', 'once'] as const).map((kind) => ({ kind, name: this.#name })),
       ...names.map((name) => ({ kind: 'topic' as const, name })),
-      ...(['checkpoint', 'takeover', 'skip'] as const).flatMap((kind) =>
+      ...(['checkpoint', 'takeover', 'skip', 'static'] as const).flatMap((kind) =>
         catalog
           .all(kind)
           .filter(({ name }) => name.startsWith(`${this.#name}/`))

@@ -147,6 +147,25 @@ describe('a table that append flows write', () => {
     }
   });
 
+  test('FR-45 FL-18 a flow that runs once runs again after it, beside the others', async () => {
+    const once = `CREATE STREAMING TABLE bronze;
+CREATE FLOW fa AS INSERT INTO bronze BY NAME SELECT k, seq, v FROM STREAM(a);
+CREATE FLOW fb AS INSERT INTO ONCE bronze BY NAME SELECT k, seq, v FROM b;`;
+    const world = await chainedWorld(once);
+    expect(rawText(world)).toEqual(allRaw);
+    await world.produce('b', 0, row('B3', 1));
+    await world.update();
+    // It has run: what comes later is not its own.
+    expect(rawText(world)).toEqual(allRaw);
+    await refreshInPlace(await world.runOptions('bronze'));
+    await world.update();
+    const whole = [...allRaw, ...lines(['B3', 1])].sort();
+    expect(rawText(world)).toEqual(whole);
+    await world.produce('b', 0, row('B4', 1));
+    await world.update();
+    expect(rawText(world)).toEqual(whole);
+  });
+
   test('beside the table it is refused, with what to do', async () => {
     const world = await chainedWorld(bronze);
     const options = await world.runOptions('bronze');
