@@ -113,7 +113,7 @@ export const mutants: readonly Mutant[] = [
     edit(
       flowRunner,
       'read.position = Math.min(slice.nextOffset, until);',
-      'read.position = Math.min(slice.nextOffset + (slice.nextOffset < slice.stableOffset ? 1 : 0), until);',
+      'read.position = Math.min(slice.nextOffset, until) + (slice.nextOffset < slice.stableOffset ? 1 : 0);',
     ),
   ),
   mutant(
