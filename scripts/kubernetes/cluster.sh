@@ -25,7 +25,8 @@ socket=$dir/containerd.sock
 launch() { # name, command…
   local name=$1
   shift
-  setsid nohup "$@" >"$dir/log/$name.log" 2>&1 </dev/null &
+  # Whatever the caller has open, such as a lock, must not stay open as long as the cluster runs.
+  setsid nohup "$@" >"$dir/log/$name.log" 2>&1 </dev/null 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- &
   echo $! >"$dir/pid/$name"
 }
 
