@@ -527,6 +527,8 @@ class Beside {
     const entries = [
       ...(['flow', 'generation', 'once'] as const).map((kind) => ({ kind, name: this.#name })),
       ...names.map((name) => ({ kind: 'topic' as const, name })),
+      // Left by an attempt that was killed right after it had begun to swap.
+      { kind: 'lock' as const, name: lockName({ flow: this.#name, token: 'swap' }) },
       ...(['checkpoint', 'takeover', 'skip', 'static'] as const).flatMap((kind) =>
         catalog
           .all(kind)
