@@ -24,7 +24,7 @@ export const plan: Command = {
   flags: {
     effect: {
       type: 'boolean',
-      doc: 'For flows that need a full refresh: what it would read, and exactly what it would lose.',
+      doc: 'For flows that need a full refresh: what it would read, and exactly what it would lose; exit code 4 when it would lose anything.',
     },
   },
   usesConfig: true,
@@ -45,7 +45,7 @@ export const plan: Command = {
       const effects = invocation.isSet('effect') ? await effectsOf(deployment, decided) : [];
       if (invocation.json) invocation.printJson(reportJson(deployment, decided, effects));
       else show(invocation, deployment, decided, effects);
-      return 0;
+      return effects.every(({ lossless }) => lossless) ? 0 : 4;
     });
   },
 };

@@ -24,7 +24,7 @@ if (run(['plan', '--help'], 'ignore') !== 0) {
   if (plan === 'required') end(1, 'refused: this image cannot plan, and gate.plan is "required"');
   end(0, 'the pipeline is valid; this image cannot plan, so what the change would lose was not looked at');
 }
-const planned = run(['plan']);
+const planned = run(['plan', '--effect']);
 if (planned === refusedForDataLoss && allowsDataLoss) {
   end(0, 'data would be lost, and gate.allowDataLoss takes it into account');
 }

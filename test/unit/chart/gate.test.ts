@@ -56,7 +56,7 @@ test('where planning is required, such an image is refused', () => {
 test('a change that can be made passes', () => {
   const { status, out } = pass({ validate: 0, plan: 0 });
   expect(status).toBe(0);
-  expect(out).toContain('ran plan \n');
+  expect(out).toContain('ran plan --effect\n');
 });
 
 test('a change that would lose data is refused, unless that is taken into account', () => {
