@@ -244,7 +244,7 @@ export const mutants: readonly Mutant[] = [
     'the state is read once it has followed the last commit',
     edit(
       tableSlot,
-      '    await this.settle();\n    return this.#read(keys);',
+      '    do await this.settle();\n    while (this.#writing !== undefined);\n    return this.#read(keys);',
       '    return this.#read(keys);',
     ),
   ),

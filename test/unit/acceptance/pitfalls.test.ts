@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { planPipeline } from '../../../src/plan/plan-pipeline.ts';
 import { pipelineStarter } from '../../../src/testing/start-pipeline.ts';
 import { everyWay, type Given, planOf, type Scenario, scenario } from '../../support/scenario.ts';
 
@@ -385,22 +384,6 @@ describe('JSON input', () => {
       expect(told.rows(), name).toEqual([row(['EU', 'b', 1, 2])]);
       expect(told.deadLetters(), name).toEqual(['NULL_VALUE undefined']);
     });
-  });
-
-  test.each([
-    ['P031', "IGNORE NULL UPDATES APPLY AS DELETE WHEN op = 'd'"],
-    ['P033', "APPLY AS DELETE WHEN op = 'd'"],
-  ])('%s AUTO CDC is refused by name as long as it is not built', (_, clauses) => {
-    const { plan, faults } = planPipeline([
-      {
-        file: 'cdc.sql',
-        text: `CREATE SOURCE cdc (op STRING, id BIGINT, name STRING, lsn BIGINT) WITH (topic = 'cdc');
-          CREATE STREAMING TABLE people; CREATE FLOW people_cdc AS AUTO CDC INTO people FROM STREAM(cdc) KEYS (id)
-          ${clauses} SEQUENCE BY lsn COLUMNS * EXCEPT (op, lsn) STORED AS SCD TYPE 1;`,
-      },
-    ]);
-    expect(plan).toBeUndefined();
-    expect(faults.map(({ code }) => code)).toEqual(['NOT_SUPPORTED_YET']);
   });
 });
 

@@ -261,21 +261,25 @@ describe('syntax', () => {
   });
 
   test.each([
-    [
-      'SX-18 a once flow',
-      'CREATE STREAMING TABLE t; CREATE FLOW f AS INSERT INTO ONCE t BY NAME SELECT k FROM s;',
-    ],
+    ['SX-18 a once flow', 'INSERT INTO ONCE t BY NAME SELECT k FROM s', 'append'],
     [
       'SX-18 a once flow, spelled otherwise',
-      'CREATE STREAMING TABLE t; CREATE FLOW f AS INSERT ONCE INTO t BY NAME SELECT k FROM s;',
+      'INSERT ONCE INTO t BY NAME SELECT k FROM s',
+      'append',
     ],
     [
       'SX-18 ONCE with REPLACE USING',
-      'CREATE STREAMING TABLE t; CREATE FLOW f AS INSERT INTO ONCE t BY NAME REPLACE USING (k) SEQUENCE BY seq SELECT k, seq FROM s;',
+      'INSERT INTO ONCE t BY NAME REPLACE USING (k) SEQUENCE BY seq SELECT k, seq FROM s',
+      'replace_using',
     ],
-    ['SX-19 a materialized view', 'CREATE MATERIALIZED VIEW t AS SELECT k FROM s;'],
-  ])('%s is read, and refused by name as not supported yet', (_, text) => {
-    expect(refused(text).map(({ code }) => code)).toEqual(['NOT_SUPPORTED_YET']);
+  ])('%s is read', (_, body, kind) => {
+    const plan = planOf(`${source} CREATE STREAMING TABLE t; CREATE FLOW f AS ${body};`);
+    expect(plan.flows).toMatchObject([{ name: 'f', target: 't', kind, once: true }]);
+  });
+
+  test('SX-19 a materialized view is read', () => {
+    const plan = planOf(`${source} CREATE OR REFRESH MATERIALIZED VIEW v AS SELECT k FROM s;`);
+    expect(plan.materializedViews).toMatchObject([{ name: 'v' }]);
   });
 
   test('SX-17 a table may be there before any flow', async () => {
