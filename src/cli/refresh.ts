@@ -286,17 +286,18 @@ function commandText(invocation: Invocation, table: string): string {
 
 function tell({ terminal, json }: Invocation, outcome: RefreshOutcome): void {
   if (json) return;
-  const { table, generation, mode, published, buried, lost } = outcome;
+  const { table, generation, mode, published, buried, lost, deadLetters } = outcome;
   const loss =
     lost.keys === 0
       ? 'nothing was lost'
       : `lost: keys: ${lost.keys}, rows: ${lost.rows}${lost.levels > 0 ? `, levels: ${lost.levels}` : ''}`;
+  const unread = deadLetters === 0 ? '' : `; dead letters: ${deadLetters} (tidemark dlq list)`;
   const next =
     mode === 'in_place'
       ? 'The next run fills it: tidemark run.'
       : 'The next run goes on from there.';
   terminal.out(
-    `table ${table} is in generation ${generation}: records written: ${published}, removed: ${buried}; ${loss}. ${next}\n`,
+    `table ${table} is in generation ${generation}: records written: ${published}, removed: ${buried}; ${loss}${unread}. ${next}\n`,
   );
 }
 

@@ -10,6 +10,18 @@ export function nameKey(text: string): string {
   return text.toLowerCase();
 }
 
+const builtSuffix = '.refresh';
+
+/** Name of the flow that builds the new generation of another one's table. */
+export function builtFlowOf(flow: string): string {
+  return `${flow}${builtSuffix}`;
+}
+
+/** The flow whose table a flow of that kind builds; any other name as it is. */
+export function flowOfBuilt(name: string): string {
+  return name.endsWith(builtSuffix) ? name.slice(0, -builtSuffix.length) : name;
+}
+
 const topicNameMax = 249;
 
 /** Why Kafka would refuse a topic of this name, or undefined. */

@@ -1,3 +1,4 @@
+import { flowOfBuilt } from '../plan/names.ts';
 import type { FlowPlan, PipelinePlan } from '../plan/pipeline-plan.ts';
 import { groupOf, repartitionTopicOf, sourcesOf, tableOf, topology } from '../plan/topology.ts';
 import type { Log, TopicDescription } from '../ports/log.ts';
@@ -33,8 +34,8 @@ export async function gatherDeployment(options: PlanFactsOptions): Promise<Deplo
     deployed: (catalog?.all('flow') ?? []).flatMap(({ name, value }) => {
       const definition = readDeployedFlow(value);
       // What a refresh builds is no flow of the pipeline.
-      const isBuilt = openRefresh(catalog, name.replace(/\.refresh$/, '')) !== undefined;
-      const isFlow = !name.endsWith('.refresh') || !isBuilt;
+      const isBuilt = openRefresh(catalog, flowOfBuilt(name)) !== undefined;
+      const isFlow = flowOfBuilt(name) === name || !isBuilt;
       return definition === undefined || !isFlow ? [] : [{ name, definition }];
     }),
     topics: await wantedTopics(log, plan, pipeline, described),

@@ -1,4 +1,6 @@
 import { FlowError } from '../base/errors.ts';
+import { countedExpectations } from '../plan/counted-expectations.ts';
+import { builtFlowOf } from '../plan/names.ts';
 import type { PipelinePlan, ReplaceUsingFlowPlan } from '../plan/pipeline-plan.ts';
 import { groupOf, levelsTopicOf, repartitionTopicOf, sourcesOf } from '../plan/topology.ts';
 import type { StateStore } from '../ports/state-store.ts';
@@ -6,6 +8,7 @@ import { flowChanges } from '../refresh/changes.ts';
 import { readDeployedFlow } from '../refresh/deployed-flow.ts';
 import { progressText } from '../refresh/refresh-progress.ts';
 import { isUntouched, type RefreshState } from '../refresh/refresh-states.ts';
+import { parseFlowMetadata } from '../task/row-account.ts';
 import { recordedGaps } from './gaps.ts';
 import { generationOf } from './generation.ts';
 import { type LockFacts, lockFlows, lockName, lockOf, unlockFlows } from './locks.ts';
@@ -104,11 +107,6 @@ function refuseTouched({ table }: BesideOptions, { state, mode }: RefreshRecord)
       hint: `Start the same command once more to finish it: tidemark refresh ${table.name}${mode === 'in_place' ? ' --in-place' : ''}`,
     },
   );
-}
-
-/** Name of the flow that builds the new generation of another. */
-function builtFlowOf(flow: string): string {
-  return `${flow}.refresh`;
 }
 
 class Beside {
@@ -380,10 +378,12 @@ class Beside {
       this.#refuseStopped();
       await settleTable(this.#run);
       let lost = { keys: 0, rows: 0, levels: 0 };
+      let deadLetters = 0;
       let result = { published: 0, buried: 0 };
       if (progress.state === 'building') {
         onStep?.('reading what has come meanwhile');
         await this.#update();
+        deadLetters = await this.#refuseUnreadable();
         lost = await this.#refuseLoss();
         await this.#makeLevels();
         const facts = await gatherFacts(this.#options);
@@ -408,6 +408,7 @@ class Beside {
         published: result.published,
         buried: result.buried,
         lost: isLost ? lost : { keys: 0, rows: 0, levels: 0 },
+        deadLetters,
       };
     } catch (error) {
       if (!isTouched) await unlockFlows(catalog, locks, clock.now());
@@ -458,6 +459,40 @@ class Beside {
       partitions: facts.output?.partitions.length,
     });
     return lost;
+  }
+
+  /**
+   * A definition that can't read what the one before could would empty keys whose records are all still there: more dead
+   * letters than the table's checkpoint counts are a loss. Gives how many there are.
+   */
+  async #refuseUnreadable(): Promise<number> {
+    const { pipeline, table, flow } = this.#options;
+    const before = await this.#deadLettersOf(groupOf(pipeline, flow.name));
+    const now = await this.#deadLettersOf(this.#group);
+    if (now <= before || this.#run.progress.record.allowLoss) return now;
+    throw new FlowError(
+      'DATA_LOSS_REFUSED',
+      `the new generation of table "${table.name}" cannot read ${now - before} records that the present one has read`,
+      {
+        detail: `They are dead letters now (${now} in all, ${before} before). The table is as it was.`,
+        hint: `See which: tidemark dlq list ${flow.name}. Correct the definition and start the same command again, or accept that their rows are gone: --allow-loss`,
+      },
+    );
+  }
+
+  /** Dead letters that the checkpoints of a group count. */
+  async #deadLettersOf(group: string): Promise<number> {
+    const { log, plan, table, flow } = this.#options;
+    const expectations = countedExpectations(flow, table);
+    let count = 0;
+    for (const topic of new Set(sourcesOf(plan, flow).map((source) => source.topic))) {
+      const partitions = (await log.describeTopics([topic])).get(topic)?.partitions ?? 0;
+      const committed = await log.committedOffsets(group, topic, numbersTo(partitions));
+      for (const { metadata } of committed.values()) {
+        count += parseFlowMetadata(metadata, expectations)?.deadLettered ?? 0;
+      }
+    }
+    return count;
   }
 
   /** A clause that empties keys may be new to the table. */

@@ -59,6 +59,8 @@ export type RefreshOutcome = {
   readonly published: number;
   readonly buried: number;
   readonly lost: LossCounts;
+  /** Records of the sources that the new generation could not read, and has set aside. */
+  readonly deadLetters: number;
 };
 
 /** What one refresh of one table holds on to. */
@@ -203,7 +205,15 @@ export async function refreshInPlace(options: RefreshRunOptions): Promise<Refres
     const { generation, allowLoss } = run.progress.record;
     const lost = allowLoss ? result.lost : { keys: 0, rows: 0, levels: 0 };
     const { published, buried } = result;
-    return { table: table.name, generation, mode: 'in_place', published, buried, lost };
+    return {
+      table: table.name,
+      generation,
+      mode: 'in_place',
+      published,
+      buried,
+      lost,
+      deadLetters: 0,
+    };
   } catch (error) {
     if (!isTouched) await unlockFlows(catalog, locks, clock.now());
     throw error;

@@ -1,4 +1,5 @@
 import { appendHeaders, HeaderWriter, headersAfter, readHeaders } from '../data/record-headers.ts';
+import { flowOfBuilt } from '../plan/names.ts';
 import type { RecordCursor, RecordSink } from '../ports/log.ts';
 import type { BadRow } from './bad-row.ts';
 import { emptyOutgoingRecord } from './outgoing-record.ts';
@@ -70,7 +71,8 @@ export class DeadLetterWriter {
       headers.addText('tm-source-partition', String(place.partition));
       headers.addText('tm-source-offset', String(records.offset));
       headers.addText('tm-source-timestamp', String(records.timestampMs));
-      headers.addText('tm-flow', place.flow);
+      // What a refresh sets aside is a dead letter of the flow whose table it builds.
+      headers.addText('tm-flow', flowOfBuilt(place.flow));
       headers.addText('tm-error-class', bad.errorClass);
       headers.addText('tm-error-message', bad.message.slice(0, messageCharactersMax));
     });

@@ -136,6 +136,32 @@ describe.each(modes)('refresh beside the table %s', (options) => {
     expect(tableText(await world.table('t'))).toEqual(lines(['R1', 4, 'next']));
   });
 
+  test('FR-05 records that only the former definition can read are a loss, and dead letters of the flow', async () => {
+    const withLetters =
+      options === ''
+        ? "WITH (dead_letter_topic = 'dlq')"
+        : options.replace(')', ", dead_letter_topic = 'dlq')");
+    const world = new RefreshWorld(sqlOf(withLetters), ['a'], 1);
+    await world.produce('a', 0, row('R1', 1, '1'), row('R2', 1, 'x'), row('R3', 1, '3'));
+    await world.update();
+    world.sql = sqlOf(withLetters, 'SELECT k, seq, v FROM STREAM(a) WHERE CAST(v AS INT) > 0');
+    await expect(refreshBeside(await world.besideOptions('t'))).rejects.toMatchObject({
+      code: 'DATA_LOSS_REFUSED',
+      detail: expect.stringContaining('1 in all, 0 before'),
+    });
+    expect(tableText(await world.table('t'))).toHaveLength(3);
+    const flows = world.log
+      .readCommitted('dlq')
+      .map(({ headers }) => headers.find(({ key }) => key === 'tm-flow')?.value?.toString());
+    expect(new Set(flows)).toEqual(new Set(['t']));
+    const outcome = await refreshBeside(await world.besideOptions('t', { allowLoss: true }));
+    expect(outcome).toMatchObject({ deadLetters: 1, buried: 1 });
+    expect(tableText(await world.table('t'))).toEqual(lines(['R1', 1, '1'], ['R3', 1, '3']));
+    // They are counted with its checkpoint now: the next refresh loses nothing more.
+    await world.update();
+    expect(await refreshBeside(await world.besideOptions('t'))).toMatchObject({ deadLetters: 1 });
+  });
+
   test('FR-18 a new column and a filter reach the rows that are there', async () => {
     const world = new RefreshWorld(sqlOf(options), ['a'], 1);
     await world.produce('a', 0, row('R1', 1, 'x'), row('R2', 1, 'no'), row('R3', 1, 'z'));
