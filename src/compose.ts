@@ -212,7 +212,9 @@ function gaveUp({ config, what, options }: Wait<unknown>, error: FlowError): Flo
   const reason = [`${error.message}.`, error.detail].filter((part) => part !== undefined).join(' ');
   return new FlowError(error.code, `${lowerFirst(what)} did not answer within ${seconds} s`, {
     detail: reason,
-    hint: `Check ${options} and that it can be reached from here; retry.startTimeoutMs sets how long a start waits.`,
+    hint:
+      error.hint ??
+      `Check ${options} and that it can be reached from here; retry.startTimeoutMs sets how long a start waits.`,
     cause: error,
   });
 }

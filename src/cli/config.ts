@@ -15,10 +15,12 @@ export const config: Command = {
     if (invocation.json) {
       invocation.printJson(values);
     } else {
-      for (const { name, doc } of optionDeclarations) {
+      for (const { name, doc, secret } of optionDeclarations) {
         const { out } = invocation.terminal;
         out(`${name} = ${JSON.stringify(values[name])}\n`);
-        out(`    ${doc}\n    ${environmentName(name)}, ${flagName(name)}\n`);
+        out(
+          `    ${doc}\n    ${environmentName(name)}${secret === true ? '' : `, ${flagName(name)}`}\n`,
+        );
       }
     }
     return Promise.resolve(0);

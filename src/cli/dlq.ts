@@ -262,6 +262,6 @@ function reportText(flow: FlowPlan, report: ReplayReport, isDryRun: boolean): st
   const effect =
     flow.kind === 'append'
       ? ''
-      : 'rows that the table has already, and those of a lower sequence, change nothing\n';
+      : 'rows that the table has already, and those of a lower sequence, change nothing; the table has the others once the flow runs\n';
   return `${letters} dead letters: ${parts.join(', ')}\n${effect}`;
 }

@@ -14,7 +14,7 @@ export const test: Command = {
   name: 'test',
   summary: 'run test cases, each under several schedules, and show the difference of rows',
   arguments: 'PATH…',
-  example: 'tidemark test examples/tests',
+  example: 'tidemark test cases/ bookings.sql',
   flags: {
     filter: { type: 'string', value: 'TEXT', doc: 'Only cases whose name contains it.' },
     bail: { type: 'boolean', doc: 'Stop at the first case that fails.' },
@@ -25,6 +25,15 @@ export const test: Command = {
     if (cases.length === 0) throw usageError('no test case is found', 'Name files or folders.');
     const filter = invocation.text('filter') ?? '';
     const chosen = cases.filter(({ name }) => name.includes(filter));
+    if (chosen.length === 0) {
+      throw usageError(
+        `none of ${cases.length} test cases has "${filter}" in its name`,
+        `Their names: ${cases
+          .slice(0, 10)
+          .map(({ name }) => name)
+          .join(', ')}.`,
+      );
+    }
     const reports: CaseReport[] = [];
     for (const [index, one] of chosen.entries()) {
       const report = await runOne(one);

@@ -1,6 +1,11 @@
 import { systemClock } from '../adapters/system/system-clock.ts';
 import { deployedFacts } from '../runtime/prepare-topics.ts';
-import { type KeyDifference, type VerifyReport, verifyTable } from '../runtime/verify-table.ts';
+import {
+  type KeyDifference,
+  refuseUnverifiable,
+  type VerifyReport,
+  verifyTable,
+} from '../runtime/verify-table.ts';
 import { type Command, type ExitCode, usageError } from './command.ts';
 import { withDeployment } from './deployment.ts';
 import { outside } from './outside.ts';
@@ -27,6 +32,7 @@ export const verify: Command = {
     const limit = invocation.whole('limit', { min: 0, max: 1_000_000 }) ?? shownMax;
     return withDeployment(invocation, async (deployment): Promise<ExitCode> => {
       const { table, flow } = namedTable(deployment.plan, name);
+      refuseUnverifiable(flow, table.name);
       const { log, catalog, pipeline, plan } = outside('verify', invocation, deployment);
       const facts = await deployedFacts({ log, catalog, plan, pipeline }, flow);
       const shown: KeyDifference[] = [];

@@ -215,9 +215,10 @@ export function requireOptions(config: Config, names: readonly OptionName[]): vo
   if (missing.length === 0) return;
   throw new FlowError('CONFIG_INVALID', `option ${missing.join(', ')} is missing`, {
     detail: missing
-      .map(
-        (name) =>
-          `Give ${name} in tidemark.yaml, as ${environmentName(name)} or as ${flagName(name)}.`,
+      .map((name) =>
+        isSecret(name)
+          ? `Give ${name} as ${environmentName(name)}: it is a secret, and has no flag.`
+          : `Give ${name} in tidemark.yaml, as ${environmentName(name)} or as ${flagName(name)}.`,
       )
       .join(' '),
   });
@@ -239,4 +240,8 @@ function nearest(name: string): string {
     optionDeclarations.map((option) => option.name),
   );
   return best === undefined ? '' : `; did you mean ${best}?`;
+}
+
+function isSecret(name: OptionName): boolean {
+  return optionDeclarations.some((one) => one.name === name && one.secret === true);
 }

@@ -62,12 +62,7 @@ export async function verifyTable(options: VerifyOptions): Promise<VerifyReport>
   const { facts } = options;
   const { flow, table } = facts;
   refuseOrderDependent(flow);
-  if (flow.kind !== 'replace_using') {
-    throw new FlowError('NOT_SUPPORTED', `table "${table.name}" cannot be verified yet`, {
-      detail: `Flow "${flow.name}" is of kind ${flow.kind}; REPLACE USING tables are verified.`,
-      hint: 'tidemark status shows whether the account of its rows closes.',
-    });
-  }
+  if (flow.kind !== 'replace_using') throw notReplaceUsing(flow, table.name);
   const spans = await settledSpans(options);
   const report: VerifyReport = {
     keys: 0,
@@ -334,6 +329,19 @@ async function settledSpans(options: VerifyOptions): Promise<readonly SourceSpan
 }
 
 /** What a row gives may depend on when it was read: recomputed, it may differ and be right both times. */
+/** Before anything is looked up: other kinds of flow have other topics, or none. */
+export function refuseUnverifiable(flow: FlowPlan, table: string): void {
+  refuseOrderDependent(flow);
+  if (flow.kind !== 'replace_using') throw notReplaceUsing(flow, table);
+}
+
+function notReplaceUsing({ name, kind }: FlowPlan, table: string): FlowError {
+  return new FlowError('NOT_SUPPORTED', `table "${table}" cannot be verified yet`, {
+    detail: `Flow "${name}" is of kind ${kind}; REPLACE USING tables are verified.`,
+    hint: 'tidemark status shows whether the account of its rows closes.',
+  });
+}
+
 function refuseOrderDependent(flow: FlowPlan): void {
   const recomputable = ['filter', 'project', 'explode'];
   for (const { steps } of flow.branches) {

@@ -124,7 +124,7 @@ export class KafkaGroupMember implements GroupMember {
         'CONFIG_INVALID',
         `${this.#where}: another process has the same instance`,
         {
-          hint: 'Give each process an instance of its own.',
+          hint: 'Give each process an instance.name of its own; by default it is the name of the host.',
         },
       );
     }

@@ -93,6 +93,7 @@ describe('secrets', () => {
       expect(code).toBe(0);
       expect(out + err).not.toContain('hunter2');
       expect(out).toContain('***');
+      expect(out).not.toContain(`${flagName(name)}\n`);
     }
     const { code, err } = await runCli(['config', flagName(name), value]);
     expect(code).toBe(2);

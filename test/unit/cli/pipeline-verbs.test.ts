@@ -209,6 +209,9 @@ describe('test', () => {
   test('--filter and --bail choose', async () => {
     const file = folder.write('bail.jsonl', `${wrong}\n${right}\n`);
     expect((await runCli(['test', file, '--filter', 'right'])).code).toBe(0);
+    const none = await runCli(['test', file, '--filter', 'rihgt']);
+    expect([none.code, none.out]).toEqual([2, '']);
+    expect(none.err).toContain('has "rihgt" in its name');
     const { code, out } = await runCli(['test', file, '--bail']);
     expect(code).toBe(5);
     expect(out).toMatch(/^0 passed, 1 failed, 0 skipped$/m);
