@@ -281,7 +281,7 @@ describe('services that are away at the start', () => {
     expect(code).toBe(1);
     expect(err.match(/Redis does not answer yet/g)?.length).toBeGreaterThan(1);
     expect(err).toContain('error STATE_UNAVAILABLE: Redis did not answer within');
-    expect(err).toContain('hint: Check redis.url');
+    expect(err).toContain('hint: Check that the server runs');
     expect(err).not.toContain('hunter2');
     expect(seconds).toBeGreaterThan(1);
     expect((await log.describeTopics([orders.target])).size).toBe(0);
