@@ -2,6 +2,7 @@ import { readProvenance } from '../data/provenance.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Log, LogProducer, RecordCursor } from '../ports/log.ts';
 import { rowLoss } from '../refresh/loss.ts';
+import { appendCopy } from './append-copy.ts';
 import { sourceOf } from './held-records.ts';
 import type { ReadProgress } from './read-partition.ts';
 import type { RefreshFacts } from './refresh-facts.ts';
@@ -93,18 +94,6 @@ function keepOrLose(
   const name = source.toString('latin1');
   if (kept.has(name)) return;
   kept.add(name);
-  const { bytes, keyStart, keyEnd, valueStart, valueEnd, headersStart, headersEnd } = records;
-  producer.append(topic, partition, {
-    key: bytes,
-    keyStart,
-    keyEnd,
-    value: bytes,
-    valueStart,
-    valueEnd,
-    headers: bytes,
-    headersStart,
-    headersEnd,
-    timestampMs: clock.now(),
-  });
+  appendCopy(producer, topic, partition, records, clock.now());
   result.published += 1;
 }

@@ -3,6 +3,7 @@ import { countedExpectations } from '../plan/counted-expectations.ts';
 import { builtFlowOf } from '../plan/names.ts';
 import type { PipelinePlan, ReplaceUsingFlowPlan } from '../plan/pipeline-plan.ts';
 import { groupOf, levelsTopicOf, repartitionTopicOf, sourcesOf } from '../plan/topology.ts';
+import type { CommittedOffset } from '../ports/log.ts';
 import type { StateStore } from '../ports/state-store.ts';
 import { flowChanges } from '../refresh/changes.ts';
 import { readDeployedFlow } from '../refresh/deployed-flow.ts';
@@ -108,6 +109,12 @@ function refuseTouched({ table }: BesideOptions, { state, mode }: RefreshRecord)
     },
   );
 }
+
+type SourceCheckpoints = {
+  readonly topic: string;
+  readonly partitions: readonly number[];
+  readonly committed: ReadonlyMap<number, CommittedOffset>;
+};
 
 class Beside {
   readonly #options: BesideOptions;
@@ -353,16 +360,27 @@ class Beside {
 
   /** Records of the sources that the new generation has not read yet. */
   async #lag(): Promise<number> {
-    const { log, plan, flow } = this.#options;
+    const { log } = this.#options;
     let lag = 0;
-    for (const topic of new Set(sourcesOf(plan, flow).map((source) => source.topic))) {
-      const count = (await log.describeTopics([topic])).get(topic)?.partitions ?? 0;
-      const committed = await log.committedOffsets(this.#group, topic, numbersTo(count));
-      for (const [at, { start, stable }] of await log.offsetRanges(topic, numbersTo(count))) {
+    for (const { topic, partitions, committed } of await this.#checkpointsOf(this.#group)) {
+      for (const [at, { start, stable }] of await log.offsetRanges(topic, partitions)) {
         lag += Math.max(0, stable - (committed.get(at)?.offset ?? start));
       }
     }
     return lag;
+  }
+
+  /** Where a group stands in each source. */
+  async #checkpointsOf(group: string): Promise<readonly SourceCheckpoints[]> {
+    const { log, plan, flow } = this.#options;
+    const found: SourceCheckpoints[] = [];
+    for (const topic of new Set(sourcesOf(plan, flow).map((source) => source.topic))) {
+      const count = (await log.describeTopics([topic])).get(topic)?.partitions ?? 0;
+      const partitions = numbersTo(count);
+      const committed = await log.committedOffsets(group, topic, partitions);
+      found.push({ topic, partitions, committed });
+    }
+    return found;
   }
 
   // ---------------------------------------------------------------- swap
@@ -482,12 +500,10 @@ class Beside {
 
   /** Dead letters that the checkpoints of a group count. */
   async #deadLettersOf(group: string): Promise<number> {
-    const { log, plan, table, flow } = this.#options;
+    const { table, flow } = this.#options;
     const expectations = countedExpectations(flow, table);
     let count = 0;
-    for (const topic of new Set(sourcesOf(plan, flow).map((source) => source.topic))) {
-      const partitions = (await log.describeTopics([topic])).get(topic)?.partitions ?? 0;
-      const committed = await log.committedOffsets(group, topic, numbersTo(partitions));
+    for (const { committed } of await this.#checkpointsOf(group)) {
       for (const { metadata } of committed.values()) {
         count += parseFlowMetadata(metadata, expectations)?.deadLettered ?? 0;
       }

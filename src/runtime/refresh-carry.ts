@@ -1,9 +1,10 @@
 import { FlowError } from '../base/errors.ts';
 import type { FlowPlan } from '../plan/pipeline-plan.ts';
 import { groupOf, levelsTopicOf, repartitionTopicOf, tableOf } from '../plan/topology.ts';
-import type { Log, LogProducer, RecordCursor, TopicDescription } from '../ports/log.ts';
+import type { Log, TopicDescription } from '../ports/log.ts';
 import { flowChanges, needsRefresh } from '../refresh/changes.ts';
 import { type DeployedFlow, deployedFlow, readDeployedFlow } from '../refresh/deployed-flow.ts';
+import { appendCopy } from './append-copy.ts';
 import { checkpointMark, generationOf, markedGeneration, swapsOf } from './generation.ts';
 import { isHeldBy } from './locks.ts';
 import { partitionKey } from './partition-key.ts';
@@ -190,27 +191,6 @@ async function copyRecords(
     await reader.close();
     await producer.close();
   }
-}
-
-function appendCopy(
-  producer: LogProducer,
-  topic: string,
-  partition: number,
-  records: RecordCursor,
-): void {
-  const { bytes, keyStart, keyEnd, valueStart, valueEnd, headersStart, headersEnd } = records;
-  producer.append(topic, partition, {
-    key: bytes,
-    keyStart,
-    keyEnd,
-    value: bytes,
-    valueStart,
-    valueEnd,
-    headers: bytes,
-    headersStart,
-    headersEnd,
-    timestampMs: records.timestampMs,
-  });
 }
 
 /** The checkpoints under the new name; between its stages, where nothing is yet, only the account goes on. */

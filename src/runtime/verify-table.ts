@@ -61,8 +61,7 @@ const settleMsMax = 30_000;
 export async function verifyTable(options: VerifyOptions): Promise<VerifyReport> {
   const { facts } = options;
   const { flow, table } = facts;
-  refuseOrderDependent(flow);
-  if (flow.kind !== 'replace_using') throw notReplaceUsing(flow, table.name);
+  refuseUnverifiable(flow, table.name);
   const spans = await settledSpans(options);
   const report: VerifyReport = {
     keys: 0,
@@ -329,15 +328,15 @@ async function settledSpans(options: VerifyOptions): Promise<readonly SourceSpan
 }
 
 /** What a row gives may depend on when it was read: recomputed, it may differ and be right both times. */
-/** Before anything is looked up: other kinds of flow have other topics, or none. */
-export function refuseUnverifiable(flow: FlowPlan, table: string): void {
+/** To be asked before anything is looked up: other kinds of flow have other topics, or none. */
+export function refuseUnverifiable(
+  flow: FlowPlan,
+  table: string,
+): asserts flow is ReplaceUsingFlowPlan {
   refuseOrderDependent(flow);
-  if (flow.kind !== 'replace_using') throw notReplaceUsing(flow, table);
-}
-
-function notReplaceUsing({ name, kind }: FlowPlan, table: string): FlowError {
-  return new FlowError('NOT_SUPPORTED', `table "${table}" cannot be verified yet`, {
-    detail: `Flow "${name}" is of kind ${kind}; REPLACE USING tables are verified.`,
+  if (flow.kind === 'replace_using') return;
+  throw new FlowError('NOT_SUPPORTED', `table "${table}" cannot be verified yet`, {
+    detail: `Flow "${flow.name}" is of kind ${flow.kind}; REPLACE USING tables are verified.`,
     hint: 'tidemark status shows whether the account of its rows closes.',
   });
 }
