@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -61,7 +62,6 @@ function simulateCopy(name: string, folder: string, seedsMax: number): Promise<M
   return new Promise((done, fail) => {
     let last: CopyMessage | undefined;
     const end = (seed: number | undefined, fault: string): void => {
-      clearTimeout(silence);
       done({ name, seed, fault, seeds: last?.seed ?? 0, cpuSeconds: last?.cpuSeconds ?? 0 });
     };
     const silent = (): void => {
@@ -73,14 +73,17 @@ function simulateCopy(name: string, folder: string, seedsMax: number): Promise<M
       clearTimeout(silence);
       silence = setTimeout(silent, silenceMsMax);
     });
-    child.on('exit', (code, signal) => {
+    // The end of the process can be told before its last messages are: those have all come once the channel is closed, too.
+    const exited = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
+    const closed = once(child, 'disconnect');
+    void Promise.all([exited, closed]).then(([[code, signal]]) => {
+      clearTimeout(silence);
       if (last === undefined) {
-        clearTimeout(silence);
         fail(new Error(`mutant "${name}" does not even start: it ended with ${signal ?? code}`));
       } else if (last.isLast)
         end(last.fault === undefined ? undefined : last.seed, last.fault ?? '');
       // A world that hangs so that not even its clock leaps shows that something is wrong, too.
       else end(last.seed + 1, `the simulation ended with ${signal ?? code}`);
-    });
+    }, fail);
   });
 }
