@@ -14,6 +14,8 @@ import type { Command, Invocation } from './command.ts';
 import { type Deployment, openDeployment } from './deployment.ts';
 import { faultJson, loadPipeline } from './load-pipeline.ts';
 import { namedTable } from './pipeline-files.ts';
+import { trialLines } from './refresh-text.ts';
+import { trialOf } from './refresh-trial.ts';
 
 export const plan: Command = {
   name: 'plan',
@@ -51,15 +53,17 @@ export const plan: Command = {
 };
 
 async function effectsOf(
-  { log, catalog, pipeline, plan: pipelinePlan }: Deployment,
+  deployment: Deployment,
   { flows }: DeploymentPlan,
 ): Promise<readonly RefreshReport[]> {
+  const { log, catalog, pipeline, plan: pipelinePlan } = deployment;
   const reports: RefreshReport[] = [];
   for (const { table: name, status, gaps } of flows) {
     if (status === 'gone' || (status !== 'refresh' && gaps.length === 0)) continue;
     const { table } = namedTable(pipelinePlan, name);
     const facts = await gatherFacts({ log, catalog, pipeline, plan: pipelinePlan, table });
-    reports.push((await previewRefresh({ log, plan: pipelinePlan, facts })).report);
+    const trial = trialOf(deployment, facts);
+    reports.push((await previewRefresh({ log, plan: pipelinePlan, facts, trial })).report);
   }
   return reports;
 }
@@ -115,10 +119,11 @@ function show(
   }
   const created = topics.filter(({ action }) => action === 'create').length;
   lines.push(`${created} topics to create, ${topics.length - created} are there`);
-  for (const { table, lost, records, estimateSeconds, lossless } of effects) {
+  for (const { table, lost, records, estimateSeconds, lossless, trial } of effects) {
     const loss = lossless ? 'loses nothing' : `loses keys: ${lost.keys}, rows: ${lost.rows}`;
     lines.push(
       `a refresh of table ${table} reads up to ${records} records (about ${estimateSeconds} s) and ${loss}`,
+      ...trialLines(trial).map((line) => `  ${line}`),
     );
   }
   terminal.out(`${lines.join('\n')}\n`);

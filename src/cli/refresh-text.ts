@@ -1,5 +1,6 @@
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import type { RowLoss } from '../refresh/loss.ts';
+import type { TrialReport } from '../refresh/trial.ts';
 import type { RefreshFacts } from '../runtime/refresh-facts.ts';
 import type { Preview } from '../runtime/refresh-preview.ts';
 import { lostKeyLine } from './lost-keys-file.ts';
@@ -42,7 +43,7 @@ export function previewText(
   const lines = [
     `A refresh of table ${table} (generation ${report.generation}) reads up to ${records} records again: about ${estimateSeconds} s at ${rate.recordsPerSecond} records/s (${rate.basis}).`,
   ];
-  if (report.lossless) {
+  if (lost.keys === 0 && pending.lost === 0) {
     lines.push('It loses nothing: every row of the table can be read again.');
   } else {
     const levels = lost.levels === 0 ? '' : `, levels of empty keys: ${lost.levels}`;
@@ -65,6 +66,7 @@ export function previewText(
       lines.push(`  … and ${lost.keys - loss.sample.length} more: --lost-keys FILE writes all.`);
     }
   }
+  lines.push(...trialLines(report.trial));
   const views = new Set(plan.materializedViews.map(({ name }) => name));
   const tables = downstream.filter((name) => !views.has(name));
   lines.push(
@@ -79,4 +81,34 @@ export function previewText(
     );
   }
   return `${lines.join('\n')}\n`;
+}
+
+/** How the records that are there fare with the present definition. */
+export function trialLines(trial: TrialReport | null): readonly string[] {
+  if (trial === null) return [];
+  const { records, tried, deadLetters, stops, reasons, sample, untried } = trial;
+  const lines: string[] = [];
+  const part =
+    tried < records
+      ? `A sample of ${tried} of the ${records} records that it was computed from was`
+      : `All ${records} records that it was computed from and that are still there were`;
+  if (records > 0) {
+    const isSound = deadLetters + stops === 0;
+    lines.push(
+      `${part} read with the present definition: ${isSound ? 'each can be read' : 'not each can be read'}.`,
+    );
+  }
+  if (deadLetters > 0)
+    lines.push(`  ${deadLetters} would become dead letters; their rows would be gone`);
+  if (stops > 0) lines.push(`  ${stops} would stop the flow`);
+  for (const [errorClass, count] of Object.entries(reasons)) lines.push(`  ${count} ${errorClass}`);
+  for (const { topic, partition, offset, errorClass, message } of sample) {
+    lines.push(`  ${topic}/${partition}@${offset}: ${errorClass}: ${message}`);
+  }
+  if (untried.length > 0) {
+    lines.push(
+      `What it reads from ${untried.join(', ')} is computed anew with it, and could not be tried.`,
+    );
+  }
+  return lines;
 }

@@ -22,6 +22,7 @@ import { type Deployment, withDeployment } from './deployment.ts';
 import { LostKeysFile } from './lost-keys-file.ts';
 import { namedTable, pipelineFlag } from './pipeline-files.ts';
 import { previewText, sourcesText } from './refresh-text.ts';
+import { trialOf } from './refresh-trial.ts';
 
 const progressIntervalMs = 500;
 
@@ -45,7 +46,10 @@ export const refresh: Command = {
       type: 'boolean',
       doc: 'Empty the table first and let the next run fill it, instead of building beside it.',
     },
-    'allow-loss': { type: 'boolean', doc: 'Accept that what can not be read again goes.' },
+    'allow-loss': {
+      type: 'boolean',
+      doc: 'Accept that what can not be read again goes, and rows of records that the present definition can not read.',
+    },
     'keep-unrecoverable': {
       type: 'boolean',
       doc: 'Keep what can not be read again: it is merged with what can.',
@@ -54,6 +58,11 @@ export const refresh: Command = {
       type: 'string',
       value: 'RECORDS_PER_SECOND',
       doc: 'Read no faster; with --plan, the rate that the duration is computed with.',
+    },
+    'try-records': {
+      type: 'string',
+      value: 'RECORDS',
+      doc: 'How many records of each table to read once more with the present definition, before anything is touched (default: 100000 with --plan, all with --in-place).',
     },
     cancel: { type: 'boolean', doc: 'Give up a refresh that has not touched the table yet.' },
     cascade: {
@@ -136,7 +145,7 @@ async function preview(
 /** Tells what is known at once, then what only a scan can tell. */
 async function previewTable(
   invocation: Invocation,
-  { log, catalog, pipeline, plan }: Deployment,
+  deployment: Deployment,
   {
     table,
     file,
@@ -147,6 +156,7 @@ async function previewTable(
     readonly tables: readonly TablePlan[];
   },
 ): Promise<Preview & { readonly facts: RefreshFacts }> {
+  const { log, catalog, pipeline, plan } = deployment;
   const { terminal, json } = invocation;
   const together = new Set(tables.map(({ name }) => name));
   const facts = await gatherFacts({ log, catalog, pipeline, plan, table, together });
@@ -158,6 +168,11 @@ async function previewTable(
     plan,
     facts,
     rate,
+    trial: trialOf(deployment, facts, {
+      together,
+      recordsMax: invocation.whole('try-records', tryBounds),
+      onProgress: (one) => progress.show(one, 'trying'),
+    }),
     onLoss: (loss) => file?.add(loss, facts),
     onProgress: (one) => progress.show(one),
   });
@@ -233,6 +248,7 @@ function runOptions(
     command: commandText(invocation, table.name),
     allowLoss: invocation.isSet('allow-loss'),
     keepUnrecoverable: invocation.isSet('keep-unrecoverable'),
+    tryRecordsMax: invocation.whole('try-records', tryBounds),
     onStep: (text) => {
       progress.end();
       say(`${table.name}: ${text}`);
@@ -301,6 +317,7 @@ function tell({ terminal, json }: Invocation, outcome: RefreshOutcome): void {
   );
 }
 
+const tryBounds = { min: 0, max: 1_000_000_000_000 };
 const rateBounds = { min: 1, max: 1_000_000_000 };
 
 function rateOf(invocation: Invocation): ReadRate | undefined {
@@ -317,12 +334,12 @@ class ScanProgress {
     this.#invocation = invocation;
   }
 
-  show({ partition, partitions, position, end }: ReadProgress): void {
+  show({ partition, partitions, position, end }: ReadProgress, verb = 'scanning'): void {
     const { terminal } = this.#invocation;
     if (!terminal.isTerminal || Date.now() < this.#nextMs) return;
     this.#nextMs = Date.now() + progressIntervalMs;
     terminal.err(
-      `\r\u001b[Kscanning partition ${partition + 1} of ${partitions}: offset ${position} of ${end}`,
+      `\r\u001b[K${verb} partition ${partition + 1} of ${partitions}: offset ${position} of ${end}`,
     );
   }
 

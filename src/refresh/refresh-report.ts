@@ -1,6 +1,7 @@
 import type { PipelinePlan, TablePlan } from '../plan/pipeline-plan.ts';
 import type { LossCounts, LossReport, RowLoss } from './loss.ts';
 import type { SourcePartitionFacts } from './retention.ts';
+import { isUnreadable, type TrialReport } from './trial.ts';
 
 /** Rows between the stages: read from the source, not yet in the table. */
 export type PendingRows = {
@@ -21,7 +22,7 @@ export const assumedRate: ReadRate = { recordsPerSecond: 50_000, basis: 'assumed
 export type RefreshReport = {
   readonly table: string;
   readonly generation: number;
-  /** Whether a refresh brings back everything, for certain. */
+  /** Whether a refresh brings back everything: for certain, where every record was tried. */
   readonly lossless: boolean;
   readonly lost: LossCounts;
   /** The part of `lost` that a compacted source may still have. */
@@ -34,6 +35,8 @@ export type RefreshReport = {
   readonly records: number;
   readonly estimateSeconds: number;
   readonly rate: ReadRate;
+  /** How the records that are there fare with the present definition; null: they were not tried. */
+  readonly trial: TrialReport | null;
 };
 
 export type SourceReport = {
@@ -59,12 +62,13 @@ export type ReportInput = {
   readonly pending: PendingRows;
   readonly downstream: readonly string[];
   readonly rate: ReadRate;
+  readonly trial: TrialReport | undefined;
   readonly isoTime: (ms: number) => string;
 };
 
 /** What a full refresh would do, as people and scripts read it. */
 export function refreshReport(input: ReportInput): RefreshReport {
-  const { table, generation, loss, pending, downstream, rate, isoTime } = input;
+  const { table, generation, loss, pending, downstream, rate, trial, isoTime } = input;
   const sources = input.sources.map((facts): SourceReport => {
     const { source, topic, partition, logStart, committed, end, fromMs, toMs } = facts;
     return {
@@ -84,7 +88,8 @@ export function refreshReport(input: ReportInput): RefreshReport {
   return {
     table,
     generation,
-    lossless: loss.lost.keys === 0 && pending.lost === 0,
+    lossless:
+      loss.lost.keys === 0 && pending.lost === 0 && (trial === undefined || !isUnreadable(trial)),
     lost: loss.lost,
     atRisk: loss.atRisk,
     reasons: loss.reasons,
@@ -94,6 +99,7 @@ export function refreshReport(input: ReportInput): RefreshReport {
     records,
     estimateSeconds: Math.ceil(records / rate.recordsPerSecond),
     rate,
+    trial: trial ?? null,
   };
 }
 

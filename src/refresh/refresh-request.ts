@@ -1,6 +1,7 @@
 import { type ErrorCode, FlowError } from '../base/errors.ts';
 import type { FlowChange } from './changes.ts';
 import type { LossCounts } from './loss.ts';
+import { isUnreadable, type TrialReport } from './trial.ts';
 
 export type RefreshMode = 'beside' | 'in_place';
 
@@ -24,6 +25,8 @@ export type RequestFacts = {
   readonly changes: readonly FlowChange[];
   /** The records of the table's topic would be of another form than those that are there, or in other partitions. */
   readonly isOtherForm: boolean;
+  /** How the records that are there fare with the present definition; absent: they were not tried. */
+  readonly trial?: TrialReport | null;
 };
 
 export type RefreshDecision =
@@ -82,6 +85,7 @@ export function decideRefresh(request: RefreshRequest, facts: RequestFacts): Ref
   return (
     refuseForm(request, facts) ??
     (keepUnrecoverable || allowLoss ? undefined : refuseLoss(table, facts)) ??
+    (allowLoss ? undefined : refuseUnreadable(request, facts)) ??
     (keepUnrecoverable && facts.pendingLost > 0 ? refusePending(facts.pendingLost) : undefined) ??
     (mode === 'beside' ? refuseDifference(facts) : undefined) ?? { decision: 'go' }
   );
@@ -114,6 +118,29 @@ function refuseLoss(
     {
       detail: `Keys: ${lost.keys}, rows: ${lost.rows}${levels}${pending}. tidemark refresh ${table} --plan --lost-keys FILE names them.`,
       hint: 'Accept the loss with --allow-loss, or keep those rows with --keep-unrecoverable.',
+    },
+  );
+}
+
+/** An emptied table would be filled without them, or not at all. */
+function refuseUnreadable(
+  { table }: RefreshRequest,
+  { trial }: RequestFacts,
+): RefreshDecision | undefined {
+  if (trial === undefined || trial === null || !isUnreadable(trial)) return undefined;
+  const { deadLetters, stops, sample } = trial;
+  const [first] = sample;
+  const counts = [
+    ...(deadLetters > 0 ? [`dead letters: ${deadLetters}`] : []),
+    ...(stops > 0 ? [`records at which the flow would stop: ${stops}`] : []),
+  ];
+  const place = first && `${first.topic}/${first.partition}@${first.offset}: ${first.errorClass}`;
+  return refuse(
+    'DATA_LOSS_REFUSED',
+    `a refresh of table "${table}" could not read records that the table was computed from`,
+    {
+      detail: `With the present definition they become ${counts.join(', ')}${place === undefined ? '' : `; the first is ${place}`}. The table is as it was.`,
+      hint: `tidemark refresh ${table} --plan tells why. Correct the definition, or accept with --allow-loss that their rows are gone.`,
     },
   );
 }

@@ -497,25 +497,53 @@ async function remember(
   if (entries.length > 0) await catalog.write(entries, nowMs);
 }
 
+type DeployedOptions = Pick<PrepareOptions, 'log' | 'plan' | 'pipeline'> & {
+  readonly catalog: Catalog;
+};
+
 /** What a command knows of a flow that is deployed. Nothing is created: its topics are there, or TOPIC_MISSING. */
-export async function deployedFacts(
-  {
-    log,
-    catalog,
-    plan,
-    pipeline,
-  }: Pick<PrepareOptions, 'log' | 'plan' | 'pipeline'> & {
-    readonly catalog: Catalog;
-  },
+export async function deployedFacts(options: DeployedOptions, flow: FlowPlan): Promise<FlowFacts> {
+  const { described } = await describeFlow(options, flow);
+  return factsOf(options, flow, described);
+}
+
+/** The same of a definition that is not deployed yet: topics of its own that are not there have no id. */
+export async function definedFacts(options: DeployedOptions, flow: FlowPlan): Promise<FlowFacts> {
+  const { own, described } = await describeFlow(options, flow);
+  const all = new Map(described);
+  for (const name of own) {
+    if (!all.has(name)) all.set(name, { name, topicId: '', partitions: 1, configs: new Map() });
+  }
+  return factsOf(options, flow, all);
+}
+
+async function describeFlow(
+  { log, plan, pipeline }: DeployedOptions,
   flow: FlowPlan,
-): Promise<FlowFacts> {
+): Promise<{
+  readonly own: readonly string[];
+  readonly described: ReadonlyMap<string, TopicDescription>;
+}> {
   const table = tableOf(plan, flow);
   const sources = sourcesOf(plan, flow).map(({ topic }) => topic);
-  const own = [table.topic, table.deadLetterTopic, `${pipeline}.${flow.name}.repartition`];
-  const names = [...own, levelsTopicOf(pipeline, flow.name), ...sources];
-  const described = await log.describeTopics([
-    ...new Set(names.filter((name) => name !== undefined)),
-  ]);
+  const own = [
+    table.topic,
+    ...(table.deadLetterTopic === undefined ? [] : [table.deadLetterTopic]),
+    // AUTO CDC flows share those of their table.
+    ...[flow.name, flow.target].flatMap((name) => [
+      repartitionTopicOf(pipeline, name),
+      levelsTopicOf(pipeline, name),
+    ]),
+  ];
+  const described = await log.describeTopics([...new Set([...own, ...sources])]);
+  return { own, described };
+}
+
+function factsOf(
+  { plan, pipeline, catalog }: DeployedOptions,
+  flow: FlowPlan,
+  described: ReadonlyMap<string, TopicDescription>,
+): FlowFacts {
   const known = { sources: described, outputs: described, catalog };
   return flowFacts(flow, { plan, pipeline }, known, described);
 }

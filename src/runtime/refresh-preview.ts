@@ -9,6 +9,7 @@ import {
   refreshReport,
   viewsOver,
 } from '../refresh/refresh-report.ts';
+import type { TrialReport } from '../refresh/trial.ts';
 import type { ReadProgress } from './read-partition.ts';
 import type { RefreshFacts } from './refresh-facts.ts';
 import { scanLoss, scanPending } from './refresh-scan.ts';
@@ -18,6 +19,8 @@ export type PreviewOptions = {
   readonly plan: PipelinePlan;
   readonly facts: RefreshFacts;
   readonly rate?: ReadRate | undefined;
+  /** Tries the records that are there with the present definition; absent: they are taken to be readable. */
+  readonly trial?: (() => Promise<TrialReport>) | undefined;
   readonly onLoss?: (loss: KeyLoss) => Promise<void> | void;
   readonly onProgress?: (progress: ReadProgress) => void;
 };
@@ -43,6 +46,7 @@ export async function previewRefresh(options: PreviewOptions): Promise<Preview> 
     pending: await scanPending(scan),
     downstream: [...below, ...viewsOver(plan, [facts.table.name, ...below])],
     rate,
+    trial: await options.trial?.(),
     isoTime: (ms) => new Date(ms).toISOString(),
   });
   return { report, loss };

@@ -18,6 +18,7 @@ import {
   refusalOf,
 } from '../refresh/refresh-request.ts';
 import { isUntouched, type RefreshState } from '../refresh/refresh-states.ts';
+import type { TrialReport } from '../refresh/trial.ts';
 import type { SwapRange } from './flow-facts.ts';
 import { checkpointMark, swapsOf, tableGeneration, writersOf } from './generation.ts';
 import { type LockFacts, lockFlows, unlockFlows } from './locks.ts';
@@ -34,6 +35,7 @@ import { flowsOf, gatherFacts, numbersTo, type RefreshFacts } from './refresh-fa
 import { previewRefresh } from './refresh-preview.ts';
 import { openRefresh, RefreshProgress, type RefreshRecord } from './refresh-record.ts';
 import { type SwapOptions, type SwapResult, swapTable } from './refresh-swap.ts';
+import { tryRecords } from './refresh-trial.ts';
 import { fenceOthers } from './takeover.ts';
 
 export type RefreshRunOptions = Omit<OutsideOptions, 'token'> & {
@@ -45,6 +47,8 @@ export type RefreshRunOptions = Omit<OutsideOptions, 'token'> & {
   readonly allowLoss: boolean;
   readonly keepUnrecoverable: boolean;
   readonly heldBytesMax?: number;
+  /** Records that are tried with the present definition before a table is emptied; absent: all. */
+  readonly tryRecordsMax?: number | undefined;
   /** How long instances are waited for that read for the flow. */
   readonly waitMs?: number | undefined;
   /** Told of each step, in words for a person. */
@@ -145,6 +149,7 @@ export function refuseUnwanted(
     readonly lost: LossCounts;
     readonly pendingLost: number;
     readonly partitions: number | undefined;
+    readonly trial?: TrialReport | null;
   },
 ): void {
   const { options, progress } = run;
@@ -159,6 +164,7 @@ export function refuseUnwanted(
       isAppended: table.output === 'append',
       changes: changesOf(run),
       isOtherForm: isOtherForm(run, facts.partitions),
+      trial: facts.trial ?? null,
     }),
   );
   if (refusal !== undefined) throw refusal;
@@ -246,13 +252,23 @@ export async function refuseLossOf(run: RefreshRun, facts: RefreshFacts): Promis
     log,
     plan,
     facts,
+    // What is accepted need not be known.
+    trial: run.progress.record.allowLoss ? undefined : () => tryAll(run.options),
     ...(onProgress === undefined ? {} : { onProgress }),
   });
   refuseUnwanted(run, {
     lost: report.lost,
     pendingLost: report.pending.lost,
     partitions: facts.output?.partitions.length,
+    trial: report.trial,
   });
+}
+
+/** An emptied table can't be had back, so every record is tried, or as many as somebody takes for enough. */
+function tryAll(options: RefreshRunOptions): Promise<TrialReport> {
+  const { plan, table, tryRecordsMax = Number.POSITIVE_INFINITY, onStep } = options;
+  onStep?.('trying whether its records can be read with the present definition');
+  return tryRecords({ ...options, flows: flowsOf(plan, table), recordsMax: tryRecordsMax });
 }
 
 /** Ends whatever a dead instance left open over the table and its checkpoints. */

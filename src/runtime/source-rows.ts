@@ -4,6 +4,7 @@ import { readDeadLetter } from '../task/dead-letter.ts';
 import { FlowTask } from '../task/flow-task.ts';
 import { RowCollector, type SourceRow } from '../task/row-collector.ts';
 import type { RowProgram } from '../task/row-program.ts';
+import type { FindPartners } from '../task/row-steps.ts';
 import type { Catalog } from './catalog.ts';
 import { compileSource } from './compile-source.ts';
 import type { FlowFacts } from './flow-facts.ts';
@@ -17,6 +18,14 @@ export type SourceSpan = {
   readonly to: number;
 };
 
+/** A record, and how people write its place. */
+export type RecordAt = {
+  readonly topic: string;
+  readonly partition: number;
+  readonly offset: number;
+  readonly place: string;
+};
+
 export type SourceRowsOptions = {
   readonly log: Log;
   readonly catalog: Catalog | undefined;
@@ -24,7 +33,9 @@ export type SourceRowsOptions = {
   readonly nowMs: number;
   readonly onRow: (row: SourceRow) => void;
   /** Told of each record that gives no row at all. */
-  readonly onBad?: (bad: BadRow & { readonly place: string }) => void;
+  readonly onBad?: (bad: BadRow & RecordAt) => void;
+  /** Finds the rows of static sides; absent: a query that joins is a bug of the caller. */
+  readonly partners?: FindPartners;
 };
 
 /**
@@ -47,9 +58,7 @@ export class SourceRows {
     this.#programs = new Map(
       facts.sources.map((source) => [
         source.topic,
-        compileSource({ ...facts, table } as FlowFacts, source, () => {
-          throw new Error('a query that joins is not recomputed');
-        }),
+        compileSource({ ...facts, table } as FlowFacts, source, options.partners ?? refuseJoin),
       ]),
     );
   }
@@ -81,7 +90,8 @@ export class SourceRows {
         const letter = letterOf(record);
         if (letter === undefined) return;
         const { errorClass, message, offset } = letter;
-        onBad?.({ errorClass, message, place: `${topic}/${partition}@${offset}` });
+        const place = `${topic}/${partition}@${offset}`;
+        onBad?.({ errorClass, message, topic, partition, offset, place });
       },
     };
     const reader = log.openReader();
@@ -98,6 +108,10 @@ export class SourceRows {
     }
   }
 }
+
+const refuseJoin: FindPartners = () => {
+  throw new Error('a query that joins is not recomputed');
+};
 
 function letterOf(record: {
   readonly headers: Uint8Array;

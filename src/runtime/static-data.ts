@@ -10,7 +10,8 @@ import type { FlowFacts } from './flow-facts.ts';
 export type StaticDataOptions = {
   readonly facts: FlowFacts;
   readonly log: Log;
-  readonly catalog: Catalog;
+  /** undefined: whoever only looks leaves no trace. */
+  readonly catalog: Catalog | undefined;
   readonly clock: Clock;
   /** True when the worker has to turn to something else. */
   readonly isInterrupted: () => boolean;
@@ -131,6 +132,7 @@ export class StaticData {
 
   async #record({ source, topicId, positions }: SourceState): Promise<void> {
     const { catalog, facts, clock } = this.#options;
+    if (catalog === undefined) return;
     const offsets = Object.fromEntries([...positions].sort(([a], [b]) => a - b));
     const name = `${facts.flow.name}/${source.name}`;
     const value = { topic: source.topic, topicId, offsets, atMs: clock.now() };

@@ -1,0 +1,156 @@
+import { describe, expect, test } from 'vitest';
+import { systemClock } from '../../../src/adapters/system/system-clock.ts';
+import type { TrialReport } from '../../../src/refresh/trial.ts';
+import { Catalog } from '../../../src/runtime/catalog.ts';
+import { refreshInPlace } from '../../../src/runtime/refresh-run.ts';
+import { tryRecords } from '../../../src/runtime/refresh-trial.ts';
+import { RefreshWorld, type SourceRow, tableText } from '../../support/refresh-world.ts';
+
+function sqlOf(value: string, options = '', more = ''): string {
+  return `CREATE STREAMING TABLE t ${options}
+    FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME SELECT k, seq, ${value} AS v FROM STREAM(a) ${more};`;
+}
+
+function row(k: string, v: string): SourceRow {
+  return { k, seq: 1, v };
+}
+
+const withLetters = "WITH (dead_letter_topic = 'dlq')";
+const asText = 'v';
+const asNumber = 'CAST(v AS INT)';
+
+/** Four records, of which two are no numbers, read as text. */
+async function deployed(options = '', value = asText): Promise<RefreshWorld> {
+  const world = new RefreshWorld(sqlOf(value, options), ['a'], 1);
+  await world.produce('a', 0, row('R1', '1'), row('R2', 'two'), row('R3', '3'), row('R4', 'four'));
+  await world.update();
+  return world;
+}
+
+async function trial(world: RefreshWorld, recordsMax = 1_000): Promise<TrialReport> {
+  const catalog = new Catalog(world.log, 'p.catalog');
+  await catalog.read();
+  const { log, pipeline, plan } = world;
+  return tryRecords({
+    ...{ log, catalog, pipeline, plan, recordsMax },
+    clock: systemClock,
+    flows: plan.flows,
+  });
+}
+
+describe('FR-11 records that the present definition can not read', () => {
+  test.each(['', withLetters])(
+    'FR-01 refresh --in-place %s is refused and touches nothing',
+    async (options) => {
+      const world = await deployed(options);
+      const before = tableText(await world.table('t'));
+      world.sql = sqlOf(asNumber, options);
+      const what = options === '' ? 'at which the flow would stop: 2' : 'dead letters: 2';
+      await expect(refreshInPlace(await world.runOptions('t'))).rejects.toMatchObject({
+        code: 'DATA_LOSS_REFUSED',
+        detail: expect.stringContaining(what),
+        hint: expect.stringContaining('--allow-loss'),
+      });
+      await expect(
+        refreshInPlace(await world.runOptions('t', { keepUnrecoverable: true })),
+      ).rejects.toMatchObject({ code: 'DEFINITION_CHANGED' });
+      world.sql = sqlOf(asText, options);
+      await world.update();
+      expect(tableText(await world.table('t'))).toEqual(before);
+    },
+  );
+
+  test('FR-01 with --allow-loss it is emptied, and filled with what can be read', async () => {
+    const world = await deployed(withLetters);
+    world.sql = sqlOf(asNumber, withLetters);
+    await refreshInPlace(await world.runOptions('t', { allowLoss: true }));
+    await world.update();
+    expect(tableText(await world.table('t'))).toEqual([
+      '{"k":"R1","seq":1,"v":1}',
+      '{"k":"R3","seq":1,"v":3}',
+    ]);
+  });
+
+  test('the trial names the first of them and why', async () => {
+    const world = await deployed(withLetters);
+    world.sql = sqlOf(asNumber, withLetters);
+    expect(await trial(world)).toMatchObject({
+      records: 4,
+      tried: 4,
+      deadLetters: 2,
+      stops: 0,
+      reasons: { CAST_INVALID_INPUT: 2 },
+      sample: [{ topic: 'a', partition: 0, offset: 1 }, { offset: 3 }],
+    });
+    expect((await world.preview('t')).report.trial).toBeNull();
+  });
+
+  test('what is a dead letter already does not count, nor what was not read yet', async () => {
+    const world = await deployed(withLetters, asNumber);
+    await world.produce('a', 0, row('R5', 'five'));
+    expect(await trial(world)).toMatchObject({ records: 4, tried: 4, deadLetters: 0, stops: 0 });
+    await refreshInPlace(await world.runOptions('t'));
+  });
+
+  test('what has expired is not tried', async () => {
+    const world = await deployed(withLetters);
+    await world.log.deleteRecords('a', new Map([[0, 2]]));
+    world.sql = sqlOf(asNumber, withLetters);
+    expect(await trial(world)).toMatchObject({ records: 2, tried: 2, deadLetters: 1 });
+  });
+
+  test('a share of dead letters that the table does not allow stops the flow', async () => {
+    const world = await deployed();
+    world.sql = sqlOf(
+      asNumber,
+      "WITH (dead_letter_topic = 'new_dlq', max_dead_letter_share = 0.001)",
+    );
+    expect(await trial(world)).toMatchObject({
+      deadLetters: 2,
+      stops: 1,
+      reasons: { TOO_MANY_DEAD_LETTERS: 1 },
+    });
+  });
+
+  test('an expectation that fails the update stops the flow', async () => {
+    const world = await deployed();
+    world.sql = sqlOf(asText, '(CONSTRAINT short EXPECT (length(v) < 4) ON VIOLATION FAIL UPDATE)');
+    expect(await trial(world)).toMatchObject({ stops: 1, reasons: { EXPECTATION_FAILED: 1 } });
+  });
+
+  test('of many records an even sample is tried, and says so', async () => {
+    const world = new RefreshWorld(sqlOf(asText, withLetters), ['a'], 1);
+    const rows = Array.from({ length: 300 }, (_, at) => row(`R${at}`, at < 280 ? '1' : 'x'));
+    await world.produce('a', 0, ...rows);
+    await world.update();
+    world.sql = sqlOf(asNumber, withLetters);
+    expect(await trial(world, 300)).toMatchObject({ records: 300, tried: 300, deadLetters: 20 });
+    expect(await trial(world, 30)).toMatchObject({ records: 300, tried: 30, deadLetters: 0 });
+    const { sample } = await trial(world, 290);
+    expect(sample[0]).toMatchObject({ offset: 280 });
+  });
+
+  test('a row of a joined table is found, and nothing is remembered of the join', async () => {
+    const joined = (value: string): string => `
+      CREATE STREAMING TABLE u FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME SELECT k, seq, v FROM STREAM(b);
+      CREATE STREAMING TABLE t ${withLetters}
+      FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME
+      SELECT l.k AS k, l.seq AS seq, ${value} AS v FROM STREAM(a) AS l JOIN u AS r ON l.k = r.k;`;
+    const world = new RefreshWorld(joined('r.v'), ['a', 'b'], 1);
+    await world.produce('b', 0, row('R1', 'one'), row('R2', '2'));
+    await world.update();
+    await world.produce('a', 0, row('R1', ''), row('R2', ''));
+    await world.update();
+    world.sql = joined('CAST(r.v AS INT)');
+    const catalog = await world.log.offsetRanges('p.catalog', [0]);
+    const { flows } = world.plan;
+    const outside = await world.outside();
+    const report = await tryRecords({
+      ...outside,
+      flows: flows.filter(({ target }) => target === 't'),
+      recordsMax: 10,
+    });
+    expect(report).toMatchObject({ records: 2, deadLetters: 1 });
+    expect(await world.log.offsetRanges('p.catalog', [0])).toEqual(catalog);
+  });
+});
