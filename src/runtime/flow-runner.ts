@@ -443,7 +443,7 @@ export class FlowRunner {
         this.#tablesHere.set(partition, table);
         this.#shuffle?.open(partition);
       }
-      if (until === undefined || position < until) this.#reader.assign(topic, partition, position);
+      this.#readFromPosition(read);
       return undefined;
     } catch (error) {
       await slot?.close().catch(() => undefined);
@@ -570,8 +570,11 @@ export class FlowRunner {
    */
   async process(slice: Slice, sink: RecordSink, nowMs: number): Promise<number | undefined> {
     const read = this.#partitions.get(partitionKey(slice.topic, slice.partition));
-    // A slice that was fetched before the partition was taken over anew would leave a gap.
-    if (read === undefined || slice.fromOffset !== read.position) return undefined;
+    if (read === undefined) return undefined;
+    if (slice.fromOffset !== read.position) {
+      this.#readFromPosition(read);
+      return undefined;
+    }
     const { tracer } = this.#options;
     const heldBytes =
       tracer === undefined
@@ -584,6 +587,15 @@ export class FlowRunner {
       this.#reader.unassign(slice.topic, slice.partition);
     }
     return heldBytes;
+  }
+
+  /**
+   * A slice that was on its way while the partition was taken over anew may have come beside those of the new reading:
+   * one of the two was taken, and the reader does not stand where the task does. Without this it would stand still
+   * for ever (simulation seed 3017694).
+   */
+  #readFromPosition({ topic, partition, position, until }: Omit<ReadPartition, 'work'>): void {
+    if (until === undefined || position < until) this.#reader.assign(topic, partition, position);
   }
 
   /** Merges what the flow stage has for tables that are here. Their checkpoints stay, and their accounts go on. */
