@@ -7,13 +7,15 @@ const sql = `CREATE SOURCE src (k INT, seq BIGINT);
 CREATE STREAMING TABLE a WITH (topic = 'a');
 CREATE FLOW fa AS INSERT INTO a BY NAME SELECT k, seq FROM STREAM(src);`;
 
-/** Once, a slice of the source comes although the partition is to be read from its beginning again. */
+/** Once, a slice of the source comes although the partition is to be read from its beginning again, with more in it. */
 class HastyReader implements LogReader {
   isHasty = true;
   readonly #reader: LogReader;
+  readonly #produceMore: () => void;
 
-  constructor(reader: LogReader) {
+  constructor(reader: LogReader, produceMore: () => void) {
     this.#reader = reader;
+    this.#produceMore = produceMore;
   }
 
   async poll(maxWaitMs: number): Promise<readonly Slice[]> {
@@ -22,6 +24,7 @@ class HastyReader implements LogReader {
     if (this.isHasty && slice?.topic === 'src') {
       this.isHasty = false;
       this.#reader.assign(slice.topic, slice.partition, slice.fromOffset);
+      this.#produceMore();
     }
     return slices;
   }
@@ -36,11 +39,16 @@ class HastyReader implements LogReader {
 
 test('a slice that was on its way while its partition was taken over neither stops the flow nor comes twice', async () => {
   const world = worldOf(sql, 1);
-  for (let k = 1; k <= 5; k += 1) world.produce('src', { value: `{"k":${k},"seq":1}` });
-  const client = world.log.connect({ sliceRecordsMax: 2 });
+  const produce = (...keys: number[]): void => {
+    for (const k of keys) world.produce('src', { value: `{"k":${k},"seq":1}` });
+  };
+  produce(1, 2);
+  const client = world.log.connect();
   const log = new Proxy(client, {
     get: (target, name) => {
-      if (name === 'openReader') return () => new HastyReader(target.openReader());
+      if (name === 'openReader') {
+        return () => new HastyReader(target.openReader(), () => produce(3, 4, 5));
+      }
       const member: unknown = Reflect.get(target, name, target);
       return typeof member === 'function' ? member.bind(target) : member;
     },
