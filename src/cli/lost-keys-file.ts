@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createWriteStream, type WriteStream } from 'node:fs';
 import { topicIdHex } from '../data/provenance.ts';
+import { truncateKey } from '../data/row-envelope.ts';
 import type { KeyLoss } from '../refresh/loss.ts';
 import type { RefreshFacts } from '../runtime/refresh-facts.ts';
 import { usageError } from './command.ts';
@@ -52,7 +53,8 @@ export function lostKeyLine({ key, rows, level }: KeyLoss, facts: RefreshFacts):
       ...(sourceName(facts, topicId, branch) === null ? { topicId } : {}),
     })),
   );
-  const json = Buffer.from(key, 'latin1').toString('utf8');
+  // The last truncate is of all keys and of none.
+  const json = key === truncateKey ? 'null' : Buffer.from(key, 'latin1').toString('utf8');
   const more = level === undefined ? '' : ',"level":true';
   return `{"key":${json},"rows":${rows.length},"sources":${JSON.stringify(sources)}${more}}\n`;
 }

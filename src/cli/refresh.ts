@@ -9,7 +9,7 @@ import {
 } from '../refresh/refresh-report.ts';
 import type { ReadProgress } from '../runtime/read-partition.ts';
 import { type BesideOptions, cancelRefresh, refreshBeside } from '../runtime/refresh-beside.ts';
-import { gatherFacts, type RefreshFacts, refuseOthers } from '../runtime/refresh-facts.ts';
+import { flowsOf, gatherFacts, type RefreshFacts } from '../runtime/refresh-facts.ts';
 import { type Preview, previewRefresh } from '../runtime/refresh-preview.ts';
 import {
   type RefreshOutcome,
@@ -240,7 +240,7 @@ function runOptions(
     pipeline,
     plan,
     table,
-    flow: namedTable(plan, table.name).flow,
+    flow: flowsOf(plan, table)[0],
     together: new Set(tables.map(({ name }) => name)),
     listener: (event) => {
       if (event.event === 'fencing') say(`ending what instance ${event.transactionalId} left open`);
@@ -266,8 +266,7 @@ async function withState<Result>(
 ): Promise<Result> {
   const { terminal } = invocation;
   const { flow, table } = options;
-  refuseOthers(table, flow);
-  if (flow.kind !== 'replace_using') {
+  if (flow.kind === 'append') {
     throw usageError(
       `append flows write table "${table.name}", so it is refreshed in place only`,
       `A row that was appended is never replaced by another one. Empty the table and let the next run fill it: tidemark refresh ${table.name} --in-place`,

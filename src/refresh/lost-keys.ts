@@ -10,12 +10,15 @@ export type ScannedRecord = {
   readonly sequence: string;
   /** The rows of this record that can't be read again. */
   readonly losses: readonly RowLoss[];
+  /** What no row of it shows and counts nonetheless. */
+  readonly hidden?: RowLoss | undefined;
 };
 
 type LostKey = {
   sequence: string;
   /** Row number → its losses. */
   readonly rows: Map<number, readonly RowLoss[]>;
+  hidden: RowLoss | undefined;
   level: RowLoss | undefined;
 };
 
@@ -38,20 +41,26 @@ export class LostKeys {
     return this.#heldBytes;
   }
 
-  record({ key, position, sequence, losses }: ScannedRecord): void {
+  record({ key, position, sequence, losses, hidden }: ScannedRecord): void {
     let known = this.#keys.get(key);
     if (known === undefined) {
-      if (losses.length === 0) return;
-      known = { sequence, rows: new Map(), level: undefined };
-      this.#keys.set(key, known);
-      this.#heldBytes += key.length + keyBytes;
+      if (losses.length === 0 && hidden === undefined) return;
+      known = this.#add(key, sequence);
     } else if (known.sequence !== sequence) {
       for (const losses of known.rows.values()) this.#heldBytes -= losses.length * rowBytes;
       known.rows.clear();
       known.sequence = sequence;
     }
     this.#set(known, position, losses);
+    known.hidden = hidden;
     this.#forgetEmpty(key, known);
+  }
+
+  #add(key: string, sequence: string): LostKey {
+    const known: LostKey = { sequence, rows: new Map(), hidden: undefined, level: undefined };
+    this.#keys.set(key, known);
+    this.#heldBytes += key.length + keyBytes;
+    return known;
   }
 
   #set(known: LostKey, position: number, losses: readonly RowLoss[]): void {
@@ -68,6 +77,7 @@ export class LostKeys {
     const known = this.#keys.get(key);
     if (known === undefined) return;
     this.#set(known, position, []);
+    known.hidden = undefined;
     this.#forgetEmpty(key, known);
   }
 
@@ -76,16 +86,14 @@ export class LostKeys {
     let known = this.#keys.get(key);
     if (known === undefined) {
       if (loss === undefined) return;
-      known = { sequence: '', rows: new Map(), level: undefined };
-      this.#keys.set(key, known);
-      this.#heldBytes += key.length + keyBytes;
+      known = this.#add(key, '');
     }
     known.level = loss;
     this.#forgetEmpty(key, known);
   }
 
-  #forgetEmpty(key: string, { rows, level }: LostKey): void {
-    if (rows.size > 0 || level !== undefined) return;
+  #forgetEmpty(key: string, { rows, hidden, level }: LostKey): void {
+    if (rows.size > 0 || hidden !== undefined || level !== undefined) return;
     this.#keys.delete(key);
     this.#heldBytes -= key.length + keyBytes;
   }
@@ -101,9 +109,9 @@ export class LostKeys {
   }
 
   *losses(): Generator<KeyLoss> {
-    for (const [key, { rows, level }] of this.#keys) {
+    for (const [key, { rows, hidden, level }] of this.#keys) {
       const ordered = [...rows].sort(([left], [right]) => left - right);
-      yield { key, rows: ordered.flatMap(([, losses]) => losses), level };
+      yield { key, rows: ordered.flatMap(([, losses]) => losses), level: level ?? hidden };
     }
   }
 }

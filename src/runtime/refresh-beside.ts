@@ -1,27 +1,20 @@
 import { FlowError } from '../base/errors.ts';
-import { countedExpectations } from '../plan/counted-expectations.ts';
 import { builtFlowOf } from '../plan/names.ts';
-import type { PipelinePlan, ReplaceUsingFlowPlan } from '../plan/pipeline-plan.ts';
-import { groupOf, levelsTopicOf, repartitionTopicOf, sourcesOf } from '../plan/topology.ts';
-import type { CommittedOffset } from '../ports/log.ts';
+import type { KeyedFlowPlan } from '../plan/pipeline-plan.ts';
+import { groupOf } from '../plan/topology.ts';
 import type { StateStore } from '../ports/state-store.ts';
-import { flowChanges } from '../refresh/changes.ts';
-import { readDeployedFlow } from '../refresh/deployed-flow.ts';
 import { progressText } from '../refresh/refresh-progress.ts';
 import { isUntouched, type RefreshState } from '../refresh/refresh-states.ts';
-import { parseFlowMetadata } from '../task/row-account.ts';
 import { recordedGaps } from './gaps.ts';
-import { generationOf } from './generation.ts';
 import { type LockFacts, lockFlows, lockName, lockOf, unlockFlows } from './locks.ts';
+import { BuiltGeneration } from './refresh-built.ts';
 import { awaitNobody } from './refresh-checkpoints.ts';
-import { gatherFacts, numbersTo, type RefreshFacts } from './refresh-facts.ts';
+import { flowsOf, gatherFacts, type RefreshFacts } from './refresh-facts.ts';
 import { previewRefresh } from './refresh-preview.ts';
 import { openRefresh, type RefreshRecord } from './refresh-record.ts';
 import {
   beginRun,
   endsOf,
-  type FreshTopics,
-  finish,
   locksOf,
   type RefreshOutcome,
   type RefreshRun,
@@ -36,7 +29,7 @@ import { startWorker } from './start-worker.ts';
 import type { Worker, WorkerSettings } from './worker.ts';
 
 export type BesideOptions = RefreshRunOptions & {
-  readonly flow: ReplaceUsingFlowPlan;
+  readonly flow: KeyedFlowPlan;
   readonly state: StateStore;
   /** Those of a worker of the pipeline; the refresh has an instance name of its own. */
   readonly settings: WorkerSettings;
@@ -91,7 +84,7 @@ export async function cancelRefresh(options: BesideOptions): Promise<void> {
   try {
     refuseTouched(options, openRefresh(catalog, flow.name) ?? open);
     const run = beginRun(options, 'beside');
-    await new Beside(options, run).cleanUp();
+    await new BuiltGeneration(options, run).cleanUp();
     await run.progress.close('cancelled', clock.now(), locksOf(options));
   } finally {
     await unlockFlows(catalog, [claim], clock.now());
@@ -110,16 +103,10 @@ function refuseTouched({ table }: BesideOptions, { state, mode }: RefreshRecord)
   );
 }
 
-type SourceCheckpoints = {
-  readonly topic: string;
-  readonly partitions: readonly number[];
-  readonly committed: ReadonlyMap<number, CommittedOffset>;
-};
-
 class Beside {
   readonly #options: BesideOptions;
   readonly #run: RefreshRun;
-  readonly #name: string;
+  readonly #built: BuiltGeneration;
   #worker: Worker | undefined;
   #isStopped = false;
   /** What somebody else has made of the refresh meanwhile. */
@@ -128,19 +115,11 @@ class Beside {
   constructor(options: BesideOptions, run: RefreshRun) {
     this.#options = options;
     this.#run = run;
-    this.#name = builtFlowOf(options.flow.name);
+    this.#built = new BuiltGeneration(options, run);
     options.onStop?.(() => {
       this.#isStopped = true;
       this.#worker?.stop();
     });
-  }
-
-  get #group(): string {
-    return groupOf(this.#options.pipeline, this.#name);
-  }
-
-  get #output(): string {
-    return `${this.#group}.output`;
   }
 
   // ---------------------------------------------------------------- building
@@ -161,20 +140,20 @@ class Beside {
       partitions: facts.output?.partitions.length,
     });
     await this.#refuseOvertaken();
-    await this.#discardOther();
+    // What an attempt with another definition has built is of no use.
+    if (this.#built.isOther()) await this.#built.cleanUp();
     await this.#run.progress.enter('building', clock.now(), { toRead: report.records });
-    await this.#prepare();
-    // What an attempt that was killed has left: its claim, and a member that would count until its session has timed out.
-    const claim = { flow: this.#name, token: 'swap' };
+    await this.#built.prepare();
+    // What an attempt that was killed has left.
+    const claim = { flow: this.#built.name, token: 'swap' };
     if (catalog.get('lock', lockName(claim)) !== undefined) {
       await unlockFlows(catalog, [claim], clock.now());
     }
-    await log.removeMembers(this.#group);
     onStep?.(`building generation ${this.#run.progress.record.generation} beside the table`);
     for (let round = 0; round < catchUpRoundsMax; round += 1) {
       await this.#update();
       await catalog.read();
-      if ((await this.#lag()) <= lagRecordsMax) break;
+      if ((await this.#built.lag()) <= lagRecordsMax) break;
     }
   }
 
@@ -184,47 +163,6 @@ class Beside {
     throw new FlowError('USAGE', `table "${table.name}" was never written`, {
       hint: 'Run the pipeline: it reads its sources from the beginning anyway.',
     });
-  }
-
-  /** What an attempt with another definition has built is of no use. */
-  async #discardOther(): Promise<void> {
-    const { catalog } = this.#options;
-    const built = readDeployedFlow(catalog.get('flow', this.#name)?.value);
-    if (built === undefined) return;
-    const wanted = { ...this.#run.after, topic: this.#output };
-    if (flowChanges(built, wanted).length > 0) await this.cleanUp();
-  }
-
-  async #prepare(): Promise<void> {
-    const { catalog, clock, flow } = this.#options;
-    const { generation } = this.#run.progress.record;
-    await catalog.write(
-      [
-        { kind: 'generation', name: this.#name, value: { generation } },
-        // Records that the flow steps over are no more readable for its next generation.
-        ...catalog
-          .all('skip')
-          .filter(({ name }) => name.startsWith(`${flow.name}/`))
-          .map(({ name, value }) => ({
-            kind: 'skip' as const,
-            name: `${this.#name}${name.slice(flow.name.length)}`,
-            value: value['flow'] === undefined ? value : { ...value, flow: this.#name },
-          })),
-      ],
-      clock.now(),
-    );
-  }
-
-  #plan(): PipelinePlan {
-    const { plan, table, flow } = this.#options;
-    const partitions = this.#partitions;
-    return {
-      ...plan,
-      tables: [{ ...table, topic: this.#output, partitions }],
-      flows: [{ ...flow, name: this.#name }],
-      // They go on reading the live tables, and whoever updates the pipeline computes them.
-      materializedViews: [],
-    };
   }
 
   #partitions: number | undefined;
@@ -243,7 +181,7 @@ class Beside {
         if (!isGap || attempt > gapAttemptsMax) throw error;
         await this.#options.catalog.read();
         acceptGaps = recordedGaps(this.#options.catalog).flatMap((gap) =>
-          gap.flow === this.#name && gap.acceptedAtMs === undefined ? [gap.id] : [],
+          this.#built.has(gap.flow) && gap.acceptedAtMs === undefined ? [gap.id] : [],
         );
       }
     }
@@ -253,7 +191,7 @@ class Beside {
     const { clock, state, settings, listener, flow, replicationFactor } = this.#options;
     this.#refuseStopped();
     const worker = await startWorker({
-      plan: this.#plan(),
+      plan: this.#built.plan(this.#partitions),
       log: this.#sourceLog(),
       state,
       clock,
@@ -310,9 +248,9 @@ class Beside {
   }
 
   #sourceLog() {
-    const { log, clock, plan, flow, recordsPerSecondMax } = this.#options;
+    const { log, clock, recordsPerSecondMax } = this.#options;
     if (recordsPerSecondMax === undefined) return log;
-    const topics = new Set(sourcesOf(plan, flow).map(({ topic }) => topic));
+    const topics = this.#built.sourceTopics;
     return throttledLog(log, clock, { recordsPerSecond: recordsPerSecondMax, topics });
   }
 
@@ -327,7 +265,7 @@ class Beside {
       if (isOver() || clock.monotonic() - toldMs < tellIntervalMs) continue;
       toldMs = clock.monotonic();
       await catalog.read();
-      const isClaimed = lockOf(catalog, this.#name, clock.now()) !== undefined;
+      const isClaimed = lockOf(catalog, this.#built.name, clock.now()) !== undefined;
       this.#overtaken = isClaimed ? 'cancelled' : this.#run.progress.overtaken();
       if (this.#overtaken !== undefined) {
         worker.stop();
@@ -344,8 +282,7 @@ class Beside {
 
   /** Of the sources, from the first record that is there. */
   #figures(worker: Worker): { readonly read: number; readonly toRead: number } {
-    const { flow, plan } = this.#options;
-    const sources = new Set(sourcesOf(plan, flow).map(({ topic }) => topic));
+    const sources = this.#built.sourceTopics;
     let read = 0;
     let toRead = 0;
     for (const { topic, committed, stable, logStart } of worker
@@ -358,41 +295,16 @@ class Beside {
     return { read, toRead };
   }
 
-  /** Records of the sources that the new generation has not read yet. */
-  async #lag(): Promise<number> {
-    const { log } = this.#options;
-    let lag = 0;
-    for (const { topic, partitions, committed } of await this.#checkpointsOf(this.#group)) {
-      for (const [at, { start, stable }] of await log.offsetRanges(topic, partitions)) {
-        lag += Math.max(0, stable - (committed.get(at)?.offset ?? start));
-      }
-    }
-    return lag;
-  }
-
-  /** Where a group stands in each source. */
-  async #checkpointsOf(group: string): Promise<readonly SourceCheckpoints[]> {
-    const { log, plan, flow } = this.#options;
-    const found: SourceCheckpoints[] = [];
-    for (const topic of new Set(sourcesOf(plan, flow).map((source) => source.topic))) {
-      const count = (await log.describeTopics([topic])).get(topic)?.partitions ?? 0;
-      const partitions = numbersTo(count);
-      const committed = await log.committedOffsets(group, topic, partitions);
-      found.push({ topic, partitions, committed });
-    }
-    return found;
-  }
-
   // ---------------------------------------------------------------- swap
 
   async swapIn(): Promise<RefreshOutcome> {
-    const { catalog, clock, pipeline, flow, onStep } = this.#options;
+    const { catalog, clock, pipeline, plan, table: live, onStep } = this.#options;
     const { progress } = this.#run;
     const locks = locksOf(this.#options);
     await lockFlows(catalog, locks, clock.now());
     let isTouched = !isUntouched(progress.state);
     try {
-      await this.#awaitEmpty(groupOf(pipeline, flow.name), 'instances let go of the flow');
+      for (const { name } of flowsOf(plan, live)) await this.#awaitEmpty(groupOf(pipeline, name));
       this.#refuseStopped();
       await settleTable(this.#run);
       let lost = { keys: 0, rows: 0, levels: 0 };
@@ -403,7 +315,7 @@ class Beside {
         await this.#update();
         deadLetters = await this.#refuseUnreadable();
         lost = await this.#refuseLoss();
-        await this.#makeLevels();
+        await this.#built.makeLevels(this.#partitions ?? 1);
         const facts = await gatherFacts(this.#options);
         await this.#beginSwap(endsOf(facts));
         isTouched = true;
@@ -411,11 +323,11 @@ class Beside {
       if (progress.state === 'swapping') {
         onStep?.('swapping in the differences');
         const facts = await gatherFacts(this.#options);
-        result = await swap(this.#run, facts, await this.#fresh());
+        result = await swap(this.#run, facts, await this.#built.topics());
         await progress.enter('switching', clock.now());
       }
-      await this.#switch();
-      await this.cleanUp();
+      await this.#built.handOver();
+      await this.#built.cleanUp();
       await progress.close('done', clock.now(), locks);
       const { table, generation, allowLoss, keepUnrecoverable } = progress.record;
       const isLost = allowLoss && !keepUnrecoverable;
@@ -438,7 +350,7 @@ class Beside {
   async #beginSwap(from: readonly number[]): Promise<void> {
     const { catalog, clock, command } = this.#options;
     const untilMs = clock.now() + claimMs;
-    const claim: LockFacts = { flow: this.#name, command, token: 'swap', untilMs };
+    const claim: LockFacts = { flow: this.#built.name, command, token: 'swap', untilMs };
     await lockFlows(catalog, [claim], clock.now());
     try {
       await this.#refuseOvertaken();
@@ -448,28 +360,18 @@ class Beside {
     }
   }
 
-  async #awaitEmpty(group: string, what: string): Promise<void> {
+  async #awaitEmpty(group: string): Promise<void> {
     const { log, clock, onStep, waitMs } = this.#options;
-    const onWait = (members: number): void => onStep?.(`waiting until ${members} ${what}`);
+    const onWait = (members: number): void =>
+      onStep?.(`waiting until ${members} instances let go of the flow`);
     await awaitNobody({ log, clock, waitMs: waitMs ?? waitMsDefault, onWait }, group);
-  }
-
-  async #fresh(): Promise<FreshTopics> {
-    const { log, pipeline, table } = this.#options;
-    const levels = levelsTopicOf(pipeline, this.#name);
-    const found = await log.describeTopics([levels]);
-    return {
-      output: this.#output,
-      levels: found.has(levels) ? levels : undefined,
-      isNumbered: table.output === 'rows',
-    };
   }
 
   /** What retention took away meanwhile counts as what it took before. */
   async #refuseLoss(): Promise<{ keys: number; rows: number; levels: number }> {
     const { log } = this.#options;
     const facts = await gatherFacts(this.#options);
-    const { lost } = await swap(this.#run, facts, await this.#fresh(), true);
+    const { lost } = await swap(this.#run, facts, await this.#built.topics(), true);
     const pending = await scanPending({ log, facts });
     refuseUnwanted(this.#run, {
       lost,
@@ -484,9 +386,8 @@ class Beside {
    * letters than the table's checkpoint counts are a loss. Gives how many there are.
    */
   async #refuseUnreadable(): Promise<number> {
-    const { pipeline, table, flow } = this.#options;
-    const before = await this.#deadLettersOf(groupOf(pipeline, flow.name));
-    const now = await this.#deadLettersOf(this.#group);
+    const { table, flow } = this.#options;
+    const { before, now } = await this.#built.deadLetters();
     if (now <= before || this.#run.progress.record.allowLoss) return now;
     throw new FlowError(
       'DATA_LOSS_REFUSED',
@@ -496,108 +397,5 @@ class Beside {
         hint: `See which: tidemark dlq list ${flow.name}. Correct the definition and start the same command again, or accept that their rows are gone: --allow-loss`,
       },
     );
-  }
-
-  /** Dead letters that the checkpoints of a group count. */
-  async #deadLettersOf(group: string): Promise<number> {
-    const { table, flow } = this.#options;
-    const expectations = countedExpectations(flow, table);
-    let count = 0;
-    for (const { committed } of await this.#checkpointsOf(group)) {
-      for (const { metadata } of committed.values()) {
-        count += parseFlowMetadata(metadata, expectations)?.deadLettered ?? 0;
-      }
-    }
-    return count;
-  }
-
-  /** A clause that empties keys may be new to the table. */
-  async #makeLevels(): Promise<void> {
-    const { log, catalog, clock, pipeline, flow, replicationFactor } = this.#options;
-    const fresh = await this.#fresh();
-    if (fresh.levels === undefined) return;
-    const name = levelsTopicOf(pipeline, flow.name);
-    const partitions = this.#partitions ?? 1;
-    await log.createTopics([
-      {
-        name,
-        partitions,
-        replicationFactor,
-        configs: { 'cleanup.policy': 'compact', 'retention.ms': '-1' },
-      },
-    ]);
-    if (catalog.get('topic', name) !== undefined) return;
-    const value = { role: 'levels', flow: flow.name, partitions };
-    await catalog.write([{ kind: 'topic', name, value }], clock.now());
-  }
-
-  /** The flow goes on from where the new generation stands, of the definition that it was built with. */
-  async #switch(): Promise<void> {
-    const { log, catalog, pipeline, plan, flow } = this.#options;
-    await catalog.read();
-    // Where the catalog knows the generation already, an attempt was interrupted while it cleaned up.
-    if (generationOf(catalog, flow.name) === this.#run.progress.record.generation) return;
-    const offsets = [];
-    const checkpoints = [];
-    const own = repartitionTopicOf(pipeline, flow.name);
-    const built = repartitionTopicOf(pipeline, this.#name);
-    const sources = [...new Set(sourcesOf(plan, flow).map(({ topic }) => topic))];
-    for (const [name, { topicId, partitions }] of await log.describeTopics([...sources, own])) {
-      const isOwn = name === own;
-      const numbers = numbersTo(partitions);
-      const known = await log.committedOffsets(this.#group, isOwn ? built : name, numbers);
-      const ranges = isOwn ? await log.offsetRanges(name, numbers) : undefined;
-      for (const [partition, { offset, metadata }] of known) {
-        // Between the stages nothing of the former generation is taken over, only the account of the new one.
-        const end = ranges?.get(partition)?.end;
-        offsets.push({ topic: name, partition, offset: end ?? offset, metadata });
-        checkpoints.push({ topic: name, partition, topicId });
-      }
-      if (ranges !== undefined) {
-        const ends = [...ranges].map(([partition, { end }]) => [partition, end] as const);
-        await log.deleteRecords(name, new Map(ends));
-      }
-    }
-    await log.commitCheckpoint(groupOf(pipeline, flow.name), offsets);
-    await finish(this.#run, checkpoints);
-  }
-
-  /** Removes what was built: topics, group, what the catalog says of it, and its state. */
-  async cleanUp(): Promise<void> {
-    const { log, catalog, clock, state, pipeline } = this.#options;
-    const names = [
-      this.#output,
-      repartitionTopicOf(pipeline, this.#name),
-      levelsTopicOf(pipeline, this.#name),
-    ];
-    const partitions = (await log.describeTopics(names)).get(this.#output)?.partitions ?? 0;
-    await log.removeMembers(this.#group);
-    await this.#awaitEmpty(this.#group, 'attempts that were killed are forgotten');
-    await log.deleteCheckpoints(this.#group);
-    await catalog.read();
-    const entries = [
-      ...(['flow', 'generation', 'once'] as const).map((kind) => ({ kind, name: this.#name })),
-      ...names.map((name) => ({ kind: 'topic' as const, name })),
-      // Left by an attempt that was killed right after it had begun to swap.
-      { kind: 'lock' as const, name: lockName({ flow: this.#name, token: 'swap' }) },
-      ...(['checkpoint', 'takeover', 'skip', 'static'] as const).flatMap((kind) =>
-        catalog
-          .all(kind)
-          .filter(({ name }) => name.startsWith(`${this.#name}/`))
-          .map(({ name }) => ({ kind, name })),
-      ),
-    ];
-    const epoch = await catalog.write(
-      entries.map((entry) => ({ ...entry, value: undefined })),
-      clock.now(),
-    );
-    const { generation } = this.#run.progress.record;
-    for (const partition of numbersTo(partitions)) {
-      const task = { pipeline, flow: this.#name, generation, partition };
-      const session = await state.open(task, epoch);
-      await session.clear().finally(() => session.close());
-    }
-    // Last of all: they tell how many states there are.
-    await log.deleteTopics(names);
   }
 }

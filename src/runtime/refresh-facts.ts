@@ -1,7 +1,13 @@
 import { FlowError } from '../base/errors.ts';
 import { topicIdHex } from '../data/provenance.ts';
 import type { FlowPlan, PipelinePlan, SourcePlan, TablePlan } from '../plan/pipeline-plan.ts';
-import { groupOf, levelsTopicOf, repartitionTopicOf, sourcesOf } from '../plan/topology.ts';
+import {
+  groupOf,
+  hasStage,
+  levelsTopicOf,
+  repartitionTopicOf,
+  sourcesOf,
+} from '../plan/topology.ts';
 import type { Log, OffsetRange, TopicDescription } from '../ports/log.ts';
 import { readDeployedFlow } from '../refresh/deployed-flow.ts';
 import {
@@ -44,7 +50,7 @@ export type OwnTopic = {
 /** All that a decision about a table needs to know, as of one moment. */
 export type RefreshFacts = {
   readonly table: TablePlan;
-  /** Those that write the table: one, or several append flows. */
+  /** Those that write the table, first the one that merges: one, or several of append or of AUTO CDC. */
   readonly flows: readonly FlowPlan[];
   /** How often the table was refreshed. */
   readonly generation: number;
@@ -52,6 +58,8 @@ export type RefreshFacts = {
   readonly isNumbered: boolean;
   /** Whether each record is a row that nothing replaces. */
   readonly isAppended: boolean;
+  /** Whether each record tells the changes that its rows are put together from (AUTO CDC). */
+  readonly isChanging: boolean;
   readonly sources: readonly SourcePartitionFacts[];
   readonly bounds: SourceBounds;
   /** What tables among the sources have still; undefined: they are whole, or nobody knows. */
@@ -67,7 +75,7 @@ export async function gatherFacts(options: FactsOptions): Promise<RefreshFacts> 
   const { log, catalog, pipeline, plan, table, together = new Set(), isGlance = false } = options;
   const flows = flowsOf(plan, table);
   const [flow] = flows;
-  refuseOthers(table, flow);
+  refuseSink(table);
   const before = readDeployedFlow(catalog?.get('flow', flow.name)?.value);
   const group = groupOf(pipeline, flow.name);
   const read = readSources(plan, flows, together);
@@ -99,6 +107,7 @@ export async function gatherFacts(options: FactsOptions): Promise<RefreshFacts> 
     generation: Math.max(...flows.map(({ name }) => generationOf(catalog, name))),
     isNumbered: (before?.topic === table.topic ? before.output : table.output) === 'rows',
     isAppended: table.output === 'append',
+    isChanging: flow.kind === 'auto_cdc',
     sources: known,
     bounds: boundsOf(flows, known, held),
     held,
@@ -138,26 +147,21 @@ export async function boundsNow(
   return boundsOf(flows, later, held);
 }
 
-/** What a refresh knows no way for. */
-export function refuseOthers(table: TablePlan, flow: FlowPlan): void {
-  if (table.isSink === true) {
-    throw new FlowError('NOT_SUPPORTED', `"${table.name}" is a sink, and a sink is not refreshed`, {
-      detail:
-        'Its topic lies outside of the pipeline: what others have read from it cannot be taken back.',
-      hint: 'Write a sink of another topic with a flow of a new name: it starts from the beginning.',
-    });
-  }
-  if (flow.kind !== 'auto_cdc') return;
-  throw new FlowError('NOT_SUPPORTED', `a refresh of table "${table.name}" is not supported yet`, {
+function refuseSink(table: TablePlan): void {
+  if (table.isSink !== true) return;
+  throw new FlowError('NOT_SUPPORTED', `"${table.name}" is a sink, and a sink is not refreshed`, {
     detail:
-      'AUTO CDC flows write it, and the changes that they merged cannot be merged anew beside them yet.',
-    hint: 'Give the table a new topic and its flows new names: they start from the beginning.',
+      'Its topic lies outside of the pipeline: what others have read from it cannot be taken back.',
+    hint: 'Write a sink of another topic with a flow of a new name: it starts from the beginning.',
   });
 }
 
-/** The flows that write a table; there is at least one. */
+/** The flows that write a table, of which there is at least one; first the one whose stage merges what all of them give. */
 export function flowsOf(plan: PipelinePlan, table: TablePlan): readonly [FlowPlan, ...FlowPlan[]] {
-  const [flow, ...others] = plan.flows.filter(({ target }) => target === table.name);
+  const all = plan.flows.filter(({ target }) => target === table.name);
+  const stage = all.find(hasStage);
+  const [flow, ...others] =
+    stage === undefined ? all : [stage, ...all.filter((one) => one !== stage)];
   if (flow !== undefined) return [flow, ...others];
   throw new FlowError('USAGE', `no flow writes table "${table.name}"`);
 }

@@ -1,17 +1,19 @@
 import { createHash } from 'node:crypto';
-import { FlowError } from '../base/errors.ts';
 import { splitJsonArray } from '../data/json-split.ts';
-import { readProvenance } from '../data/provenance.ts';
-import { readHeaders } from '../data/record-headers.ts';
 import type { SequenceCodec } from '../data/sequence.ts';
 import type { Log, RecordCursor, Slice } from '../ports/log.ts';
-import type { RowLoss } from '../refresh/loss.ts';
-import { rowLoss } from '../refresh/loss.ts';
 import type { LostKeys } from '../refresh/lost-keys.ts';
 import type { SourceBounds } from '../refresh/retention.ts';
 import type { JoinRow, JoinSet } from '../refresh/row-join.ts';
 import { splitNumberedKey } from '../task/numbered-key.ts';
 import { parseSources } from '../task/output-record.ts';
+import {
+  foreignRecord,
+  levelLoss,
+  type RecordForm,
+  recordLosses,
+  tableHeaders,
+} from './record-losses.ts';
 
 /** The last record of one record key, without its bytes. */
 export type RawRecord = {
@@ -19,7 +21,7 @@ export type RawRecord = {
   readonly key: string;
   /** undefined: the record is a whole row-set. */
   readonly position: number | undefined;
-  /** Of value, sequence and sources: what two records have in common that say the same. */
+  /** Of value, sequence, sources and state: what two records have in common that say the same. */
   readonly digest: string;
   readonly offset: number;
   readonly size: number;
@@ -57,7 +59,9 @@ export async function eachSlice(
 export type FoldListener = {
   readonly isWanted: (key: string) => boolean;
   /** Where lost keys are collected; undefined: nobody asks. */
-  readonly lost?: { readonly keys: LostKeys; readonly bounds: SourceBounds } | undefined;
+  readonly lost?:
+    | { readonly keys: LostKeys; readonly bounds: SourceBounds; readonly form: RecordForm }
+    | undefined;
 };
 
 /** The last record of each record key of one partition. Invariant: its size grows with the keys, not with the rows. */
@@ -75,7 +79,7 @@ export class RawFold {
   take(slice: Slice, { isWanted, lost }: FoldListener): void {
     const { records } = slice;
     while (records.next()) {
-      if (records.keyEnd < 0) throw foreign(slice, records.offset, 'it has no key');
+      if (records.keyEnd < 0) throw foreignRecord(slice, records.offset, 'it has no key');
       const raw = records.bytes.toString('latin1', records.keyStart, records.keyEnd);
       const split = this.#isNumbered ? splitNumberedKey(raw) : undefined;
       const key = split?.key ?? raw;
@@ -89,11 +93,12 @@ export class RawFold {
 
   #keep(raw: string, place: Pick<RawRecord, 'key' | 'position'>, records: RecordCursor): void {
     const { bytes, valueStart, valueEnd, offset } = records;
-    const { sequence, sources } = headersOf(records);
-    const digest = createHash('sha1')
+    const { sequence, sources, state } = tableHeaders(records);
+    const hash = createHash('sha1')
       .update(bytes.subarray(valueStart, valueEnd))
-      .update(`\0${sequence ?? ''}\0${sources ?? ''}`)
-      .digest('base64');
+      .update(`\0${sequence ?? ''}\0${sources ?? ''}`);
+    if (state !== undefined) hash.update('\0').update(state);
+    const digest = hash.digest('base64');
     if (!this.records.has(raw)) this.heldBytes += raw.length * 2 + rawOverheadBytes;
     const size = records.headersEnd - records.headersStart + valueEnd - valueStart + raw.length;
     this.records.set(raw, { ...place, digest, offset, size });
@@ -107,48 +112,17 @@ export class RawFold {
     slice: Slice,
     key: string,
     position: number,
-    { keys, bounds }: NonNullable<FoldListener['lost']>,
+    { keys, ...how }: NonNullable<FoldListener['lost']>,
   ): void {
-    const { records } = slice;
-    const isTombstone = records.valueEnd < 0;
+    const isTombstone = slice.records.valueEnd < 0;
     if (this.#role === 'levels') {
-      keys.level(key, isTombstone ? undefined : lossesOf(slice, records, bounds).losses[0]);
+      keys.level(key, isTombstone ? undefined : levelLoss(recordLosses(slice, how)));
     } else if (isTombstone) {
       keys.tombstone(key, position);
     } else {
-      keys.record({ key, position, ...lossesOf(slice, records, bounds) });
+      keys.record({ key, position, ...recordLosses(slice, how) });
     }
   }
-}
-
-function lossesOf(
-  slice: Slice,
-  records: RecordCursor,
-  bounds: SourceBounds,
-): { readonly sequence: string; readonly losses: readonly RowLoss[] } {
-  const { sequence, sources } = headersOf(records);
-  const groups = sources === undefined ? undefined : parseSources(sources);
-  if (sequence === undefined || groups === undefined) {
-    throw foreign(slice, records.offset, 'its headers tm-seq and tm-src are missing');
-  }
-  const losses = groups.flatMap(
-    (group) =>
-      rowLoss(
-        bounds,
-        group.map((source) => readProvenance(source, 0)),
-      ) ?? [],
-  );
-  return { sequence, losses };
-}
-
-function headersOf({ bytes, headersStart, headersEnd }: RecordCursor) {
-  let sequence: string | undefined;
-  let sources: string | undefined;
-  for (const { key, value } of readHeaders(bytes, headersStart, headersEnd)) {
-    if (key === 'tm-seq') sequence = value?.toString('utf8');
-    if (key === 'tm-src') sources = value?.toString('latin1');
-  }
-  return { sequence, sources };
 }
 
 type HeldRecord = {
@@ -198,10 +172,10 @@ export class SetFold {
   #read(slice: Slice): HeldRecord {
     const { records } = slice;
     const { bytes, valueStart, valueEnd, offset } = records;
-    const { sequence, sources } = headersOf(records);
+    const { sequence, sources } = tableHeaders(records);
     const groups = sources === undefined ? undefined : parseSources(sources);
     if (sequence === undefined || groups === undefined) {
-      throw foreign(slice, offset, 'its headers tm-seq and tm-src are missing');
+      throw foreignRecord(slice, offset, 'its headers tm-seq and tm-src are missing');
     }
     const value = Buffer.from(bytes.subarray(valueStart, valueEnd));
     return { value, sequence: this.#parse(sequence), sources: groups };
@@ -238,15 +212,4 @@ export class SetFold {
       sources: sources[index] ?? [],
     }));
   }
-}
-
-export function foreign({ topic, partition }: Slice, offset: number, reason: string): FlowError {
-  return new FlowError(
-    'RECORD_CORRUPT',
-    `topic "${topic}" holds a record that is not one of ours`,
-    {
-      detail: `Partition ${partition}, offset ${offset}: ${reason}.`,
-      hint: 'Find out what else writes to this topic. A table may not be written by anything but its pipeline.',
-    },
-  );
 }

@@ -1,10 +1,6 @@
 import { FlowError } from '../base/errors.ts';
-import type {
-  FlowPlan,
-  PipelinePlan,
-  ReplaceUsingFlowPlan,
-  TablePlan,
-} from '../plan/pipeline-plan.ts';
+import { changeColumns } from '../plan/cdc-plan.ts';
+import type { FlowPlan, TablePlan } from '../plan/pipeline-plan.ts';
 import { groupOf, levelsTopicOf } from '../plan/topology.ts';
 import type { LogProducer } from '../ports/log.ts';
 import { type FlowChange, flowChanges } from '../refresh/changes.ts';
@@ -19,12 +15,15 @@ import {
 } from '../refresh/refresh-request.ts';
 import { isUntouched, type RefreshState } from '../refresh/refresh-states.ts';
 import type { TrialReport } from '../refresh/trial.ts';
+import { changeMerge } from '../task/change-merge.ts';
+import type { CatalogChange } from './catalog.ts';
 import type { SwapRange } from './flow-facts.ts';
 import { checkpointMark, swapsOf, tableGeneration, writersOf } from './generation.ts';
 import { type LockFacts, lockFlows, unlockFlows } from './locks.ts';
 import { partitionKey } from './partition-key.ts';
 import type { ReadProgress } from './read-partition.ts';
 import { emptyAppended } from './refresh-append.ts';
+import type { ChangeForm } from './refresh-changes.ts';
 import {
   awaitNobody,
   eventEntry,
@@ -40,7 +39,7 @@ import { fenceOthers } from './takeover.ts';
 
 export type RefreshRunOptions = Omit<OutsideOptions, 'token'> & {
   readonly table: TablePlan;
-  /** The one that writes the table; of several append flows the first. */
+  /** The one that writes the table; of several the first of `flowsOf`. */
   readonly flow: FlowPlan;
   /** Tables that are refreshed by the same command. */
   readonly together?: ReadonlySet<string> | undefined;
@@ -332,6 +331,7 @@ async function swapOptions(
     partitions: output?.partitions.length ?? 0,
     distinct: flow.kind === 'replace_using' && flow.distinct,
     sequenceType: before?.sequenceType ?? deployedFlow(flow, table).sequenceType,
+    changes: changeForm(options, before),
     recordBytesMax: limit > 0 ? limit : messageBytesDefault,
     live: {
       output: output?.topic,
@@ -345,6 +345,24 @@ async function swapOptions(
     producer,
     heldBytesMax: options.heldBytesMax,
     onProgress: options.onProgress,
+  };
+}
+
+/** undefined: no AUTO CDC flows write the table. */
+function changeForm(
+  { plan, table, flow }: RefreshRunOptions,
+  before: DeployedFlow | undefined,
+): ChangeForm | undefined {
+  if (flow.kind !== 'auto_cdc') return undefined;
+  const names = changeColumns(flow, table).map(({ name }) => name);
+  const known = new Set((before?.columns ?? table.columns).map(({ name }) => name));
+  const ignored = new Set(
+    flowsOf(plan, table).flatMap((one) => (one.kind === 'auto_cdc' ? one.ignoreNull : [])),
+  );
+  return {
+    merge: changeMerge(names, flow.tracked),
+    historyNames: table.columns.slice(names.length).map(({ name }) => name),
+    newColumns: names.filter((name, position) => !known.has(name) && !ignored.has(position)),
   };
 }
 
@@ -373,10 +391,13 @@ async function forgetCheckpoints(
 export async function finish(
   { options, progress }: RefreshRun,
   checkpoints: readonly {
+    readonly flow: string;
     readonly topic: string;
     readonly partition: number;
     readonly topicId: string;
   }[] = [],
+  /** What else holds for the new generation. */
+  entries: readonly CatalogChange[] = [],
 ): Promise<void> {
   const { catalog, clock, plan, table, flow, command } = options;
   const { generation, mode, allowLoss, keepUnrecoverable } = progress.record;
@@ -384,9 +405,10 @@ export async function finish(
   const swaps = [...swapsOf(catalog, flow.name), ...(await swapRanges(options, progress.record))];
   await catalog.write(
     [
-      ...checkpoints.map(({ topic, partition, topicId }) => ({
+      ...entries,
+      ...checkpoints.map(({ flow: reader, topic, partition, topicId }) => ({
         kind: 'checkpoint' as const,
-        name: `${flow.name}/${partitionKey(topic, partition)}`,
+        name: `${reader}/${partitionKey(topic, partition)}`,
         value: checkpointMark(topicId, tableGeneration(catalog, writersOf(plan, topic))),
       })),
       ...flowsOf(plan, table).flatMap((one) => [
@@ -417,14 +439,4 @@ async function swapRanges(
     to: ranges.get(partition)?.stable ?? start,
     isStart: mode === 'in_place' && !keepUnrecoverable,
   }));
-}
-
-/** Tables and flows of a plan that a refresh can speak of. */
-export function refreshable(
-  plan: PipelinePlan,
-  name: string,
-): { readonly table: TablePlan; readonly flow: ReplaceUsingFlowPlan } | undefined {
-  const table = plan.tables.find((one) => one.name.toLowerCase() === name.toLowerCase());
-  const flow = plan.flows.find(({ target }) => target === table?.name);
-  return table === undefined || flow?.kind !== 'replace_using' ? undefined : { table, flow };
 }

@@ -1,16 +1,22 @@
-import { FlowError } from '../base/errors.ts';
 import { readProvenance } from '../data/provenance.ts';
-import { readHeaders } from '../data/record-headers.ts';
 import { type EnvelopeParts, readEnvelope } from '../data/row-envelope.ts';
 import type { Log, RecordCursor, Slice } from '../ports/log.ts';
-import { type KeyLoss, type RowLoss, rowLoss } from '../refresh/loss.ts';
+import type { KeyLoss, RowLoss } from '../refresh/loss.ts';
 import { LostKeys } from '../refresh/lost-keys.ts';
 import type { PendingRows } from '../refresh/refresh-report.ts';
 import type { SourceBounds } from '../refresh/retention.ts';
 import { splitNumberedKey } from '../task/numbered-key.ts';
-import { parseSources } from '../task/output-record.ts';
 import { halves, isInShare, type KeyShare, shareBitsMax, wholeShare } from './key-share.ts';
 import { type ReadProgress, readPartition } from './read-partition.ts';
+import {
+  foreignRecord,
+  formOf,
+  isTwinFloor,
+  levelLoss,
+  lossAgain,
+  type RecordForm,
+  recordLosses,
+} from './record-losses.ts';
 import { boundsNow, type OwnTopic, type RefreshFacts } from './refresh-facts.ts';
 
 export type LossScanOptions = {
@@ -49,7 +55,8 @@ async function certain(
   const isYoung = (loss: RowLoss | undefined): boolean => loss?.reason === 'truncated';
   if (!losses.some(({ rows, level }) => rows.some(isYoung) || isYoung(level))) return losses;
   const bounds = await boundsNow(log, facts);
-  const again = (loss: RowLoss): RowLoss | undefined => rowLoss(bounds, loss.sources);
+  const how = { bounds, form: formOf(facts) };
+  const again = (loss: RowLoss): RowLoss | undefined => lossAgain(how, loss);
   return losses.flatMap(({ key, rows, level }) => {
     const left = rows.flatMap((row) => again(row) ?? []);
     const levelLeft = level === undefined ? undefined : again(level);
@@ -62,14 +69,14 @@ async function certain(
 class PartitionScan {
   readonly keys: LostKeys;
   readonly #options: LossScanOptions;
-  readonly #bounds: SourceBounds;
+  readonly #how: { readonly bounds: SourceBounds; readonly form: RecordForm };
   readonly #later: KeyShare[];
   #share: KeyShare;
 
   constructor(options: LossScanOptions, share: KeyShare, later: KeyShare[]) {
     this.keys = new LostKeys();
     this.#options = options;
-    this.#bounds = options.facts.bounds;
+    this.#how = { bounds: options.facts.bounds, form: formOf(options.facts) };
     this.#share = share;
     this.#later = later;
   }
@@ -106,17 +113,17 @@ class PartitionScan {
         this.#appended(slice, records);
         continue;
       }
-      if (records.keyEnd < 0) throw foreign(slice, records.offset, 'it has no key');
+      if (records.keyEnd < 0) throw foreignRecord(slice, records.offset, 'it has no key');
       const recordKey = records.bytes.toString('latin1', records.keyStart, records.keyEnd);
       const split = isNumbered ? splitNumberedKey(recordKey) : { key: recordKey, position: 0 };
-      if (split === undefined) throw foreign(slice, records.offset, 'its key has no row number');
+      if (split === undefined)
+        throw foreignRecord(slice, records.offset, 'its key has no row number');
       if (!isInShare(split.key, this.#share)) continue;
       if (records.valueEnd < 0) {
         this.keys.tombstone(split.key, split.position);
         continue;
       }
-      const { sequence, losses } = this.#read(slice, records);
-      this.keys.record({ ...split, sequence, losses });
+      this.keys.record({ ...split, ...recordLosses(slice, this.#how) });
     }
   }
 
@@ -124,53 +131,20 @@ class PartitionScan {
   #appended(slice: Slice, records: RecordCursor): void {
     const key = JSON.stringify({ _partition: slice.partition, _offset: records.offset });
     if (!isInShare(key, this.#share)) return;
-    const { losses } = this.#read(slice, records);
+    const { losses } = recordLosses(slice, this.#how);
     if (losses.length > 0) this.keys.record({ key, position: 0, sequence: '', losses });
   }
 
   #levels(slice: Slice): void {
     const { records } = slice;
     while (records.next()) {
-      if (records.keyEnd < 0) throw foreign(slice, records.offset, 'it has no key');
+      if (records.keyEnd < 0) throw foreignRecord(slice, records.offset, 'it has no key');
       const key = records.bytes.toString('latin1', records.keyStart, records.keyEnd);
-      if (!isInShare(key, this.#share)) continue;
-      const losses = records.valueEnd < 0 ? [] : this.#read(slice, records).losses;
-      this.keys.level(key, losses[0]);
+      if (!isInShare(key, this.#share) || isTwinFloor(key, slice)) continue;
+      const isTombstone = records.valueEnd < 0;
+      this.keys.level(key, isTombstone ? undefined : levelLoss(recordLosses(slice, this.#how)));
     }
   }
-
-  #read(
-    slice: Slice,
-    { bytes, offset, headersStart, headersEnd }: RecordCursor,
-  ): { readonly sequence: string; readonly losses: readonly RowLoss[] } {
-    let sequence: string | undefined;
-    let sources: string | undefined;
-    for (const { key, value } of readHeaders(bytes, headersStart, headersEnd)) {
-      if (key === 'tm-seq') sequence = value?.toString('utf8');
-      if (key === 'tm-src') sources = value?.toString('latin1');
-    }
-    const groups = sources === undefined ? undefined : parseSources(sources);
-    const isSequenced = sequence !== undefined || this.#options.facts.isAppended;
-    if (!isSequenced || groups === undefined) {
-      throw foreign(slice, offset, 'its headers tm-seq and tm-src are missing');
-    }
-    const losses = groups.flatMap((group) => {
-      const places = group.map((provenance) => readProvenance(provenance, 0));
-      return rowLoss(this.#bounds, places) ?? [];
-    });
-    return { sequence: sequence ?? '', losses };
-  }
-}
-
-function foreign({ topic, partition }: Slice, offset: number, reason: string): FlowError {
-  return new FlowError(
-    'RECORD_CORRUPT',
-    `topic "${topic}" holds a record that is not one of ours`,
-    {
-      detail: `Partition ${partition}, offset ${offset}: ${reason}.`,
-      hint: 'Find out what else writes to this topic. A table may not be written by anything but its pipeline.',
-    },
-  );
 }
 
 /** Rows that lie between the stages: they are in no table yet, and a refresh drops them. */

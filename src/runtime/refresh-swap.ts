@@ -1,17 +1,37 @@
 import { type Span, wholeSpan } from '../data/bytes.ts';
+import type { Change } from '../data/change.ts';
 import { readProvenance } from '../data/provenance.ts';
+import { truncateKey } from '../data/row-envelope.ts';
 import type { SetRow } from '../data/row-set.ts';
 import { type SequenceCodec, sequenceCodec } from '../data/sequence.ts';
 import type { DataType } from '../data/types.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Log, LogProducer, OffsetRange, RecordCursor } from '../ports/log.ts';
-import { type LossCounts, rowLoss } from '../refresh/loss.ts';
+import type { Log, LogProducer, OffsetRange } from '../ports/log.ts';
+import { rowLoss } from '../refresh/loss.ts';
 import { LostKeys } from '../refresh/lost-keys.ts';
 import type { SourceBounds } from '../refresh/retention.ts';
 import { isSameSet, type JoinSet, joinKept, lostRows } from '../refresh/row-join.ts';
+import { ChangeOutput } from '../task/change-output.ts';
 import { OutputWriter } from '../task/output-record.ts';
 import { halves, isInShare, type KeyShare, shareBitsMax, wholeShare } from './key-share.ts';
 import type { ReadProgress } from './read-partition.ts';
+import {
+  ChangeFold,
+  type ChangeForm,
+  type ChangeSets,
+  ChangeSettling,
+  isSame,
+} from './refresh-changes.ts';
+import {
+  bytesOf,
+  copyOf,
+  type Differences,
+  differences,
+  type Fold,
+  keysOf,
+  type RecordCopy,
+  sizeOf,
+} from './refresh-differences.ts';
 import { eachSlice, RawFold, type RawRecord, SetFold } from './refresh-fold.ts';
 
 /** The topics of one generation of a table. */
@@ -30,6 +50,8 @@ export type SwapOptions = {
   readonly distinct: boolean;
   /** Of what is there. */
   readonly sequenceType: DataType;
+  /** Set of a table that AUTO CDC flows write. */
+  readonly changes: ChangeForm | undefined;
   readonly recordBytesMax: number;
   readonly live: GenerationTopics;
   /** What takes its place; undefined: nothing does. */
@@ -93,6 +115,7 @@ class ShareSwap {
   readonly #codec: SequenceCodec;
   readonly #lostKeys: LostKeys;
   readonly #writer: OutputWriter;
+  readonly #changeWriter: ChangeOutput | undefined;
   /** Keys that have rows in what takes the place of the table. */
   #freshKeys: ReadonlySet<string> = new Set();
   #pendingRecords = 0;
@@ -105,16 +128,27 @@ class ShareSwap {
     const codec = sequenceCodec(options.sequenceType);
     this.#codec = codec;
     this.#lostKeys = new LostKeys();
-    this.#writer = new OutputWriter({
+    const target = {
       table: options.table,
       topic: options.live.output ?? '',
       partition,
       generation: options.generation,
+      recordBytesMax: options.recordBytesMax,
+    };
+    this.#writer = new OutputWriter({
+      ...target,
       writeSequence: codec.writeText,
       distinct: options.distinct,
-      recordBytesMax: options.recordBytesMax,
       levelsTopic: options.live.levels,
     });
+    const { changes, sequenceType, live } = options;
+    if (changes === undefined) return;
+    const { merge, historyNames } = changes;
+    const levelsTopic = live.levels ?? '';
+    this.#changeWriter = new ChangeOutput(
+      { ...target, levelsTopic, sequenceType, historyNames },
+      merge,
+    );
   }
 
   /** False: these keys are too many for the memory they may take, and nothing was done. */
@@ -130,9 +164,9 @@ class ShareSwap {
       (freshRaw === undefined ? 0 : sizeOf(freshRaw)) +
       this.#lostKeys.heldBytes * 2 +
       (live.isNumbered ? output.publishedBytes : 0);
-    const heldBytesMax = this.#options.heldBytesMax ?? heldBytesDefault;
-    if (heldBytes > heldBytesMax && this.#share.bits < shareBitsMax) return false;
-    const settled = await this.#settleLost();
+    if (this.#isTooLarge(heldBytes)) return false;
+    const settled = await this.#settle(liveRaw, freshRaw);
+    if (settled === undefined) return false;
     if (this.#options.producer === undefined) {
       this.#count(output, settled);
       this.#count(levels, settled);
@@ -143,14 +177,13 @@ class ShareSwap {
     return true;
   }
 
-  async #fold(
-    topics: GenerationTopics,
-    isLive: boolean,
-  ): Promise<{ readonly output: RawFold; readonly levels: RawFold }> {
+  async #fold(topics: GenerationTopics, isLive: boolean): Promise<Fold> {
     const output = new RawFold('output', topics.isNumbered);
     const levels = new RawFold('levels', false);
     const isWanted = (key: string): boolean => isInShare(key, this.#share);
-    const lost = isLive ? { keys: this.#lostKeys, bounds: this.#options.bounds } : undefined;
+    const { bounds, changes } = this.#options;
+    const form = changes === undefined ? 'rows' : 'changes';
+    const lost = isLive ? ({ keys: this.#lostKeys, bounds, form } as const) : undefined;
     await this.#each(topics.output, (slice) => output.take(slice, { isWanted, lost }));
     await this.#each(topics.levels, (slice) => levels.take(slice, { isWanted, lost }));
     return { output, levels };
@@ -168,14 +201,19 @@ class ShareSwap {
     return (await this.#options.log.offsetRanges(topic, [this.#partition])).get(this.#partition);
   }
 
-  /** Decides about the keys of which something can't be read again. */
-  async #settleLost(): Promise<ReadonlyMap<string, Settled>> {
+  /** Decides about the keys of which something can't be read again; undefined: they are too many for their memory. */
+  async #settle(liveRaw: Fold, freshRaw: Fold | undefined): Promise<Settlements | undefined> {
     const keys = new Set([...this.#lostKeys.losses()].map(({ key }) => key));
-    if (keys.size === 0) return new Map();
+    const { changes } = this.#options;
+    if (changes === undefined) return keys.size === 0 ? new Map() : this.#settleRows(keys);
+    return this.#settleChanges(keys, changes, { liveRaw, freshRaw });
+  }
+
+  async #settleRows(keys: ReadonlySet<string>): Promise<Settlements> {
     const { live, fresh, keeps } = this.#options;
     const liveSets = await this.#sets(live, keys);
     const freshSets = fresh === undefined ? undefined : await this.#sets(fresh, keys);
-    const settled = new Map<string, Settled>();
+    const settled = new Map<string, Settlement>();
     for (const key of keys) {
       const before = liveSets.set(key);
       if (before === undefined) continue;
@@ -188,10 +226,94 @@ class ShareSwap {
       }
       const { stands, set } = joinKept(after, unreadable);
       if (stands === 'fresh' || set === undefined) continue;
-      const rows = isSameSet(set, before) ? undefined : set;
-      settled.set(key, { rows, positions: liveSets.positions(key) });
+      const positions = liveSets.positions(key);
+      const write = isSameSet(set, before) ? undefined : () => this.#writeSet(key, set, positions);
+      settled.set(key, { write });
     }
     return settled;
+  }
+
+  async #settleChanges(
+    lostKeys: ReadonlySet<string>,
+    form: ChangeForm,
+    { liveRaw, freshRaw }: { readonly liveRaw: Fold; readonly freshRaw: Fold | undefined },
+  ): Promise<Settlements | undefined> {
+    const { live, fresh, keeps, bounds } = this.#options;
+    const settling = new ChangeSettling(form, bounds, keeps);
+    const floors = await this.#changes(live, fresh, new Set([truncateKey]), form);
+    const lostFloor = settling.lostFloor(floors);
+    const settled = new Map<string, Settlement>();
+    const keys = new Set([...lostKeys].filter((key) => key !== truncateKey));
+    if (lostFloor !== undefined) {
+      if (keeps) {
+        // What lies below a truncate that is kept is dead, whichever keys it is of; and the truncate stays as it is.
+        settled.set(truncateKey, { write: undefined });
+        for (const key of keysOf(freshRaw)) keys.add(key);
+        if (freshRaw !== undefined && this.#isTooLarge(sizeOf(liveRaw) + bytesOf(freshRaw))) {
+          return undefined;
+        }
+      } else if (this.#partition === 0 && isInShare(truncateKey, this.#share)) {
+        this.#noteLost(0, 1);
+      }
+    }
+    if (keys.size === 0) return settled;
+    const sets = await this.#changes(live, fresh, new Set([...keys, truncateKey]), form);
+    for (const key of keys) {
+      const { lostRows, isHiddenLost, kept, before } = settling.settle(key, sets);
+      if (!keeps) this.#noteLost(lostRows, isHiddenLost ? 1 : 0);
+      if (kept === undefined) continue;
+      const write = isSame(kept, before) ? undefined : () => this.#writeChanges(key, kept, before);
+      settled.set(key, { write });
+    }
+    return settled;
+  }
+
+  async #changes(
+    live: GenerationTopics,
+    fresh: GenerationTopics | undefined,
+    keys: ReadonlySet<string>,
+    { merge }: ChangeForm,
+  ): Promise<ChangeSets> {
+    const fold = async (topics: GenerationTopics): Promise<ChangeFold> => {
+      const changes = new ChangeFold(keys, merge, this.#codec.parse);
+      const isFloorOnly = keys.size === 1 && keys.has(truncateKey);
+      if (!isFloorOnly) await this.#each(topics.output, (slice) => changes.takeOutput(slice));
+      await this.#each(topics.levels, (slice) => changes.takeLevels(slice));
+      return changes;
+    };
+    return {
+      live: await fold(live),
+      fresh: fresh === undefined ? undefined : await fold(fresh),
+    };
+  }
+
+  #isTooLarge(heldBytes: number): boolean {
+    const heldBytesMax = this.#options.heldBytesMax ?? heldBytesDefault;
+    return heldBytes > heldBytesMax && this.#share.bits < shareBitsMax;
+  }
+
+  #noteLost(rows: number, levels: number): void {
+    if (rows + levels === 0) return;
+    const { lost } = this.#result;
+    lost.keys += 1;
+    lost.rows += rows;
+    lost.levels += levels;
+  }
+
+  /** A key of an AUTO CDC table that is neither what it was nor what was computed anew. */
+  #writeChanges(key: string, changes: readonly Change[], before: readonly Change[]): void {
+    const { producer, clock, changes: form } = this.#options;
+    const writer = this.#changeWriter;
+    if (producer === undefined || writer === undefined || form === undefined) return;
+    const bytes = Buffer.from(key, 'latin1');
+    const rows = form.merge.rows(changes);
+    const nowMs = clock.now();
+    if (rows.length === 0 && changes.length > 0) writer.level(producer, bytes, changes, nowMs);
+    else if (form.merge.rows(before).length === 0) writer.level(producer, bytes, undefined, nowMs);
+    writer.rows(producer, bytes, { rows, changes, nowMs });
+    if (rows.length > 0) this.#result.published += 1;
+    else this.#result.buried += 1;
+    this.#pendingRecords += 2;
   }
 
   async #sets(topics: GenerationTopics, keys: ReadonlySet<string>): Promise<SetFold> {
@@ -216,18 +338,14 @@ class ShareSwap {
   }
 
   #countLost(unreadable: JoinSet, after: JoinSet | undefined): void {
-    const { lost } = this.#result;
     const isLevel = unreadable.levelSource !== undefined;
     const isBehind = after === undefined || unreadable.sequence.compare(after.sequence) > 0;
     const rows = lostRows(after, unreadable).length;
     const levels = isLevel && isBehind ? 1 : 0;
-    if (rows + levels === 0) return;
-    lost.keys += 1;
-    lost.rows += rows;
-    lost.levels += levels;
+    this.#noteLost(rows, levels);
   }
 
-  #count({ published, buried }: Differences, settled: ReadonlyMap<string, Settled>): void {
+  #count({ published, buried }: Differences, settled: Settlements): void {
     const isOpen = ({ key }: RawRecord): boolean => !settled.has(key);
     this.#result.published += [...published.values()].filter(isOpen).length;
     this.#result.buried += buried.filter(isOpen).length;
@@ -235,11 +353,7 @@ class ShareSwap {
 
   // ---------------------------------------------------------------- writing
 
-  async #write(
-    output: Differences,
-    levels: Differences,
-    settled: ReadonlyMap<string, Settled>,
-  ): Promise<void> {
+  async #write(output: Differences, levels: Differences, settled: Settlements): Promise<void> {
     const { live, fresh } = this.#options;
     const isOpen = ({ key }: RawRecord): boolean => !settled.has(key);
     const buried = output.buried.filter(isOpen);
@@ -254,8 +368,8 @@ class ShareSwap {
         await this.#commitIfLarge();
       }
     }
-    for (const [key, { rows, positions }] of settled) {
-      if (rows !== undefined) this.#writeSet(key, rows, positions);
+    for (const { write } of settled.values()) {
+      write?.();
       await this.#commitIfLarge();
     }
     await this.#buryLevels(levels, isOpen);
@@ -414,61 +528,10 @@ class ShareSwap {
   }
 }
 
-/** A key that is not swapped record by record; without rows it stays as it is. */
-type Settled = { readonly rows: JoinSet | undefined; readonly positions: readonly number[] };
+/** A key that is not swapped record by record; undefined: it stays as it is. */
+type Settlement = { readonly write: (() => void) | undefined };
 
-type Differences = {
-  readonly published: ReadonlyMap<string, RawRecord>;
-  readonly publishedBytes: number;
-  readonly buried: readonly RawRecord[];
-};
-
-function differences(live: RawFold, fresh: RawFold | undefined): Differences {
-  const published = new Map<string, RawRecord>();
-  let publishedBytes = 0;
-  for (const [raw, record] of fresh?.records ?? []) {
-    if (live.records.get(raw)?.digest === record.digest) continue;
-    published.set(raw, record);
-    publishedBytes += record.size;
-  }
-  const buried: RawRecord[] = [];
-  for (const [raw, record] of live.records) {
-    if (fresh?.records.has(raw) !== true) buried.push(record);
-  }
-  return { published, publishedBytes, buried };
-}
-
-function sizeOf({
-  output,
-  levels,
-}: {
-  readonly output: RawFold;
-  readonly levels: RawFold;
-}): number {
-  return output.heldBytes + levels.heldBytes;
-}
-
-type RecordCopy = { readonly key: Buffer; readonly value: Buffer; readonly headers: Buffer };
-
-function copyOf({
-  bytes,
-  keyStart,
-  keyEnd,
-  valueStart,
-  valueEnd,
-  headersStart,
-  headersEnd,
-}: RecordCursor): RecordCopy {
-  return {
-    key: Buffer.from(bytes.subarray(keyStart, keyEnd)),
-    value: Buffer.from(bytes.subarray(valueStart, valueEnd)),
-    headers: Buffer.from(bytes.subarray(headersStart, headersEnd)),
-  };
-}
-
-export function lossTotal({ keys, rows, levels }: LossCounts): number {
-  return keys + rows + levels;
-}
+type Settlements = ReadonlyMap<string, Settlement>;
 
 function spanOfKey(key: string): Span {
   return wholeSpan(Buffer.from(key, 'latin1'));

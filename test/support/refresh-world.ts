@@ -11,9 +11,9 @@ import { Catalog, openCatalog } from '../../src/runtime/catalog.ts';
 import { type CommittedSet, readTable } from '../../src/runtime/read-table.ts';
 import type { BesideOptions } from '../../src/runtime/refresh-beside.ts';
 import type { OutsideOptions } from '../../src/runtime/refresh-checkpoints.ts';
-import { gatherFacts, type RefreshFacts } from '../../src/runtime/refresh-facts.ts';
+import { flowsOf, gatherFacts, type RefreshFacts } from '../../src/runtime/refresh-facts.ts';
 import { type Preview, previewRefresh } from '../../src/runtime/refresh-preview.ts';
-import { type RefreshRunOptions, refreshable } from '../../src/runtime/refresh-run.ts';
+import type { RefreshRunOptions } from '../../src/runtime/refresh-run.ts';
 import { defaultWorkerSettings, startWorker } from '../../src/runtime/start-worker.ts';
 
 /** A row of a source of these tests; `gone` is the marker of an empty snapshot. */
@@ -146,8 +146,7 @@ export class RefreshWorld {
   async facts(table: string, log: Log = this.log): Promise<RefreshFacts> {
     const { plan, pipeline } = this;
     const found = plan.tables.find(({ name }) => name === table);
-    const flow = plan.flows.find(({ target }) => target === table);
-    if (found === undefined || flow === undefined) throw new Error(`no table ${table}`);
+    if (found === undefined) throw new Error(`no table ${table}`);
     const catalog = await openCatalog(log, `${pipeline}.catalog`);
     try {
       return await gatherFacts({ log, catalog, pipeline, plan, table: found });
@@ -192,8 +191,8 @@ export class RefreshWorld {
   ): Promise<RefreshRunOptions> {
     const { plan } = this;
     const table = plan.tables.find((one) => one.name === name);
-    const flow = plan.flows.find(({ target }) => target === name);
-    if (table === undefined || flow === undefined) throw new Error(`no table ${name}`);
+    if (table === undefined) throw new Error(`no table ${name}`);
+    const [flow] = flowsOf(plan, table);
     const { allowLoss = false, keepUnrecoverable = false } = flags;
     return { ...(await this.outside(log)), table, flow, allowLoss, keepUnrecoverable };
   }
@@ -205,7 +204,7 @@ export class RefreshWorld {
   ): Promise<BesideOptions> {
     const options = await this.runOptions(name, flags, log);
     const { flow } = options;
-    if (flow.kind !== 'replace_using') throw new Error(`append flows write ${name}`);
+    if (flow.kind === 'append') throw new Error(`append flows write ${name}`);
     return {
       ...options,
       flow,
@@ -225,9 +224,11 @@ export class RefreshWorld {
   }
 
   async table(name: string): Promise<ReadonlyMap<string, CommittedSet>> {
-    const found = refreshable(this.plan, name);
-    if (found === undefined) throw new Error(`no table ${name}`);
-    const { table, flow } = found;
+    const table = this.plan.tables.find((one) => one.name === name);
+    const flow = this.plan.flows.find(({ target }) => target === name);
+    if (table === undefined || flow === undefined || flow.kind === 'append') {
+      throw new Error(`no table ${name} with keys`);
+    }
     const sets = new Map<string, CommittedSet>();
     for await (const set of readTable({ log: this.log, table, flow })) sets.set(set.key, set);
     return sets;

@@ -4,11 +4,8 @@ import { openCatalog } from '../../../src/runtime/catalog.ts';
 import { refreshBeside } from '../../../src/runtime/refresh-beside.ts';
 import { type RefreshRunOptions, refreshInPlace } from '../../../src/runtime/refresh-run.ts';
 import { refreshTogether } from '../../../src/runtime/refresh-together.ts';
-import { FailingLog } from '../../support/failing-log.ts';
+import { refreshThroughCrashes } from '../../support/refresh-crashes.ts';
 import { RefreshWorld, type SourceRow, tableText } from '../../support/refresh-world.ts';
-
-/** TEST_CRASH_STEP=1 kills at every single call. */
-const crashStep = Number(process.env['TEST_CRASH_STEP'] ?? 7);
 
 const bronze = `CREATE STREAMING TABLE bronze;
 CREATE FLOW fa AS INSERT INTO bronze BY NAME SELECT k, seq, v FROM STREAM(a);
@@ -268,30 +265,22 @@ describe('FR-08 tables that read a refreshed one', () => {
     'FR-04 killed anywhere and started again, both end the same: %s',
     async (flag) => {
       for (const hasEffect of [false, true]) {
-        for (let callsMax = 0; ; callsMax += crashStep) {
-          const world = await chainedWorld();
-          await world.log.deleteRecords('a', new Map([[0, 2]]));
-          const failing = new FailingLog(world.log.connect(), callsMax, hasEffect);
-          const error = await (async () =>
-            refreshTogether(await both(world, { [flag]: true }, failing.log)))().then(
-            () => undefined,
-            (thrown: unknown) => thrown,
-          );
-          if (error !== undefined) {
-            expect(error).toMatchObject({ code: 'BROKER_UNAVAILABLE' });
-            await refreshTogether(await both(world, { [flag]: true }));
-          }
-          await world.update();
-          const left = lines(['A3', 2, 'new'], ['B1', 1], ['B2', 1]);
-          expect(await silverText(world), `killed at call ${callsMax}`).toEqual(
-            flag === 'allowLoss' ? left : allNew,
-          );
-          if (flag === 'keepUnrecoverable') {
-            expect(rawText(world), `killed at call ${callsMax}`).toEqual(allRaw);
-          }
-          if (!failing.hasFailed) break;
-          expect(callsMax).toBeLessThan(1_000);
-        }
+        await refreshThroughCrashes({
+          open: async () => {
+            const world = await chainedWorld();
+            await world.log.deleteRecords('a', new Map([[0, 2]]));
+            return world;
+          },
+          refresh: async (world, log) => refreshTogether(await both(world, { [flag]: true }, log)),
+          flow: 'silver',
+          check: async (world, killedAt) => {
+            const left = lines(['A3', 2, 'new'], ['B1', 1], ['B2', 1]);
+            expect(await silverText(world), killedAt).toEqual(flag === 'allowLoss' ? left : allNew);
+            if (flag === 'keepUnrecoverable') expect(rawText(world), killedAt).toEqual(allRaw);
+          },
+          hasEffect,
+          step: 7,
+        });
       }
     },
     120_000,

@@ -5,6 +5,7 @@ import { lockFlows, unlockFlows } from '../../../src/runtime/locks.ts';
 import { cancelRefresh, refreshBeside } from '../../../src/runtime/refresh-beside.ts';
 import { Random } from '../../../src/testing/random.ts';
 import { FailingLog } from '../../support/failing-log.ts';
+import { refreshThroughCrashes, updateOrLocked } from '../../support/refresh-crashes.ts';
 import {
   type KnownRecord,
   RefreshWorld,
@@ -25,10 +26,6 @@ function row(k: string, seq: number, v: string, gone = false): SourceRow {
 function lines(...rows: readonly (readonly [string, number, string])[]): string[] {
   return rows.map(([k, seq, v]) => JSON.stringify({ k, seq, v })).sort();
 }
-
-/** TEST_CRASH_STEP=1 kills at every single call. */
-const crashStep =
-  process.env['TEST_CRASH_STEP'] === undefined ? undefined : Number(process.env['TEST_CRASH_STEP']);
 
 const modes = ['', "WITH (output = 'rows')"];
 
@@ -476,34 +473,21 @@ describe('cancel and crashes', () => {
         ['R5', 1, 'x'],
         ['R6', 1, 'x'],
       );
-      for (let callsMax = 0; ; callsMax += crashStep ?? step) {
-        const world = await expiredWorld();
-        const client = world.log.connect();
-        const failing = new FailingLog(client, callsMax, hasEffect);
-        const attempt = async () =>
-          refreshBeside(await world.besideOptions('t', { [flag]: true }, failing.log));
-        const error = await attempt().then(
-          () => undefined,
-          (thrown: unknown) => thrown,
-        );
-        client.kill();
-        if (error !== undefined) {
-          const early = await world.update().then(
-            () => 'ran',
-            (thrown: unknown) => (thrown as { code: string }).code,
-          );
-          expect(['ran', 'TABLE_LOCKED']).toContain(early);
-          const catalog = await openCatalog(world.log, 'p.catalog');
-          const state = catalog?.get('refresh', 't')?.value['state'];
-          if (state !== 'done')
-            await refreshBeside(await world.besideOptions('t', { [flag]: true }));
-        }
-        await world.update();
-        expect(tableText(await world.table('t')), `killed at call ${callsMax}`).toEqual(expected);
-        await expectClean(world);
-        if (!failing.hasFailed) return;
-        expect(callsMax).toBeLessThan(2_000);
-      }
+      await refreshThroughCrashes({
+        open: expiredWorld,
+        refresh: async (world, log) =>
+          refreshBeside(await world.besideOptions('t', { [flag]: true }, log)),
+        flow: 't',
+        between: async (world) => {
+          await updateOrLocked(world);
+        },
+        check: async (world, killedAt) => {
+          expect(tableText(await world.table('t')), killedAt).toEqual(expected);
+          await expectClean(world);
+        },
+        hasEffect,
+        step,
+      });
     },
     240_000,
   );

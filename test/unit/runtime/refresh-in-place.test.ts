@@ -1,12 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { openCatalog } from '../../../src/runtime/catalog.ts';
 import { refreshInPlace } from '../../../src/runtime/refresh-run.ts';
-import { FailingLog } from '../../support/failing-log.ts';
+import { refreshThroughCrashes, updateOrLocked } from '../../support/refresh-crashes.ts';
 import { RefreshWorld, type SourceRow, tableText } from '../../support/refresh-world.ts';
-
-/** TEST_CRASH_STEP=1 kills at every single call. */
-const crashStep =
-  process.env['TEST_CRASH_STEP'] === undefined ? undefined : Number(process.env['TEST_CRASH_STEP']);
 
 const select = 'SELECT k, seq, v FROM STREAM(a)';
 
@@ -237,34 +233,22 @@ describe('crashes', () => {
         ['R5', 1, 'x'],
         ['R6', 1, 'x'],
       );
-      for (let callsMax = 0; ; callsMax += crashStep ?? step) {
-        const world = await expiredWorld();
-        const failing = new FailingLog(world.log.connect(), callsMax, hasEffect);
-        const attempt = async () =>
-          refreshInPlace(await world.runOptions('t', { [flag]: true }, failing.log));
-        const error = await attempt().then(
-          () => undefined,
-          (thrown: unknown) => thrown,
-        );
-        if (error !== undefined) {
-          expect(error).toMatchObject({ code: 'BROKER_UNAVAILABLE' });
-          // Nobody runs on half of it: an update is refused, or finds the table as it was.
-          const early = await world.update().then(
-            () => 'ran',
-            (thrown: unknown) => (thrown as { code: string }).code,
-          );
-          expect(['ran', 'TABLE_LOCKED']).toContain(early);
-          if (early === 'ran') {
-            const rows = tableText(await world.table('t')).length;
-            expect([6, expected.length]).toContain(rows);
-          }
-          await refreshInPlace(await world.runOptions('t', { [flag]: true }));
-        }
-        await world.update();
-        expect(tableText(await world.table('t')), `killed at call ${callsMax}`).toEqual(expected);
-        if (!failing.hasFailed) return;
-        expect(callsMax).toBeLessThan(500);
-      }
+      await refreshThroughCrashes({
+        open: expiredWorld,
+        refresh: async (world, log) =>
+          refreshInPlace(await world.runOptions('t', { [flag]: true }, log)),
+        flow: 't',
+        // Nobody runs on half of it.
+        between: async (world) => {
+          if ((await updateOrLocked(world)) !== 'ran') return;
+          expect([6, expected.length]).toContain(tableText(await world.table('t')).length);
+        },
+        check: async (world, killedAt) => {
+          expect(tableText(await world.table('t')), killedAt).toEqual(expected);
+        },
+        hasEffect,
+        step,
+      });
     },
     120_000,
   );
