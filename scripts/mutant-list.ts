@@ -118,11 +118,22 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     'slice of before',
-    'a slice is processed only where it goes on from the position',
+    'a slice is processed only where it goes on from the position, whatever a reader gives',
     edit(
       flowRunner,
       'if (read === undefined || slice.fromOffset !== read.position) return undefined;',
       'if (read === undefined) return undefined;',
+    ),
+    // As long as the reader keeps its contract, the flow has nothing to refuse.
+    edit(
+      'src/adapters/memory/memory-reader.ts',
+      'return read.filter(([position]) => this.#isCurrent(position)).map(([, slice]) => slice);',
+      'return read.filter(([position]) => this.#isCurrent(position) || true).map(([, slice]) => slice);',
+    ),
+    edit(
+      'src/testing/simulated-log.ts',
+      'return this.#assigned.get(name) === before.get(name);',
+      'return this.#assigned.get(name) === before.get(name) || true;',
     ),
   ),
   mutant(
@@ -251,7 +262,123 @@ export const mutants: readonly Mutant[] = [
   mutant(
     'cache without bound',
     'a task holds as many keys as its cache may, and those of the open transaction',
+    edit(
+      'src/task/key-generations.ts',
+      'if (this.#young.byteLength <= this.#bytesMax) return;',
+      'return;',
+    ),
+  ),
+  mutant(
+    'cache of changes without bound',
+    'so does a task of AUTO CDC',
     edit('src/task/key-cache.ts', 'if (this.#youngBytes <= this.#bytesMax) return;', 'return;'),
+  ),
+  // Expectations, sinks, flows that run once, change feeds, views
+  mutant(
+    'dropped by a view and counted as kept',
+    'expectations of views are counted for each row, met or not',
+    edit(
+      'src/task/judge.ts',
+      'judged.count(expectation, isMet);',
+      'judged.count(expectation, true);',
+    ),
+  ),
+  mutant(
+    'a view drops nothing',
+    'a row that a view drops is as if its source had never produced it',
+    edit(
+      'src/task/row-steps.ts',
+      'if (judge(row)) next(row, index);',
+      'if (judge(row) || true) next(row, index);',
+    ),
+  ),
+  mutant(
+    'sinks unwatched',
+    'an open transaction of a dead instance does not hold up the readers of a sink',
+    edit(
+      'src/runtime/stuck-partitions.ts',
+      'if (facts.repartition === undefined) topics',
+      'if (facts.repartition === undefined && facts.table.isSink !== true) topics',
+    ),
+  ),
+  mutant(
+    'once and again',
+    'a flow that runs once reads what was there when it started first, and nothing later',
+    edit(
+      'src/runtime/once-pins.ts',
+      'const known = readPins(flow, catalog);\n  if (known !== undefined) return known;',
+      'const known = readPins(flow, catalog);\n  if (known?.isDone === true) return known;',
+    ),
+  ),
+  mutant(
+    'once and not all',
+    'a flow that runs once reads all that was there',
+    edit(
+      'src/runtime/once-pins.ts',
+      'numbers.map((partition) => ranges.get(partition)?.stable ?? 0)',
+      'numbers.map((partition) => Math.max(0, (ranges.get(partition)?.stable ?? 0) - 1))',
+    ),
+  ),
+  mutant(
+    'a delete is forgotten',
+    'a delete outlives its row, so that an older one which comes late stays dead',
+    edit(
+      'src/task/change-task.ts',
+      'if (rows.length === 0 && changes.length > 0) {',
+      'if (rows.length === 0 && changes.length > 1_000) {',
+    ),
+  ),
+  mutant(
+    'a truncate of what is at hand',
+    'a truncate reaches every key, those that no cache holds, too',
+    edit('src/task/change-task.ts', 'return this.#needsAllKeys;', 'return false;'),
+  ),
+  mutant(
+    'who comes last wins',
+    'at one sequence it is not arrival that decides',
+    edit(
+      'src/data/change.ts',
+      'if (order < 0) low = middle + 1;',
+      'if (order < 0 || compareSpans((others[middle] as Change).sequence, input.sequence) === 0) low = middle + 1;',
+    ),
+  ),
+  mutant(
+    'history without its ends',
+    'what a delete has ended stays in the history',
+    edit(
+      'src/operators/scd2.ts',
+      'if (open !== undefined) rows.push({ ...open, end: sequence });',
+      'if (open !== undefined && kept.length < 3) rows.push({ ...open, end: sequence });',
+    ),
+  ),
+  mutant(
+    'levels not restored',
+    'deletes are known again after the state was lost',
+    edit(takeover, 'await restoreLevels(options, session, partition, mark);', ''),
+  ),
+  mutant(
+    'groups that are gone',
+    'a view has no record of a group that is no more',
+    edit(
+      'src/task/view-records.ts',
+      'for (const key of before.keys()) if (!after.has(key)) changes.set(key, undefined);',
+      '',
+    ),
+  ),
+  mutant(
+    'inputs seen too late',
+    'what comes in while a view is computed makes it due again',
+    edit('src/runtime/view-runner.ts', '    const offsets = await this.#inputOffsets();\n', ''),
+    edit(
+      'src/runtime/view-runner.ts',
+      '    const run = await this.#nextRun();\n',
+      '    const run = await this.#nextRun();\n    const offsets = await this.#inputOffsets();\n',
+    ),
+  ),
+  mutant(
+    'a view waits for the dead',
+    'what a dead owner of a view has left open does not hold it up',
+    edit('src/runtime/view-runner.ts', 'if (this.isOwner) await this.#openProducer();', ''),
   ),
   // What log and store owe
   mutant(

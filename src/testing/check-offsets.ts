@@ -9,6 +9,10 @@ export type OffsetsCheck = {
   readonly flow: string;
   /** Every row that the flow has to make of its sources, as far as they were produced. */
   readonly rows: readonly WorkloadRow[];
+  /** Rows of other flows that lie in the same repartition topic. */
+  readonly others: readonly WorkloadRow[];
+  /** At one sequence one of the rows of a key stands, whichever it is. */
+  readonly isMerging: boolean;
   /** What a committed reader sees of the repartition topic. */
   readonly repartition: readonly CommittedRecord[];
   readonly output: OutputFold;
@@ -27,11 +31,10 @@ export type OffsetsCheck = {
  * Returns each row for which that does not hold.
  */
 export function checkOffsets(check: OffsetsCheck): string[] {
-  const { flow, rows, repartition, output, appended, committed, repartitionTopic, isEmptiable } =
-    check;
+  const { flow, rows, others, repartition, output, appended, committed, repartitionTopic } = check;
   const faults: string[] = [];
   const handedOn = new Set<string>();
-  const bySource = new Map(rows.map((row) => [row.provenance, row]));
+  const bySource = new Map([...rows, ...others].map((row) => [row.provenance, row]));
   for (const record of repartition) {
     const source = envelopeSource(record);
     handedOn.add(source);
@@ -40,7 +43,7 @@ export function checkOffsets(check: OffsetsCheck): string[] {
       faults.push(`flow "${flow}" handed on a row that no record gives: ${source}`);
     } else if (record.offset < (committed(repartitionTopic, record.partition) ?? 0)) {
       const at = `${record.partition}@${record.offset}`;
-      if (!isApplied(output, row, isEmptiable)) {
+      if (!isApplied(output, row, check)) {
         faults.push(`flow "${flow}" is past ${at} between its stages, without row ${source}`);
       }
     }
@@ -50,7 +53,7 @@ export function checkOffsets(check: OffsetsCheck): string[] {
     if (offset >= (committed(topic, partition) ?? 0) || handedOn.has(row.provenance)) continue;
     // What was applied may be deleted between the stages.
     const isThere =
-      appended === undefined ? isApplied(output, row, isEmptiable) : appended.has(row.provenance);
+      appended === undefined ? isApplied(output, row, check) : appended.has(row.provenance);
     if (isThere) continue;
     faults.push(
       `flow "${flow}" is past ${topic}/${partition}@${offset}, without row ${row.provenance}`,
@@ -61,9 +64,11 @@ export function checkOffsets(check: OffsetsCheck): string[] {
 
 function isApplied(
   output: OutputFold,
-  { key, sequence, provenance, row }: WorkloadRow,
-  isEmptiable: boolean,
+  { key, sequence, provenance, row, isTruncate }: WorkloadRow,
+  { isEmptiable, isMerging }: Pick<OffsetsCheck, 'isEmptiable' | 'isMerging'>,
 ): boolean {
+  // Of all keys; those that it did not reach show in the end.
+  if (isTruncate === true) return true;
   const sets = output.records(key);
   const [first] = sets;
   if (first === undefined) return isEmptiable;
@@ -71,6 +76,7 @@ function isApplied(
   if (level !== sequence) return level > sequence;
   return (
     row === undefined ||
+    isMerging ||
     sets.some(({ rows }) => rows.some(({ sources }) => sources.includes(provenance)))
   );
 }

@@ -7,6 +7,8 @@ import type { Random } from './random.ts';
 export const places = [
   'broker',
   'broker_answer',
+  'checkpoint',
+  'checkpoint_answer',
   'poll',
   'poll_answer',
   'join',
@@ -38,13 +40,20 @@ const misfortunes = {
     'state_write_answer',
     'commit',
     'broker',
+    'checkpoint_answer',
   ],
   /** The service is away: the call does nothing. */
-  refuse: ['broker', 'poll', 'commit', 'state_read', 'state_write'],
+  refuse: ['broker', 'checkpoint', 'poll', 'commit', 'state_read', 'state_write'],
   /** The call does nothing, and its caller cannot know. */
-  time_out: ['broker', 'commit'],
+  time_out: ['broker', 'checkpoint', 'commit'],
   /** The call has done its work, and its caller cannot know. */
-  lose_answer: ['broker_answer', 'commit_answer', 'state_read_answer', 'state_write_answer'],
+  lose_answer: [
+    'broker_answer',
+    'checkpoint_answer',
+    'commit_answer',
+    'state_read_answer',
+    'state_write_answer',
+  ],
   /** Somebody fences the process from outside. */
   fence: ['broker', 'poll_answer', 'commit', 'commit_middle', 'commit_answer', 'state_write'],
   /** The state store loses everything. */
@@ -68,6 +77,9 @@ export type Focus = {
   readonly misfortune: Misfortune;
   readonly permille: number;
 };
+
+/** One misfortune that strikes once, at the place that a process passes next. */
+export type Ambush = { readonly place: Place; readonly misfortune: Misfortune };
 
 /** What kind of bad day a seed has. */
 export type Mood = { readonly rates: Rates; readonly focuses: readonly Focus[] };
@@ -110,12 +122,21 @@ export function drawMood(random: Random): Mood {
   return { rates, focuses: Array.from({ length: count }, () => drawFocus(random)) };
 }
 
+/** What a process passes while it takes partitions over. */
+const takeoverPlaces: readonly Place[] = ['join', 'join_answer', 'checkpoint_answer'];
+
+/** In which a process sleeps while the others go on without it. */
+export function drawSleep(random: Random): Ambush {
+  return { place: random.pick(takeoverPlaces) ?? 'join', misfortune: 'stall' };
+}
+
 /** Where two steps lie that nothing but the protocol between them holds together. */
 const seams: readonly (readonly [Place, Misfortune])[] = [
   ['commit_middle', 'stall'],
   ['commit_middle', 'fence'],
   ['commit_middle', 'crash'],
   ['commit', 'stall'],
+  ['commit', 'crash'],
   ['commit_answer', 'stall'],
   ['commit_answer', 'lose_answer'],
   ['poll_answer', 'delay'],
@@ -123,6 +144,7 @@ const seams: readonly (readonly [Place, Misfortune])[] = [
   ['join', 'stall'],
   ['join_answer', 'stall'],
   ['broker_answer', 'stall'],
+  ['checkpoint_answer', 'stall'],
   ['state_read_answer', 'stall'],
   ['state_read_answer', 'roll_back'],
   ['state_write', 'stall'],
@@ -132,10 +154,14 @@ const seams: readonly (readonly [Place, Misfortune])[] = [
   ['state_write', 'roll_back'],
 ];
 
+export function drawAmbush(random: Random): Ambush {
+  const [place, misfortune] = random.pick(seams) ?? ['commit', 'crash'];
+  return { place, misfortune };
+}
+
 function drawFocus(random: Random): Focus {
   const permille = 20 + random.below(250);
-  const seam = random.chance(600) ? random.pick(seams) : undefined;
-  if (seam !== undefined) return { place: seam[0], misfortune: seam[1], permille };
+  if (random.chance(600)) return { ...drawAmbush(random), permille };
   const misfortune = random.pick(names) ?? 'crash';
   const possible = places.filter((place) => isPossible(misfortune, place));
   return { place: random.pick(possible) ?? 'broker', misfortune, permille };

@@ -1,7 +1,8 @@
 import { Random } from './random.ts';
+import type { SimulationShape } from './shape-parts.ts';
 import { errorText, type SimulatedInstance } from './simulated-instance.ts';
 import { SimulatedWorld, type Trace } from './simulated-world.ts';
-import { disturb } from './simulation-disturbances.ts';
+import { disturb, oversleep } from './simulation-disturbances.ts';
 import {
   acceptGaps,
   checkStops,
@@ -12,7 +13,6 @@ import {
   takeUnread,
 } from './simulation-gaps.ts';
 import { drawScenario } from './simulation-scenario.ts';
-import type { SimulationShape } from './simulation-shapes.ts';
 import {
   checkBounds,
   checkEverything,
@@ -73,8 +73,17 @@ async function live(world: SimulatedWorld): Promise<void> {
   const { shape, partitions, rounds } = world.scenario;
   world.note(() => `scenario ${JSON.stringify({ ...world.scenario, shape: shape.name })}`);
   for (const topic of shape.topics) world.log.createTopic(topic, partitions);
+  for (const topic of shape.sinks ?? []) {
+    world.log.createTopic(topic, partitions, { 'cleanup.policy': 'delete' });
+    world.log.produce(topic, 0, { value: 'of somebody else' });
+  }
   await world.workload.learnTopics();
   const middle = world.random.below(2 * rounds);
+  const { disturbances, disturbancePermille } = world.scenario;
+  // Before anybody has a checkpoint.
+  if (disturbances.includes('oversleep') && world.random.chance(disturbancePermille)) {
+    await oversleep(world);
+  }
   for (let round = 0; round < rounds; round += 1) {
     await liveOn(world);
     if (round === middle) checkPromises(world);
@@ -105,6 +114,7 @@ async function end(world: SimulatedWorld): Promise<void> {
   if (ending === 'recreated') await recreate(world);
   if (ending === 'cut') cutOutput(world);
   faults.calm();
+  for (const { process } of world.instances) process.lieInWait(undefined);
   outages.end();
   world.note(() => 'all is calm');
   world.forgetGone();

@@ -28,6 +28,12 @@ const asking: CallKind = {
   unknown: 'BROKER_TIMEOUT',
 };
 
+const askingForCheckpoints: CallKind = {
+  ...asking,
+  place: 'checkpoint',
+  answer: 'checkpoint_answer',
+};
+
 /** Refused or lost, the outcome of a commit is unknown to its caller. */
 const committing: CallKind = {
   place: 'commit',
@@ -75,7 +81,9 @@ export class SimulatedLog implements Log {
     topic: string,
     partitions: readonly number[],
   ): Promise<ReadonlyMap<number, CommittedOffset>> {
-    return this.#call(() => this.#log.committedOffsets(group, topic, partitions));
+    return this.#process.call(askingForCheckpoints, () =>
+      this.#log.committedOffsets(group, topic, partitions),
+    );
   }
 
   deleteRecords(topic: string, before: ReadonlyMap<number, number>): Promise<void> {

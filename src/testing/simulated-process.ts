@@ -1,7 +1,7 @@
 import type { MemoryClient } from '../adapters/memory/memory-client.ts';
 import { type ErrorCode, FlowError } from '../base/errors.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Faults, Misfortune, Place } from './faults.ts';
+import type { Ambush, Faults, Misfortune, Place } from './faults.ts';
 import type { Outages } from './simulated-outages.ts';
 
 export type SimulatedProcessOptions = {
@@ -28,7 +28,8 @@ export type CallKind = {
 };
 
 const longDelayMsMax = 50;
-const slowMsMax = 10_000;
+/** Beyond what a stop waits for. */
+const slowMsMax = 20_000;
 
 /**
  * One process of a simulated world: every call it makes to the outside may be slow, fail, stop the
@@ -42,6 +43,7 @@ export class SimulatedProcess {
   #isCrashed = false;
   #skewMs = 0;
   #stalled: Promise<void> | undefined;
+  #ambush: Ambush | undefined;
   #reportCrash: () => void = () => undefined;
   /** Resolves when the process crashes. */
   readonly crashed: Promise<void>;
@@ -86,6 +88,18 @@ export class SimulatedProcess {
     });
   }
 
+  /** What befalls the process when it passes a place next; undefined: nothing lies in wait any more. */
+  lieInWait(ambush: Ambush | undefined): void {
+    this.#ambush = ambush;
+  }
+
+  #strike(place: Place): Misfortune | undefined {
+    const ambush = this.#ambush;
+    if (ambush?.place !== place) return this.#options.faults.strike(place);
+    this.#ambush = undefined;
+    return ambush.misfortune;
+  }
+
   /** Somebody sets the clock on the wall, forwards or back. */
   skew(ms: number): void {
     this.#skewMs += ms;
@@ -100,8 +114,7 @@ export class SimulatedProcess {
     work: () => Promise<T>,
     onState?: (misfortune: Misfortune) => void,
   ): Promise<T> {
-    const { faults } = this.#options;
-    const before = faults.strike(kind.place) ?? this.#away(kind.service, 'refuse');
+    const before = this.#strike(kind.place) ?? this.#away(kind.service, 'refuse');
     if (before !== undefined || !this.#isFree) await this.#meet(before, kind, onState);
     let answer: T;
     try {
@@ -110,7 +123,7 @@ export class SimulatedProcess {
       if (!this.#isFree) await this.#alive();
       throw error;
     }
-    const after = faults.strike(kind.answer) ?? this.#away(kind.service, 'lose_answer');
+    const after = this.#strike(kind.answer) ?? this.#away(kind.service, 'lose_answer');
     if (after !== undefined || !this.#isFree) await this.#meet(after, kind, onState);
     return answer;
   }
@@ -118,9 +131,7 @@ export class SimulatedProcess {
   /** A point at which the others may run, and this process may stop or end. Undefined: it goes on at once. */
   pause(place: Place): Promise<void> | undefined {
     const isPoll = place === 'poll';
-    const { faults } = this.#options;
-    const misfortune =
-      faults.strike(place) ?? (isPoll ? this.#away('broker', 'refuse') : undefined);
+    const misfortune = this.#strike(place) ?? (isPoll ? this.#away('broker', 'refuse') : undefined);
     return misfortune === undefined && this.#isFree ? undefined : this.#meet(misfortune);
   }
 

@@ -7,6 +7,7 @@ import { Faults } from './faults.ts';
 import { FragileState } from './fragile-state.ts';
 import { LeapingClock } from './leaping-clock.ts';
 import type { Random } from './random.ts';
+import type { ShapeFlow } from './shape-parts.ts';
 import {
   errorText,
   isOfTheWorld,
@@ -15,7 +16,7 @@ import {
 } from './simulated-instance.ts';
 import { Outages } from './simulated-outages.ts';
 import { drawStall, type Scenario } from './simulation-scenario.ts';
-import { planShape, type ShapeFlow } from './simulation-shapes.ts';
+import { planShape } from './simulation-shapes.ts';
 import { Workload } from './simulation-workload.ts';
 
 /** One flow with everything that a check of it needs. */
@@ -24,6 +25,8 @@ export type FlowUnderTest = {
   readonly plan: FlowPlan;
   readonly table: TablePlan;
   readonly group: string;
+  /** Where the rows of all flows that feed one table stage meet, and whose checkpoint is of it. */
+  readonly stageGroup: string;
   readonly repartitionTopic: string;
   /** What it has checkpoints of. */
   readonly topics: readonly string[];
@@ -55,6 +58,8 @@ export class SimulatedWorld {
   instances: SimulatedInstance[] = [];
   started = 0;
   crashes = 0;
+  /** Transactions that somebody else had open on a table. */
+  foreigners = 0;
   /** Somebody set checkpoints back: rows come again, and counters start anew. */
   isRewound = false;
   /** Errors that stop a flow by right, by flow. */
@@ -63,6 +68,12 @@ export class SimulatedWorld {
   areGapsAccepted = false;
   /** Recoveries since they were counted last. */
   recoveries: FlowError[] = [];
+  /** Flow → topic → up to where it reads its partitions; absent: it did not begin, or goes on for ever. */
+  readonly pins = new Map<string, ReadonlyMap<string, readonly number[]>>();
+  /** "topic/partition" → its end when the first process started. */
+  readonly endsAtStart = new Map<string, number>();
+  readonly #retired = new Set<string>();
+  readonly #done = new Set<string>();
   readonly #furthest = new Map<string, number>();
   readonly #trace: Trace | undefined;
 
@@ -103,11 +114,13 @@ export class SimulatedWorld {
   // Processes
 
   begin(options: { once?: boolean; acceptGaps?: readonly string[] } = {}): SimulatedInstance {
+    if (this.started === 0) this.#noteEnds();
     this.started += 1;
     // A pod that comes back has the name of the one before it, which may still be a zombie.
     const taken = this.instances.filter(({ isGone }) => !isGone).map(({ name }) => name);
-    const free = podNames.filter((name) => !taken.includes(name));
-    const name = (this.random.chance(50) ? podNames[0] : this.random.pick(free)) ?? 'pod-0';
+    const names = podNames.filter((name) => !this.#retired.has(name));
+    const free = names.filter((name) => !taken.includes(name));
+    const name = (this.random.chance(50) ? names[0] : this.random.pick(free)) ?? 'pod-0';
     this.note(() => `${name} starts`);
     const instance = new SimulatedInstance(this.site, {
       name,
@@ -125,6 +138,19 @@ export class SimulatedWorld {
     });
     this.instances.push(instance);
     return instance;
+  }
+
+  /** No further process has this name. */
+  retire(name: string): void {
+    if (this.#retired.size + 2 < podNames.length) this.#retired.add(name);
+  }
+
+  #noteEnds(): void {
+    for (const topic of this.scenario.shape.topics) {
+      for (let partition = 0; partition < this.scenario.partitions; partition += 1) {
+        this.endsAtStart.set(`${topic}/${partition}`, this.log.rangeNow(topic, partition).end);
+      }
+    }
   }
 
   #heard(name: string, event: RuntimeEvent): void {
@@ -155,7 +181,9 @@ export class SimulatedWorld {
   async untilCaughtUp(): Promise<void> {
     const isDone = (flow: FlowUnderTest): boolean =>
       this.hasStopped(flow) || (this.#isCaughtUp(flow) && this.isReadable(flow));
-    while (!this.flows.every(isDone)) {
+    for (;;) {
+      await this.learnPins();
+      if (this.flows.every(isDone) && this.#areViewsCurrent()) return;
       this.forgetGone();
       if (this.instances.length === 0) {
         // Whoever looks after pods starts them again.
@@ -174,7 +202,47 @@ export class SimulatedWorld {
   #isCaughtUp({ plan, group, topics }: FlowUnderTest): boolean {
     // Behind a gap no checkpoint may come to the end by itself.
     if (this.expectedStops.has(plan.name) && !this.areGapsAccepted) return false;
-    return topics.every((topic) => this.#isAtEnd(group, topic));
+    return topics.every((topic) => this.#isAtEnd(plan, group, topic));
+  }
+
+  /** Reads how far the flows go that do not go on for ever. */
+  async learnPins(): Promise<void> {
+    const once = this.flows.filter(({ shape }) => shape.isOnce === true);
+    if (once.length === 0) return;
+    const catalog = await this.readCatalog();
+    for (const { plan } of once) {
+      const value = catalog.get('once', plan.name)?.value;
+      if (value === undefined) continue;
+      const ends = value['ends'] as Readonly<Record<string, readonly number[]>>;
+      this.pins.set(plan.name, new Map(Object.entries(ends)));
+      if (value['isDone'] === true) this.#done.add(plan.name);
+    }
+  }
+
+  /** Whether a flow does not read an offset, since there was nothing yet when it started. */
+  isBeyond(
+    { plan, shape }: FlowUnderTest,
+    topic: string,
+    partition: number,
+    offset: number,
+  ): boolean {
+    if (shape.isOnce !== true) return false;
+    const pin = this.pins.get(plan.name)?.get(topic)?.[partition];
+    return pin !== undefined && offset >= pin;
+  }
+
+  /** Whether each view was computed over everything that its input has; of flows that stopped it has what there is. */
+  #areViewsCurrent(): boolean {
+    const { views = [] } = this.scenario.shape;
+    return views.every(({ name, input }) => {
+      const count = this.log.partitionCountNow(input);
+      for (let partition = 0; partition < count; partition += 1) {
+        const { end } = this.log.rangeNow(input, partition);
+        const read = this.committed(`${simulatedPipeline}.${name}`, input, partition);
+        if (read === undefined || read < end) return false;
+      }
+      return true;
+    });
   }
 
   /** Whether no transaction that somebody left open keeps readers from what a flow has written. */
@@ -190,10 +258,14 @@ export class SimulatedWorld {
     });
   }
 
-  #isAtEnd(group: string, topic: string): boolean {
+  #isAtEnd({ name, once }: FlowPlan, group: string, topic: string): boolean {
     const count = this.log.partitionCountNow(topic);
+    const isPinned = once === true && this.scenario.shape.topics.includes(topic);
+    const pins = this.pins.get(name)?.get(topic);
+    if (isPinned && pins === undefined) return false;
+    if (isPinned && this.#done.has(name)) return true;
     for (let partition = 0; partition < count; partition += 1) {
-      const { end } = this.log.rangeNow(topic, partition);
+      const end = isPinned ? (pins?.[partition] ?? 0) : this.log.rangeNow(topic, partition).end;
       if ((this.committed(group, topic, partition) ?? 0) < end) return false;
     }
     return count > 0;
@@ -201,12 +273,14 @@ export class SimulatedWorld {
 
   /** What is not read to its end. */
   behind(): string[] {
-    return this.flows.flatMap((flow) => [
-      ...flow.topics
-        .filter((topic) => !this.#isAtEnd(flow.group, topic))
-        .map((topic) => `${flow.group} has not read ${topic}`),
-      ...(this.isReadable(flow) ? [] : [`readers of ${flow.table.topic} are held up`]),
-    ]);
+    return this.flows
+      .flatMap((flow) => [
+        ...flow.topics
+          .filter((topic) => !this.#isAtEnd(flow.plan, flow.group, topic))
+          .map((topic) => `${flow.group} has not read ${topic}`),
+        ...(this.isReadable(flow) ? [] : [`readers of ${flow.table.topic} are held up`]),
+      ])
+      .concat(this.#areViewsCurrent() ? [] : ['a view is behind']);
   }
 
   // Checkpoints
@@ -248,9 +322,9 @@ export class SimulatedWorld {
     this.complaints.add(fault);
   }
 
-  note(text: () => string): void {
+  readonly note = (text: () => string): void => {
     this.#trace?.(`${String(this.clock.monotonic()).padStart(8)} ${text()}`);
-  }
+  };
 }
 
 function flowUnderTest(shape: ShapeFlow, plan: PipelinePlan): FlowUnderTest {
@@ -260,10 +334,12 @@ function flowUnderTest(shape: ShapeFlow, plan: PipelinePlan): FlowUnderTest {
     throw new FlowError('PIPELINE_INVALID', `the plan has no flow and table "${shape.name}"`);
   }
   const group = `${simulatedPipeline}.${flow.name}`;
-  const repartitionTopic = `${group}.repartition`;
+  const stageGroup = flow.kind === 'auto_cdc' ? `${simulatedPipeline}.${flow.target}` : group;
+  const repartitionTopic = `${stageGroup}.repartition`;
+  const isStage = flow.kind !== 'append' && group === stageGroup;
   const sources = new Set(shape.branches.map(({ topic, via }) => via ?? topic));
-  const topics = [...sources, ...(flow.kind === 'append' ? [] : [repartitionTopic])];
-  return { shape, plan: flow, table, group, repartitionTopic, topics };
+  const topics = [...sources, ...(isStage ? [repartitionTopic] : [])];
+  return { shape, plan: flow, table, group, stageGroup, repartitionTopic, topics };
 }
 
 function eventText(event: RuntimeEvent): string {

@@ -1,8 +1,12 @@
+import { abortedRecord } from './aborted-record.ts';
+import { drawAmbush, drawSleep } from './faults.ts';
+import type { SimulatedInstance } from './simulated-instance.ts';
 import type { SimulatedWorld } from './simulated-world.ts';
 import { simulatedPipeline } from './simulated-world.ts';
 import { type Disturbance, drawStall } from './simulation-scenario.ts';
 
 const outageMsMax = 8_000;
+const foreignMsMax = 30_000;
 const skewMsMax = 86_400_000;
 
 /** Lets something happen to a world beside what befalls single calls. */
@@ -14,6 +18,18 @@ export async function disturb(world: SimulatedWorld, disturbance: Disturbance): 
     case 'crash':
       instance?.process.crash();
       return;
+    case 'ambush':
+      if (instance !== undefined) ambush(world, instance);
+      return;
+    case 'oversleep':
+      await oversleep(world);
+      return;
+    case 'linger':
+      await linger(world);
+      return;
+    case 'perish':
+      if (instance !== undefined) await perish(world, instance);
+      return;
     case 'end':
       instance?.stop();
       return;
@@ -22,6 +38,9 @@ export async function disturb(world: SimulatedWorld, disturbance: Disturbance): 
       return;
     case 'fence':
       if (instance !== undefined) await world.log.fence(`${simulatedPipeline}-${instance.name}`);
+      return;
+    case 'foreign':
+      await holdUp(world);
       return;
     case 'skew':
       instance?.process.skew(random.below(2 * skewMsMax) - skewMsMax);
@@ -49,6 +68,78 @@ export async function disturb(world: SimulatedWorld, disturbance: Disturbance): 
       await rewind(world);
       return;
   }
+}
+
+/** Something lies in wait for a process between two of its steps. */
+function ambush({ random, note }: SimulatedWorld, { name, process }: SimulatedInstance): void {
+  const drawn = drawAmbush(random);
+  note(() => `${drawn.misfortune} lies in wait for ${name} at ${drawn.place}`);
+  process.lieInWait(drawn);
+}
+
+/**
+ * Somebody starts, and one of those who take over sleeps in it: the others have gone on when it wakes, and retention
+ * may have followed them.
+ */
+export async function oversleep(world: SimulatedWorld): Promise<void> {
+  const { random, scenario, clock, workload } = world;
+  const newcomer = world.begin();
+  const victim = random.chance(500) ? newcomer : (random.pick(world.instances) ?? newcomer);
+  const drawn = drawSleep(random);
+  world.note(() => `${victim.name} will sleep at ${drawn.place}`);
+  victim.process.lieInWait(drawn);
+  if (world.instances.length === 1) world.begin();
+  const { sessionTimeoutMs } = scenario.settings;
+  await workload.produce(random.below(scenario.roundRecordsMax));
+  await clock.sleep(sessionTimeoutMs + random.below(2 * sessionTimeoutMs));
+  await workload.produce(random.below(scenario.roundRecordsMax));
+  await clock.sleep(random.below(1_000));
+  if (random.chance(500)) return;
+  await passRetention(world);
+  await purge(world);
+}
+
+/** A process is asked to end while one of its turns waits for longer than an end may take. */
+async function linger(world: SimulatedWorld): Promise<void> {
+  const { random, scenario, clock, workload } = world;
+  if (world.instances.length < scenario.processesMax) {
+    world.begin();
+    await clock.sleep(random.below(2_000));
+  }
+  const instance = random.pick(world.instances);
+  const place = random.chance(700) ? 'state_read_answer' : 'broker';
+  instance?.process.lieInWait({ place, misfortune: 'slow' });
+  await workload.produce(1 + random.below(scenario.roundRecordsMax));
+  await clock.sleep(random.below(500));
+  instance?.stop();
+}
+
+/** A process dies in the middle of a transaction, and none of its name comes back that would end it. */
+async function perish(world: SimulatedWorld, instance: SimulatedInstance): Promise<void> {
+  instance.process.lieInWait({ place: 'commit', misfortune: 'crash' });
+  world.retire(instance.name);
+  await world.workload.produce(world.random.below(world.scenario.roundRecordsMax));
+}
+
+/**
+ * Somebody else has a transaction open on a table: readers see nothing behind it, and nobody can end it by a fence.
+ * What is committed behind it counts all the same, whoever looks at the log next.
+ */
+async function holdUp(world: SimulatedWorld): Promise<void> {
+  const { random, log, clock, site, workload } = world;
+  const table = random.pick(world.flows)?.table;
+  const count = table === undefined ? 0 : log.partitionCountNow(table.topic);
+  if (table === undefined || count === 0) return;
+  world.foreigners += 1;
+  const producer = await log.openProducer(`somebody-else-${world.foreigners}`);
+  producer.append(table.topic, random.below(count), abortedRecord);
+  const abort = () => producer.abort().catch(() => undefined);
+  void clock.sleep(random.below(foreignMsMax)).then(abort);
+  if (random.chance(500)) return;
+  await workload.produce(random.below(world.scenario.roundRecordsMax));
+  await clock.sleep(random.below(1_000));
+  site.state.store.flush();
+  random.pick(world.instances)?.process.crash();
 }
 
 /** The store drops keys of its own, as under memory pressure: a task's state is one of them. */
@@ -87,7 +178,7 @@ async function passRetention(world: SimulatedWorld): Promise<void> {
 /** What lies behind the checkpoint between the stages is deleted, as the service does with large topics. */
 async function purge(world: SimulatedWorld): Promise<void> {
   const { log } = world;
-  for (const { group, repartitionTopic } of world.flows) {
+  for (const { stageGroup: group, repartitionTopic } of world.flows) {
     const count = log.partitionCountNow(repartitionTopic);
     const before = new Map<number, number>();
     for (let partition = 0; partition < count; partition += 1) {

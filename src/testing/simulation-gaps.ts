@@ -34,10 +34,14 @@ export async function takeUnread(world: SimulatedWorld): Promise<void> {
   for (let made = 0; made < 3; made += 1) workload.produceTo(topic, partition);
   const { end } = log.rangeNow(topic, partition);
   const start = end - random.below(2);
-  for (const { plan, group } of world.readersOf(topic)) {
+  await world.learnPins();
+  for (const flow of world.readersOf(topic)) {
+    const { plan, group } = flow;
     const from = world.committed(group, topic, partition);
     // Who has never read anything starts with what is there.
-    if (from !== undefined && from >= start) continue;
+    if (from !== undefined && (from >= start || world.isBeyond(flow, topic, partition, from))) {
+      continue;
+    }
     const reached = from === undefined ? 0 : (world.reached(group, topic, partition) ?? 0);
     if (from !== undefined) world.expectedStops.set(plan.name, ['OFFSET_OUT_OF_RANGE']);
     loseIn(world, plan.name, (at) => {
@@ -49,20 +53,27 @@ export async function takeUnread(world: SimulatedWorld): Promise<void> {
   world.note(() => `retention takes ${topic}/${partition} below ${start}`);
 }
 
-/** Retention goes on while a flow stands at its gap. */
-async function takeMore(world: SimulatedWorld): Promise<void> {
+/** Retention goes on while a flow stands at its gap. Gives the flows that lose more by it. */
+async function takeMore(world: SimulatedWorld): Promise<ReadonlySet<string>> {
   const { random, scenario, workload, log } = world;
-  if (scenario.ending !== 'retention') return;
+  const losers = new Set<string>();
+  if (scenario.ending !== 'retention') return losers;
   for (const topic of scenario.shape.topics) {
     for (let partition = 0; partition < scenario.partitions; partition += 1) {
       if (random.chance(300)) continue;
       for (let made = 0; made < 2; made += 1) workload.produceTo(topic, partition);
       const start = log.rangeNow(topic, partition).end - random.below(2);
-      for (const { plan, group } of world.readersOf(topic)) {
+      for (const flow of world.readersOf(topic)) {
+        const { plan, group } = flow;
         const from = world.committed(group, topic, partition);
-        if (from !== undefined && from >= start) continue;
+        if (from !== undefined && (from >= start || world.isBeyond(flow, topic, partition, from))) {
+          continue;
+        }
         const reached = from === undefined ? 0 : (world.reached(group, topic, partition) ?? 0);
-        if (from !== undefined) world.expectedStops.set(plan.name, ['OFFSET_OUT_OF_RANGE']);
+        if (from !== undefined) {
+          world.expectedStops.set(plan.name, ['OFFSET_OUT_OF_RANGE']);
+          losers.add(plan.name);
+        }
         loseIn(world, plan.name, (at) => {
           const isThere = at.topic === topic && at.partition === partition;
           return isThere && at.offset >= reached && at.offset < start;
@@ -72,6 +83,7 @@ async function takeMore(world: SimulatedWorld): Promise<void> {
       world.note(() => `retention takes ${topic}/${partition} below ${start}, too`);
     }
   }
+  return losers;
 }
 
 /** What a flow has lost, those have lost that read its table. */
@@ -152,11 +164,16 @@ export async function acceptGaps(world: SimulatedWorld): Promise<void> {
     const catalog = await world.readCatalog();
     const ids = catalog.all('gap').map(({ name }) => name);
     // Nobody knows of it who accepts the gaps that were told.
-    if (attempt === 0 && world.random.chance(300)) await takeMore(world);
+    const losers = attempt === 0 && world.random.chance(600) ? await takeMore(world) : [];
     world.note(() => `somebody accepts ${ids.join(' ')}`);
     world.stopped.clear();
     world.begin({ acceptGaps: ids });
     await inTime(world, 'it never caught up behind the gap', world.untilCaughtUp());
+    for (const flow of losers) {
+      if (!world.stopped.has(flow)) {
+        world.complain(`flow "${flow}" went on over a gap that nobody has accepted`);
+      }
+    }
     if (world.stopped.size === 0) return;
   }
   world.complain('it found gap after gap');

@@ -2,7 +2,8 @@ import type { OutputMode } from '../plan/pipeline-plan.ts';
 import type { WorkerSettings } from '../runtime/worker.ts';
 import { drawMood, type Mood } from './faults.ts';
 import type { Random } from './random.ts';
-import { drawShape, type SimulationShape } from './simulation-shapes.ts';
+import type { SimulationShape } from './shape-parts.ts';
+import { drawShape } from './simulation-shapes.ts';
 
 /**
  * How a world ends: `caught_up` reads everything, `once` lets one triggered update read the rest, `retention` takes
@@ -14,9 +15,14 @@ export type Ending = 'caught_up' | 'once' | 'retention' | 'recreated' | 'cut';
 /** What happens to a world beside what befalls single calls. */
 export const disturbances = [
   'crash',
+  'ambush',
+  'oversleep',
+  'linger',
+  'perish',
   'end',
   'stall',
   'fence',
+  'foreign',
   'skew',
   'broker_restart',
   'state_restart',
@@ -31,6 +37,9 @@ export const disturbances = [
 const largePermille = 100;
 
 export type Disturbance = (typeof disturbances)[number];
+
+/** With which a process may stop for a while and go on. */
+const stalling: readonly Disturbance[] = ['stall', 'ambush', 'oversleep'];
 
 /** All that a seed decides about its world before anything runs. */
 export type Scenario = {
@@ -65,10 +74,12 @@ export function drawScenario(random: Random, shape: SimulationShape | undefined)
   // Most worlds are small, and cheap: what goes wrong with few records and processes is found soonest there.
   const isLarge = random.chance(largePermille);
   // More keys than a task may hold.
-  const isWide = isLarge && random.chance(100);
+  const isWide = isLarge && random.chance(250);
   const sessionTimeoutMs = 1_000 + random.below(5_000);
   const isExact = delivery === 'exactly_once';
-  const chosen = disturbances.filter((one) => random.chance(400) && (isExact || one !== 'stall'));
+  const chosen = disturbances.filter(
+    (one) => random.chance(400) && (isExact || !stalling.includes(one)),
+  );
   return {
     shape: shape ?? drawnShape,
     output: random.chance(500) ? 'row_set' : 'rows',
@@ -84,13 +95,14 @@ export function drawScenario(random: Random, shape: SimulationShape | undefined)
     mood: isExact ? mood : withoutStalls(mood),
     disturbancePermille: random.below(700),
     disturbances: chosen,
-    ending: drawEnding(random, isExact),
+    ending: endingOf(shape ?? drawnShape, drawEnding(random, isExact)),
     hasEpilogue: random.chance(isLarge ? 250 : 80),
     transactionTimeoutMs: drawTransactionTimeout(random),
     settings: {
       delivery,
       commitIntervalMs: 1 + random.below(200),
       commitRecordsMax: 1 + random.below(isWide ? 3 : 20),
+      viewIntervalMs: 1_000,
       cacheBytesMax: random.below(4) * 400,
       retryDelayMinMs: 10,
       retriesMax: Number.POSITIVE_INFINITY,
@@ -111,7 +123,7 @@ function drawTablePartitions(random: Random, isLarge: boolean): number | undefin
 
 /** Some are so long that only fencing ends the transaction of the dead in time. */
 function drawTransactionTimeout(random: Random): number {
-  if (random.chance(100)) return 7_200_000;
+  if (random.chance(250)) return 7_200_000;
   return 3_000 + random.below(random.chance(500) ? 3_000 : 30_000);
 }
 
@@ -131,11 +143,17 @@ export function drawStall(random: Random, { settings, transactionTimeoutMs }: Sc
 function drawEnding(random: Random, isExact: boolean): Ending {
   const drawn = random.below(100);
   // Without transactions nobody can tell which of the lost records were handed on already.
-  if (drawn < 15 || (!isExact && drawn < 27)) return 'once';
-  if (drawn < 20) return 'retention';
-  if (drawn < 24) return 'recreated';
-  if (drawn < 27) return 'cut';
+  if (drawn < 15 || (!isExact && drawn < 30)) return 'once';
+  if (drawn < 22) return 'retention';
+  if (drawn < 26) return 'recreated';
+  if (drawn < 30) return 'cut';
   return 'caught_up';
+}
+
+/** Whoever reads no more than what was there does not start again with what is there now. */
+function endingOf({ flows }: SimulationShape, ending: Ending): Ending {
+  const isOnce = flows.some((flow) => flow.isOnce === true);
+  return isOnce && ending === 'recreated' ? 'caught_up' : ending;
 }
 
 /** Without transactions nothing fences what a process that stalled still sends: it is not simulated. */

@@ -1,15 +1,20 @@
 import type { CommittedRecord } from '../adapters/memory/memory-log.ts';
+import { countedExpectations } from '../plan/counted-expectations.ts';
 import type { TablePlan } from '../plan/pipeline-plan.ts';
 import { checkAccount } from './check-account.ts';
-import { appendedRow, checkAppended } from './check-appended.ts';
+import { appendedRow, checkAppended, isOurs } from './check-appended.ts';
+import { checkChanges } from './check-changes.ts';
 import { checkDeadLetters } from './check-dead-letters.ts';
 import { checkMemory } from './check-memory.ts';
 import { checkMonotone } from './check-monotone.ts';
 import { checkOffsets } from './check-offsets.ts';
 import { checkResult } from './check-result.ts';
+import { checkView } from './check-view.ts';
 import { OutputFold } from './fold-output.ts';
 import { readAccount } from './read-account.ts';
 import { reference } from './reference.ts';
+import { referenceChanges } from './reference-changes.ts';
+import type { ShapeView } from './shape-parts.ts';
 import { type FlowUnderTest, type SimulatedWorld, simulatedPipeline } from './simulated-world.ts';
 import type { FlowExpectation, RecordPlace, WorkloadRow } from './simulation-workload.ts';
 
@@ -42,21 +47,28 @@ export function checkRecoveries(world: SimulatedWorld, when: string): void {
 /** What checkpoints promise, at a moment in the middle of everything. */
 export function checkPromises(world: SimulatedWorld): void {
   for (const flow of world.flows) {
-    const { shape, table, group, plan, repartitionTopic } = flow;
+    const { shape, table, group, stageGroup, plan, repartitionTopic } = flow;
     const fold = new OutputFold(table.output);
-    const output = world.log.readSettled(table.topic);
+    const output = world.log
+      .readSettled(table.topic)
+      .filter((one) => one.value === null || isOurs(one));
     for (const record of output) fold.add(record);
     const { rows } = world.workload.expectationOf(shape, []);
     const isAppending = plan.kind === 'append';
+    const isMerging = plan.kind === 'auto_cdc';
+    const others = isMerging ? world.flows.filter((one) => one.stageGroup === stageGroup) : [];
     const faults = checkOffsets({
       flow: plan.name,
       rows: placedRows(world, flow, rows),
+      others: others.flatMap((one) => world.workload.expectationOf(one.shape, []).rows),
+      isMerging,
       output: fold,
       appended: isAppending ? new Set(output.map((one) => appendedRow(one).source)) : undefined,
       repartition: isAppending ? [] : world.log.readSettled(repartitionTopic),
-      committed: (topic, partition) => world.committed(group, topic, partition),
+      committed: (topic, partition) =>
+        world.committed(topic === repartitionTopic ? stageGroup : group, topic, partition),
       repartitionTopic,
-      isEmptiable: plan.kind === 'replace_using' && plan.emptyWhen !== undefined,
+      isEmptiable: isMerging || (plan.kind === 'replace_using' && plan.emptyWhen !== undefined),
     });
     for (const fault of faults) world.complain(`${fault} (table ${table.name})`);
   }
@@ -85,54 +97,97 @@ function placedRows(
   }));
 }
 
-/** At the end of everything, once all is read: output, account and dead letters of each flow. */
+/** At the end of everything, once all is read: output, account and dead letters of each flow, and the views. */
 export async function checkEverything(world: SimulatedWorld): Promise<void> {
-  const { scenario, workload, log, plan: pipeline } = world;
+  const { scenario, log, plan: pipeline } = world;
   const isExact = scenario.settings.delivery === 'exactly_once';
+  await world.learnPins();
   for (const flow of world.flows) {
-    const { plan, table, shape } = flow;
+    const { plan, table, stageGroup } = flow;
     if (world.hasStopped(flow)) continue;
-    const names = table.expectations.map(({ name }) => name);
-    const expected = workload.expectationOf(shape, names);
+    const expected = expectationOf(world, flow);
     const isCounted = isExact && !world.isRewound;
     const account = await readAccount(log, pipeline, simulatedPipeline, plan);
     const letters = deadLetters(world, table);
+    const feeders = world.flows.filter((one) => one.stageGroup === stageGroup);
     const faults = [
-      ...checkRows(world, flow, expected),
+      ...checkRows(world, flow),
       ...checkAccount({
         flow: plan.name,
         account,
         expected: expected.counters,
+        handedOn: feeders.reduce(
+          (sum, one) => sum + expectationOf(world, one).counters.handedOn,
+          0,
+        ),
+        mayRepeat: plan.kind === 'auto_cdc',
         isExact: isCounted,
       }),
       ...checkDeadLetters(plan.name, letters, expected.deadLetters, isCounted),
+      ...checkPins(world, flow),
     ];
     for (const fault of faults) world.complain(`flow "${plan.name}": ${fault}`);
   }
+  for (const view of scenario.shape.views ?? []) checkViewOf(world, view);
+}
+
+function expectationOf(world: SimulatedWorld, flow: FlowUnderTest): FlowExpectation {
+  const names = countedExpectations(flow.plan, flow.table);
+  return world.workload.expectationOf(
+    flow.shape,
+    names,
+    ({ topic, partition, offset }) => !world.isBeyond(flow, topic, partition, offset),
+  );
+}
+
+/** A flow that reads what is there when it starts reads all of it. */
+function checkPins(
+  { pins, endsAtStart }: SimulatedWorld,
+  { shape, plan }: FlowUnderTest,
+): string[] {
+  if (shape.isOnce !== true) return [];
+  const faults: string[] = [];
+  for (const [topic, ends] of pins.get(plan.name) ?? []) {
+    for (const [partition, end] of ends.entries()) {
+      const was = endsAtStart.get(`${topic}/${partition}`) ?? 0;
+      if (end < was) faults.push(`reads ${topic}/${partition} up to ${end}, and ${was} were there`);
+    }
+  }
+  return faults;
 }
 
 function checkRows(
   world: SimulatedWorld,
   { plan, table, shape }: FlowUnderTest,
-  expected: FlowExpectation,
 ): readonly string[] {
   const isExact = world.scenario.settings.delivery === 'exactly_once';
   const records = world.log.readCommitted(table.topic);
-  if (plan.kind === 'append') {
-    // The rows of all flows that write the table are in one topic.
-    const writers = world.flows.filter(({ shape: one }) => one.table === shape.table);
-    if (writers[0]?.plan !== plan) return [];
-    const rows = writers.flatMap((one) => world.workload.expectationOf(one.shape, []).rows);
-    return checkAppended(records, rows, isExact && !world.isRewound);
+  // The rows of all flows that write the table are in one topic.
+  const writers = world.flows.filter(({ shape: one }) => one.table === shape.table);
+  if (writers[0]?.plan !== plan) return [];
+  const rows = writers.flatMap((one) => expectationOf(world, one).rows);
+  if (plan.kind === 'append') return checkAppended(records, rows, isExact && !world.isRewound);
+  if (shape.changes !== undefined) {
+    return checkChanges(records, referenceChanges(rows, shape.changes));
   }
   const fold = new OutputFold(table.output);
   const seen = checkMonotone(records, table.output, Number, compareNumbers, fold);
-  const rows = reference(expected.rows, compareNumbers);
   return [
     // Without transactions the rows of a key become visible one by one.
     ...(isExact || table.output === 'row_set' ? seen : []),
-    ...checkResult(fold, table.output, rows),
+    ...checkResult(fold, table.output, reference(rows, compareNumbers)),
   ];
+}
+
+/** Of a table that is right: what is wrong with it was told already. */
+function checkViewOf(world: SimulatedWorld, { name, input, rows }: ShapeView): void {
+  const flow = world.flows.find(({ table }) => table.name === input);
+  if (flow === undefined || world.hasStopped(flow)) return;
+  const sets = reference(expectationOf(world, flow).rows, compareNumbers);
+  const present = [...sets.values()].flatMap((set) => [...set.rows.values()]);
+  for (const fault of checkView(world.log.readCommitted(name), rows(present))) {
+    world.complain(`view "${name}": ${fault}`);
+  }
 }
 
 function deadLetters(

@@ -1,5 +1,6 @@
 import type { MemoryLog } from '../adapters/memory/memory-log.ts';
 import { emptyFlowCounters, type FlowCounters } from '../task/row-account.ts';
+import { abortedRecord } from './aborted-record.ts';
 import { sourceText } from './fold-output.ts';
 import type { Random } from './random.ts';
 import type { ReferenceRow } from './reference.ts';
@@ -10,7 +11,7 @@ import {
   type ShapeFlow,
   type SimulationShape,
   type SourceRecord,
-} from './simulation-shapes.ts';
+} from './shape-parts.ts';
 
 /** Where a record lies in its source. */
 export type RecordPlace = {
@@ -20,7 +21,10 @@ export type RecordPlace = {
 };
 
 /** A row that a flow must make of a record. */
-export type WorkloadRow = ReferenceRow<number> & { readonly place: RecordPlace };
+export type WorkloadRow = ReferenceRow<number> & {
+  readonly place: RecordPlace;
+  readonly isTruncate?: true | undefined;
+};
 
 /** What a flow must make of everything that was produced. */
 export type FlowExpectation = {
@@ -98,14 +102,19 @@ export class Workload {
     this.#lost.set(flow, [...(this.#lost.get(flow) ?? []), isLost]);
   }
 
-  expectationOf(flow: ShapeFlow, expectations: readonly string[]): FlowExpectation {
+  /** `isInTime`: whether a record counts for a flow that reads no more than there was at its start. */
+  expectationOf(
+    flow: ShapeFlow,
+    expectations: readonly string[],
+    isInTime: (place: RecordPlace) => boolean = () => true,
+  ): FlowExpectation {
     const counters = emptyFlowCounters(expectations);
     const rows: WorkloadRow[] = [];
     const deadLetters: RecordPlace[] = [];
     const losses = this.#lost.get(flow.name) ?? [];
     for (const { place, topicId, record } of this.#produced) {
       if (!flow.branches.some(({ topic }) => topic === place.topic)) continue;
-      if (losses.some((isLost) => isLost(place, topicId))) continue;
+      if (losses.some((isLost) => isLost(place, topicId)) || !isInTime(place)) continue;
       const passes = flow.branches.filter(({ via }) => via !== undefined);
       if (passes.length > 0) {
         rows.push(...passedOn(flow, place, topicId, record, counters));
@@ -124,6 +133,7 @@ export class Workload {
         counters.filtered += made.filtered;
         counters.dropped += made.dropped;
         counters.handedOn += made.rows.length;
+        for (const one of made.judged) addJudged(counters, one);
         rows.push(...made.rows);
       }
     }
@@ -151,7 +161,18 @@ export class Workload {
   }
 }
 
-type MadeRows = Omit<BranchResult, 'rows'> & { readonly rows: readonly WorkloadRow[] };
+function addJudged(counters: FlowCounters, judged: NonNullable<BranchResult['judged']>): void {
+  for (const one of counters.expectations) {
+    one.passed += judged[one.name]?.passed ?? 0;
+    one.failed += judged[one.name]?.failed ?? 0;
+  }
+}
+
+type MadeRows = Omit<BranchResult, 'rows' | 'judged'> & {
+  readonly rows: readonly WorkloadRow[];
+  /** Of each branch. */
+  readonly judged: readonly NonNullable<BranchResult['judged']>[];
+};
 
 function rowsOf(
   flow: ShapeFlow,
@@ -159,7 +180,8 @@ function rowsOf(
   topicId: string,
   record: DecodedRecord | 'tombstone',
 ): MadeRows | undefined {
-  const made = { rows: [] as WorkloadRow[], generated: 0, filtered: 0, dropped: 0 };
+  const judged: NonNullable<BranchResult['judged']>[] = [];
+  const made = { rows: [] as WorkloadRow[], generated: 0, filtered: 0, dropped: 0, judged };
   if (record === 'tombstone') return made;
   for (const [branch, { topic, rows }] of flow.branches.entries()) {
     if (topic !== place.topic) continue;
@@ -168,10 +190,11 @@ function rowsOf(
     made.generated += result.generated;
     made.filtered += result.filtered;
     made.dropped += result.dropped;
-    for (const { index, key, sequence, row } of result.rows) {
+    if (result.judged !== undefined) judged.push(result.judged);
+    for (const { index, key, sequence, row, isTruncate } of result.rows) {
       const { partition, offset } = place;
       const provenance = sourceText({ topicId, partition, offset, branch, index });
-      made.rows.push({ key, sequence, row, provenance, place });
+      made.rows.push({ key, sequence, row, provenance, place, isTruncate });
     }
   }
   return made;
@@ -205,18 +228,3 @@ function passedOn(
   }
   return rows;
 }
-
-const abortedValue = Buffer.from('{"k":1,"g":1,"seq":99,"v":"aborted","items":["aborted"]}');
-
-const abortedRecord = {
-  key: abortedValue,
-  keyStart: 0,
-  keyEnd: -1,
-  value: abortedValue,
-  valueStart: 0,
-  valueEnd: abortedValue.length,
-  headers: abortedValue,
-  headersStart: 0,
-  headersEnd: 0,
-  timestampMs: 0,
-};

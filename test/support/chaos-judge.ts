@@ -186,7 +186,14 @@ export class ChaosJudge {
       ...open.map(({ id }) => `nobody accepted gap ${id}`),
       ...checkFinal(watched.fold, expected),
       ...(await checkCheckpoints(log, { source, pipeline, flow })),
-      ...checkAccount({ flow, account, expected: counters, isExact: true }),
+      ...checkAccount({
+        flow,
+        account,
+        expected: counters,
+        handedOn: counters.handedOn,
+        mayRepeat: false,
+        isExact: true,
+      }),
       ...emptiness(verdict),
     ];
     return { ...verdict, differences };

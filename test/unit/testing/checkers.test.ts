@@ -1,9 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { MemoryLog } from '../../../src/adapters/memory/memory-log.ts';
 import { checkAppended } from '../../../src/testing/check-appended.ts';
+import { checkChanges } from '../../../src/testing/check-changes.ts';
 import { checkMonotone, MonotoneCheck } from '../../../src/testing/check-monotone.ts';
 import { checkResult } from '../../../src/testing/check-result.ts';
+import { checkView } from '../../../src/testing/check-view.ts';
 import { reference } from '../../../src/testing/reference.ts';
+import { referenceChanges } from '../../../src/testing/reference-changes.ts';
 
 const topicId = '0'.repeat(32);
 
@@ -269,4 +272,68 @@ test('what a reader sees is judged in as many steps as it comes in', () => {
   expect(check.add(records.slice(0, 1))).toEqual([]);
   expect(check.add(records.slice(1, 2))).toEqual([]);
   expect(check.add(records.slice(2)).join()).toContain('falls from sequence 2 to 1');
+});
+
+describe('changes', () => {
+  const change = (sequence: number, text: string | undefined, name = 'a') => ({
+    key: key(name),
+    sequence,
+    row: text === undefined ? undefined : `{"v":"${text}"}`,
+  });
+  const all = { key: '', row: undefined, isTruncate: true } as const;
+
+  test('FL-25 a delete counts before rows of its sequence, and of rows the one with the higher text', () => {
+    const changes = [change(2, 'x'), change(2, 'y'), change(1, 'z')];
+    for (const arrived of [changes, [...changes].reverse()]) {
+      expect(referenceChanges(arrived, 'current')).toEqual(new Map([[key('a'), ['{"v":"y"}']]]));
+      expect(referenceChanges([...arrived, change(2, undefined)], 'current')).toEqual(new Map());
+    }
+  });
+
+  test('FL-25 a truncate takes what is not above it, in any order', () => {
+    const changes = [change(2, 'x'), { ...all, sequence: 2 }, change(3, 'y', 'b'), change(1, 'z')];
+    expect(referenceChanges(changes, 'current')).toEqual(new Map([[key('b'), ['{"v":"y"}']]]));
+  });
+
+  test('FL-26 a history has a row for each change, and none for one that changes nothing', () => {
+    const changes = [
+      change(5, 'y'),
+      change(1, 'x'),
+      change(2, 'x'),
+      change(7, undefined),
+      change(9, 'x'),
+    ];
+    expect(referenceChanges(changes, 'history').get(key('a'))).toEqual([
+      '{"v":"x","__START_AT":1,"__END_AT":5}',
+      '{"v":"y","__START_AT":5,"__END_AT":7}',
+      '{"v":"x","__START_AT":9,"__END_AT":null}',
+    ]);
+  });
+
+  test('the check finds rows that are missing, wrong or too many, and a sequence that falls', () => {
+    const want = new Map([[key('a'), [row(1)]]]);
+    expect(checkChanges(rowSetLog(['a', 1, [1]]), want)).toEqual([]);
+    expect(checkChanges(rowSetLog(['a', 1, [1]], ['b', 1, [2]], ['b']), want)).toEqual([]);
+    for (const wrong of [rowSetLog(), rowSetLog(['a', 1, [2]]), rowSetLog(['a', 1, [1, 2]])]) {
+      expect(checkChanges(wrong, want)).toHaveLength(1);
+    }
+    expect(checkChanges(rowSetLog(['a', 1, [1]], ['b', 1, [1]]), want)).toHaveLength(1);
+    expect(checkChanges(rowSetLog(['a', 2, [2]], ['a', 1, [1]]), want)).toEqual([
+      `0@1 ${key('a')}: falls from sequence 2 to 1`,
+    ]);
+  });
+});
+
+test('the check of a view finds groups that are wrong, missing or still there, and a run that comes too late', () => {
+  const want = new Map([[key('a'), row(1)]]);
+  expect(checkView(rowSetLog(['a', 1, [2]], ['a', 2, [1]], ['b', 1, [1]], ['b']), want)).toEqual(
+    [],
+  );
+  for (const wrong of [rowSetLog(), rowSetLog(['a', 1, [2]])]) {
+    expect(checkView(wrong, want)).toHaveLength(1);
+  }
+  expect(checkView(rowSetLog(['a', 1, [1]], ['b', 1, [1]]), want)).toHaveLength(1);
+  expect(checkView(rowSetLog(['a', 2, [2]], ['a', 1, [1]]), want)).toEqual([
+    `0@1 ${key('a')}: run 1 comes after 2`,
+  ]);
 });

@@ -1,0 +1,164 @@
+/** What a producer writes: a record of the columns below, or what no reader can decode. */
+export type SourceRecord =
+  | {
+      readonly k: number | null;
+      readonly g: number;
+      readonly seq: number | null;
+      readonly v: string;
+      readonly items: readonly string[] | null;
+    }
+  | 'tombstone'
+  | 'malformed';
+
+export type DecodedRecord = Exclude<SourceRecord, string>;
+
+/** A row as the definition says that a branch gives it, worked out by hand. */
+export type BranchRow = {
+  readonly index: number;
+  readonly key: string;
+  readonly sequence: number;
+  /** undefined: a marker that the key has no rows, or a delete. */
+  readonly row: string | undefined;
+  /** No row of one key: all rows of the table up to its sequence are gone. */
+  readonly isTruncate?: true;
+};
+
+export type BranchResult = {
+  readonly rows: readonly BranchRow[];
+  /** Rows that the generators gave, filters took and expectations dropped. */
+  readonly generated: number;
+  readonly filtered: number;
+  readonly dropped: number;
+  /** Of the rows that expectations judged, how many met each of them and how many did not. */
+  readonly judged?: Readonly<Record<string, { readonly passed: number; readonly failed: number }>>;
+};
+
+export type ShapeBranch = {
+  /** Where its records come from in the first place. */
+  readonly topic: string;
+  /** The table of the pipeline that they come through; undefined: the flow reads the topic itself. */
+  readonly via?: string;
+  /** Whether that table has a row of a record; absent: of each. */
+  readonly isPassedOn?: (record: DecodedRecord) => boolean;
+  /** undefined: the record is bad. */
+  readonly rows: (record: DecodedRecord) => BranchResult | undefined;
+};
+
+export type ShapeFlow = {
+  readonly name: string;
+  /** Also the topic of the table. */
+  readonly table: string;
+  readonly branches: readonly ShapeBranch[];
+  /** It reads what is there when it starts first, and no more. */
+  readonly isOnce?: true;
+  /** How the rows of a key follow from its changes; absent: they replace each other, or are appended. */
+  readonly changes?: 'current' | 'history';
+};
+
+/** A query over the rows of one table. */
+export type ShapeView = {
+  /** Also its topic. */
+  readonly name: string;
+  readonly input: string;
+  /** Record key → row, of the rows that the table has. */
+  readonly rows: (rows: readonly string[]) => ReadonlyMap<string, string>;
+};
+
+/**
+ * A pipeline that is simulated, as SQL and once more as plain functions. Invariant: the functions share nothing with
+ * the product's own planning and evaluation, so that a fault there is no fault here.
+ */
+export type SimulationShape = {
+  readonly name: string;
+  readonly topics: readonly string[];
+  readonly flows: readonly ShapeFlow[];
+  readonly views?: readonly ShapeView[];
+  /** Topics of others that the pipeline writes: they have records of their own. */
+  readonly sinks?: readonly string[];
+  readonly sql: (options: string) => string;
+};
+
+const columns = 'k INT, g INT, seq BIGINT, v STRING, items ARRAY<STRING>';
+
+export function source(topic: string): string {
+  return `CREATE SOURCE ${topic} (${columns}) WITH (topic = '${topic}', format = 'json');\n`;
+}
+
+export function table(
+  name: string,
+  key: string,
+  options: string,
+  query: string,
+  head = '',
+  tail = '',
+): string {
+  return `CREATE STREAMING TABLE ${name}${head} WITH (topic = '${name}', dead_letter_topic = '${name}.dlq'${options})
+FLOW REPLACE USING (${key}) SEQUENCE BY seq${tail} BY NAME ${query};\n`;
+}
+
+type Fate = 'kept' | 'filtered' | 'dropped';
+
+type Check = (record: DecodedRecord) => Fate;
+
+/** Each expectation with whether a record meets it. */
+export type Expected = Readonly<Record<string, (record: DecodedRecord) => boolean>>;
+
+function judge(record: DecodedRecord, expected: Expected): NonNullable<BranchResult['judged']> {
+  return Object.fromEntries(
+    Object.entries(expected).map(([name, isMet]) => {
+      const passed = isMet(record) ? 1 : 0;
+      return [name, { passed, failed: 1 - passed }];
+    }),
+  );
+}
+
+export function flat(
+  key: 'k' | 'g',
+  text: (record: DecodedRecord) => string,
+  check?: Check,
+  expected: Expected = {},
+) {
+  return (record: DecodedRecord): BranchResult | undefined => {
+    const fate = check?.(record) ?? 'kept';
+    const filtered = fate === 'filtered' ? 1 : 0;
+    const dropped = fate === 'dropped' ? 1 : 0;
+    const judged = fate === 'filtered' ? {} : judge(record, expected);
+    const none = { rows: [], generated: 1, filtered, dropped, judged };
+    if (fate !== 'kept') return none;
+    if (record.seq === null) return undefined;
+    const named = `{"${key}":${record[key]}}`;
+    return { ...none, rows: [{ index: 0, key: named, sequence: record.seq, row: text(record) }] };
+  };
+}
+
+export const byK = ({ k, seq, v }: DecodedRecord) => `{"k":${k},"seq":${seq},"v":"${v}"}`;
+export const byG = ({ g, seq, v }: DecodedRecord) => `{"g":${g},"seq":${seq},"v":"${v}"}`;
+
+export const byAll = ({ k, g, seq, v }: DecodedRecord) =>
+  `{"k":${k},"g":${g},"seq":${seq},"v":"${v}"}`;
+
+/** A row of a table that rows are appended to: it has no key, and its sequence is a column like others. */
+export function appendedRow(isKept: (record: DecodedRecord) => boolean) {
+  return (record: DecodedRecord): BranchResult => {
+    const rows = isKept(record) ? [{ index: 0, key: '', sequence: 0, row: byAll(record) }] : [];
+    return { rows, generated: 1, filtered: 1 - rows.length, dropped: 0 };
+  };
+}
+
+export const hasSequence = ({ seq }: DecodedRecord): boolean => seq !== null;
+
+export function append(flow: string, from: string): string {
+  return `CREATE FLOW ${flow} AS INSERT INTO a BY NAME SELECT k, g, seq, v FROM STREAM(${from}) WHERE seq IS NOT NULL;\n`;
+}
+
+export const appendTable =
+  "CREATE STREAMING TABLE a WITH (topic = 'a', dead_letter_topic = 'a.dlq');\n";
+
+/** The bytes that a producer sends. */
+export function recordText(record: SourceRecord): string | null {
+  if (record === 'tombstone') return null;
+  if (record === 'malformed') return '{"k":1,"seq":';
+  const { k, g, seq, v, items } = record;
+  const list = items === null ? 'null' : `[${items.map((item) => `"${item}"`).join()}]`;
+  return `{"k":${k},"g":${g},"seq":${seq},"v":"${v}","items":${list}}`;
+}
