@@ -121,8 +121,8 @@ export const mutants: readonly Mutant[] = [
     'a slice is processed only where it goes on from the position, whatever a reader gives',
     edit(
       flowRunner,
-      'if (read === undefined || slice.fromOffset !== read.position) return undefined;',
-      'if (read === undefined) return undefined;',
+      'if (slice.fromOffset !== read.position) {',
+      'if (slice.fromOffset < 0) {',
     ),
     // As long as the reader keeps its contract, the flow has nothing to refuse.
     edit(
