@@ -119,11 +119,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     'slice of before',
     'a slice is processed only where it goes on from the position, whatever a reader gives',
-    edit(
-      flowRunner,
-      'if (slice.fromOffset !== read.position) {',
-      'if (slice.fromOffset < 0) {',
-    ),
+    edit(flowRunner, 'if (slice.fromOffset !== read.position) {', 'if (slice.fromOffset < 0) {'),
     // As long as the reader keeps its contract, the flow has nothing to refuse.
     edit(
       'src/adapters/memory/memory-reader.ts',
