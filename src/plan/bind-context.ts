@@ -2,6 +2,7 @@ import type { Column } from '../data/types.ts';
 import type { Query } from '../sql/ast.ts';
 import type { Catalog, TableDataset, ViewDataset } from './catalog.ts';
 import type { FaultList } from './faults.ts';
+import type { ReplacedSource } from './pipeline-plan.ts';
 import type { BoundRelation } from './relation.ts';
 
 /** A common table expression, with the names that were known where it stands. */
@@ -64,6 +65,8 @@ export type BindContext = {
   readonly flow: 'replace_using' | 'append' | 'auto_cdc';
   /** The columns of a table whose flows append, once these are bound; undefined: their faults are told. */
   readonly columnsOf: (table: TableDataset) => readonly Column[] | undefined;
+  /** How a table is written whose rows are replaced, once its flow is bound; undefined: no such table, or its faults are told. */
+  readonly replacedBy: (table: TableDataset) => ReplacedSource | undefined;
   /** What was found out about queries that have names, so that each is looked at once however often it is read. */
   readonly memo: QueryMemo;
   /** Passed in, so that queries and relations, which contain each other, need no import cycle. */

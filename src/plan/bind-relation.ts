@@ -153,11 +153,13 @@ function bindTable(
   if (!relation.stream && !context.isStreamed) {
     return streamMissing(`streaming table "${table.name}"`, relation.name, context.faults);
   }
-  checkReplacedRows(table, relation, context);
   const { catalog, faults } = context;
   const kinds = catalog.flows
     .filter(({ target }) => catalog.find(target) === table)
     .map((flow) => kindOf(flow));
+  if (kinds.some((kind) => kind.startsWith('replace_using'))) {
+    return bindReplacedTable(table, relation, qualifier, context);
+  }
   if (kinds.length === 0 || kinds.some((kind) => kind !== 'append')) {
     const what =
       kinds.length === 0
@@ -204,31 +206,38 @@ function skipsChanges({ options }: NamedRelation): boolean {
   return options.some(({ key, value }) => nameKey(key) === 'skipchangecommits' && value === true);
 }
 
-/** Rows that are replaced later must not be appended somewhere else, where they would stay. */
-function checkReplacedRows(
+/** Only a flow that replaces them in its turn may read rows that are replaced: anywhere else they would stay. */
+function bindReplacedTable(
   table: TableDataset,
   relation: NamedRelation,
+  qualifier: readonly string[],
   context: BindContext,
-): void {
-  if (context.flow === 'replace_using' || skipsChanges(relation)) return;
-  const isReplaced = context.catalog.flows.some(
-    ({ body, target }) =>
-      body.node === 'insert' &&
-      body.replaceUsing !== undefined &&
-      context.catalog.find(target) === table,
-  );
-  if (!isReplaced) return;
-  context.faults.add(
-    planFault(
-      'STREAM_OF_REPLACED_ROWS',
-      `the rows of streaming table "${table.name}" are replaced, so a flow cannot append them`,
-      relation.place,
-      {
-        detail: 'Which of the replaced rows it would see depends on how the input was batched.',
-        hint: `Use a materialized view over "${table.name}", or read it WITH (skipChangeCommits = true).`,
-      },
-    ),
-  );
+): BoundRelation | undefined {
+  const { faults } = context;
+  if (skipsChanges(relation)) {
+    const hint = `Use a materialized view over "${table.name}".`;
+    const what = 'skipChangeCommits over a table whose rows are replaced';
+    faults.add(notSupportedYet(what, relation.place, hint));
+    return undefined;
+  }
+  if (context.flow !== 'replace_using') {
+    faults.add(
+      planFault(
+        'STREAM_OF_REPLACED_ROWS',
+        `the rows of streaming table "${table.name}" are replaced, so only a REPLACE USING flow can stream them`,
+        relation.place,
+        {
+          detail: 'Which of the replaced rows it would see depends on how the input was batched.',
+          hint: `Use a materialized view over "${table.name}", or REPLACE USING with the keys and the sequence of that table.`,
+        },
+      ),
+    );
+    return undefined;
+  }
+  const columns = context.columnsOf(table);
+  const replaced = columns === undefined ? undefined : context.replacedBy(table);
+  if (columns === undefined || replaced === undefined) return undefined;
+  return tableRelation({ ...tableSourcePlan(table, columns), replaced }, qualifier, relation.place);
 }
 
 const streamOptions: readonly string[] = ['skipChangeCommits'];

@@ -44,6 +44,10 @@ export const planFaults = {
   TABLE_CYCLE: 'Tables or views read each other in a circle.',
   SINK_WITHOUT_FLOW: 'A sink has no flow that writes it.',
   STREAM_OF_REPLACED_ROWS: 'A flow that appends streams a table whose rows are replaced.',
+  REPLACED_KEYS:
+    'A REPLACE USING flow streams a table whose rows are replaced, under other keys than that table has.',
+  REPLACED_SEQUENCE:
+    'A REPLACE USING flow streams a table whose rows are replaced, under another sequence than that table has.',
   // REPLACE USING
   REPLACE_USING_KEY_MISSING: 'REPLACE USING lists no key column.',
   KEY_DUPLICATE: 'REPLACE USING lists a key column twice.',

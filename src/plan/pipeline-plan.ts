@@ -31,10 +31,27 @@ export type SourcePlan = {
   readonly tombstones: 'skip' | 'bad';
   /** Set: it is the output topic of this table of the pipeline, and each row's provenance is in its headers. */
   readonly table?: string;
+  /** Set: the rows of that table are replaced, and its records are versions of a key. */
+  readonly replaced?: ReplacedSource;
   /** Full refreshes of that table are not minded: whoever reads it goes on from its checkpoint (skipChangeCommits). */
   readonly skipsChanges?: true;
   /** How often new records are looked for where it is the static side of a join; absent: the default. */
   readonly refreshIntervalMicros?: bigint | undefined;
+};
+
+/**
+ * How a table is written whose rows are replaced. Whoever streams it sees some versions of a key and misses others, so
+ * that what it makes of them may depend on the last one only.
+ */
+export type ReplacedSource = {
+  /** `row_set`: a record is a version with all of its rows; `rows`: a record is a row. */
+  readonly output: 'row_set' | 'rows';
+  /** Positions of the source's columns that are the keys of the table. */
+  readonly keys: readonly number[];
+  /** Over the source's columns. */
+  readonly sequence: Expression;
+  /** Of equal rows one stands for all. */
+  readonly distinct: boolean;
 };
 
 /** The hidden columns of each source, after the declared ones, in this order. */
@@ -194,6 +211,8 @@ export type BranchPlan = {
   readonly source: string;
   /** The last step is always a `project` that gives the target's columns in their order and types (AUTO CDC: and more). */
   readonly steps: readonly RowStep[];
+  /** Its source is a table whose rows are replaced: the source's columns that are the keys of the flow, in their order. */
+  readonly versionKeys?: readonly number[];
 };
 
 /** A row is a list of values by position; the first step sees the source's columns. */

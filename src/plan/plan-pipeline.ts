@@ -31,10 +31,12 @@ import { noOptions } from './options.ts';
 import {
   type FlowPlan,
   type PipelinePlan,
+  type ReplacedSource,
   type SourcePlan,
   staticSources,
 } from './pipeline-plan.ts';
 import { type BoundReplaceFlow, bindReplaceFlow } from './replace-flow.ts';
+import { replacedSource } from './replaced-rows.ts';
 import { isStreamingQuery } from './stream-kind.ts';
 import { checkCycles, type DatasetReads, readsOf } from './table-cycles.ts';
 import { planTable, storedColumns } from './table-plan.ts';
@@ -286,11 +288,20 @@ class FlowBinder {
   }
 
   #context(role: BindContext['flow']): BindContext {
-    return newContext(this.#around, role, (table) => this.#columnsOf(table));
+    return newContext(this.#around, role, {
+      columnsOf: (table) => this.#columnsOf(table),
+      replacedBy: (table) => this.#replacedBy(table),
+    });
   }
 
   #flowsOf(table: TableDataset): readonly FlowDeclaration[] {
     return this.#catalog.flows.filter(({ target }) => this.#catalog.find(target) === table);
+  }
+
+  #replacedBy(table: TableDataset): ReplacedSource | undefined {
+    const found = this.#flowsOf(table).flatMap((flow) => this.bound.get(flow) ?? []);
+    const replacing = found.find((flow) => flow.kind === 'replace_using');
+    return replacing === undefined ? undefined : replacedSource(replacing);
   }
 
   #columnsOf(table: TableDataset): readonly Column[] | undefined {
@@ -339,7 +350,7 @@ function sourcesOf(catalog: Catalog, flows: Iterable<BoundFlow>): readonly Sourc
 function newContext(
   { catalog, faults, texts }: Around,
   flow: BindContext['flow'],
-  columnsOf: BindContext['columnsOf'],
+  tables: Pick<BindContext, 'columnsOf' | 'replacedBy'>,
 ): BindContext {
   return {
     catalog,
@@ -351,7 +362,7 @@ function newContext(
     views: [],
     memo: emptyMemo(),
     flow,
-    columnsOf,
+    ...tables,
     bindQuery,
   };
 }
@@ -362,7 +373,10 @@ function checkUnreadViews(around: Around, reads: DatasetReads): void {
   const read = new Set([...reads.values()].flatMap((datasets) => [...datasets]));
   for (const dataset of [...catalog.datasets]) {
     if (dataset.kind !== 'view' || read.has(dataset)) continue;
-    const context = newContext(around, 'replace_using', declaredColumns);
+    const context = newContext(around, 'replace_using', {
+      columnsOf: declaredColumns,
+      replacedBy: () => undefined,
+    });
     if (isStreamingQuery(dataset.query, context)) bindViewRows(dataset, context);
   }
 }
@@ -399,12 +413,16 @@ function flowPlan(flow: BoundFlow, timeZone: string): FlowPlan | undefined {
     };
   }
   if (flow.kind === 'auto_cdc') return cdcPlan(flow, shared, timeZone);
-  const { keys, sequence, emptyWhen } = flow;
+  const { keys, sequence, emptyWhen, versionKeys } = flow;
   if (sequence === undefined) return undefined;
   const definition = flowDefinition(flow, sequence, timeZone);
   return {
     kind: 'replace_using',
     ...shared,
+    branches: shared.branches.map((branch, position) => {
+      const found = versionKeys[position];
+      return found === undefined ? branch : { ...branch, versionKeys: found };
+    }),
     once: flow.once,
     distinct: relation.distinct !== undefined,
     limit: relation.limit?.rows,

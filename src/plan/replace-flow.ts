@@ -14,6 +14,7 @@ import { type FaultList, notSupportedYet, planFault, planWarning } from './fault
 import { nameHint } from './name-hint.ts';
 import { nameKey } from './names.ts';
 import { type BoundRelation, withStep } from './relation.ts';
+import { versionKeys } from './replaced-rows.ts';
 import { warnOfRowChance } from './row-chance.ts';
 import { checkRowExpression } from './row-rules.ts';
 import type { RowScope } from './scope.ts';
@@ -33,6 +34,8 @@ export type BoundReplaceFlow = {
   /** undefined when it has a fault. */
   readonly sequence: BoundExpression | undefined;
   readonly emptyWhen: BoundExpression | undefined;
+  /** By branch (`BranchPlan.versionKeys`). */
+  readonly versionKeys: readonly (readonly number[] | undefined)[];
 };
 
 type InsertBody = Extract<FlowBody, { node: 'insert' }>;
@@ -68,6 +71,15 @@ export function bindReplaceFlow(
     keys,
     sequence,
     emptyWhen,
+    versionKeys: versionKeys(
+      {
+        relation,
+        keys: keys.length === replaceUsing.keys.length ? keys : undefined,
+        sequence,
+        place: replaceUsing.place,
+      },
+      context.faults,
+    ),
   };
 }
 
@@ -355,6 +367,8 @@ function checkLimit(
 function warnOfRows(relation: BoundRelation, faults: FaultList): void {
   warnOfRowChance(relation, faults);
   for (const branch of relation.branches) {
+    // A version of a key that gives no row empties the key by itself.
+    if (branch.source.replaced !== undefined) continue;
     for (const [i, step] of branch.steps.entries()) {
       if (step.step !== 'explode') continue;
       const before = { source: branch.source, steps: branch.steps.slice(0, i) };

@@ -4,6 +4,7 @@ import type { Expression } from '../expr/expression.ts';
 import type { TableDataset } from './catalog.ts';
 import { historyColumns } from './cdc-plan.ts';
 import { type FaultList, notSupportedYet, planFault } from './faults.ts';
+import { outputModeOf } from './output-mode.ts';
 import type { ExpectationPlan, TablePlan } from './pipeline-plan.ts';
 
 /** A row-set beyond this many rows stops the flow, unless the table says otherwise. */
@@ -54,7 +55,7 @@ export function planTable(
     topic: table.topic,
     columns: storedColumns({ columns, sequence, hasHistory }),
     expectations,
-    output: isAppended ? 'append' : options.text('output')?.value === 'rows' ? 'rows' : 'row_set',
+    output: isAppended ? 'append' : outputModeOf(table),
     partitions: isOneTask ? 1 : options.integer('partitions')?.value,
     deadLetterTopic: options.text('dead_letter_topic')?.value,
     deadLetterShareMax: Number(

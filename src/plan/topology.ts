@@ -2,7 +2,7 @@ import { assert } from '../base/assert.ts';
 import { FlowError } from '../base/errors.ts';
 import { hasTableStage } from './cdc-plan.ts';
 import { topicNameFault } from './names.ts';
-import type { FlowPlan, PipelinePlan, SourcePlan, TablePlan } from './pipeline-plan.ts';
+import type { BranchPlan, FlowPlan, PipelinePlan, SourcePlan, TablePlan } from './pipeline-plan.ts';
 
 /**
  * The consumer groups and topics of a deployed pipeline. Invariant: a name depends on nothing but the
@@ -65,7 +65,13 @@ export function hasStage(flow: FlowPlan): boolean {
 /** Whether a key of the flow's table may have a sequence and no rows. */
 export function hasLevels(flow: FlowPlan): boolean {
   if (flow.kind === 'auto_cdc') return hasTableStage(flow);
-  return flow.kind === 'replace_using' && flow.emptyWhen !== undefined;
+  if (flow.kind !== 'replace_using') return false;
+  return flow.emptyWhen !== undefined || flow.branches.some(readsVersions);
+}
+
+/** Whether a branch reads a table whose rows are replaced, so that a record of its source is a version of a key. */
+function readsVersions({ versionKeys }: BranchPlan): boolean {
+  return versionKeys !== undefined;
 }
 
 /** The changelog of sequence levels that outlive their rows. */

@@ -1,4 +1,4 @@
-import { columnsOf } from '../expr/columns.ts';
+import { columnsOf, rewriteColumns } from '../expr/columns.ts';
 import type { Expression } from '../expr/expression.ts';
 import { type JoinStep, joinedColumns, type RowStep } from './pipeline-plan.ts';
 import type { BoundBranch } from './relation.ts';
@@ -75,4 +75,19 @@ export function rootOf(at: PlacedExpression): Expression {
     current = origin;
   }
   return current.expression;
+}
+
+/** The expression over the source's own columns; undefined: a join or an EXPLODE gives it a value. */
+export function overSource(at: PlacedExpression): Expression | undefined {
+  const origins = new Map<number, Expression>();
+  for (const index of columnsOf(at.expression)) {
+    const origin = originOf(at, index);
+    if (origin === undefined) continue;
+    if ('side' in origin || origin.isExploded === true) return undefined;
+    const found = overSource(origin);
+    if (found === undefined) return undefined;
+    origins.set(index, found);
+  }
+  if (origins.size === 0) return at.expression;
+  return rewriteColumns(at.expression, (index) => origins.get(index));
 }

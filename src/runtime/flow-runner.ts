@@ -54,6 +54,7 @@ import { partitionKey } from './partition-key.ts';
 import type { RuntimeListener } from './runtime-events.ts';
 import { skippedOffsets } from './skips.ts';
 import type { StageTimes } from './stage-times.ts';
+import { staleVersions } from './stale-versions.ts';
 import { StaticData } from './static-data.ts';
 import type { StoredEntry, TableSlot } from './table-slot.ts';
 import {
@@ -416,7 +417,11 @@ export class FlowRunner {
       }
       const position =
         isRead || decided.decision === 'gap' ? (committed?.offset ?? 0) : decided.position;
-      const work = slot ?? this.#flowTask(gained, until);
+      const stale =
+        slot === undefined
+          ? await this.#staleVersions(topic, partition, position, range.start)
+          : undefined;
+      const work = slot ?? this.#flowTask(gained, until, stale);
       if (slot === undefined && position < Math.min(range.stable, until ?? range.stable)) {
         this.#eventTimes.set(partitionKey(topic, partition), 0);
       }
@@ -539,7 +544,18 @@ export class FlowRunner {
     };
   }
 
-  #flowTask({ topic, topicId, partition }: GainedPartition, until?: number): FlowTask {
+  async #staleVersions(topic: string, partition: number, position: number, start: number) {
+    const { facts, catalog, log } = this.#options;
+    const source = facts.sources.find((one) => one.topic === topic);
+    if (source === undefined) return undefined;
+    return staleVersions({ log, catalog, source, partition, position, start });
+  }
+
+  #flowTask(
+    { topic, topicId, partition }: GainedPartition,
+    until?: number,
+    stale?: (offset: number) => boolean,
+  ): FlowTask {
     const { facts, catalog } = this.#options;
     const flow = facts.flow.name;
     return new FlowTask({
@@ -552,6 +568,7 @@ export class FlowRunner {
       until,
       output: rowOutput(facts, partition, this.#shuffle),
       skipped: skippedOffsets(catalog, { flow, topic, topicId, partition }),
+      stale,
       deadLetters: facts.deadLetter,
       deadLetterShareMax: facts.table.deadLetterShareMax,
       times: feedOf(facts) === undefined ? this.#tally.times : undefined,

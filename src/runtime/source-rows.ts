@@ -9,6 +9,7 @@ import type { Catalog } from './catalog.ts';
 import { compileSource } from './compile-source.ts';
 import type { FlowFacts } from './flow-facts.ts';
 import { skippedOffsets } from './skips.ts';
+import { staleVersions } from './stale-versions.ts';
 
 export type SourceSpan = {
   readonly topic: string;
@@ -68,6 +69,11 @@ export class SourceRows {
     const { log, catalog, facts, nowMs, onRow, onBad } = this.#options;
     const flow = facts.flow.name;
     const place = { flow, topic, topicId, partition };
+    const source = facts.sources.find((one) => one.topic === topic);
+    const stale =
+      catalog === undefined || source === undefined
+        ? undefined
+        : await staleVersions({ log, catalog, source, partition, position: from, start: from });
     const task = new FlowTask({
       ...place,
       programs: this.#programs.get(topic) ?? [],
@@ -82,6 +88,7 @@ export class SourceRows {
         { topic, partition },
       ),
       skipped: catalog === undefined ? undefined : skippedOffsets(catalog, place),
+      stale,
       deadLetters: { topic: '', partitions: 1 },
       deadLetterShareMax: 1,
     });

@@ -39,7 +39,12 @@ export class ChainedSource {
   /** Takes the next record of the table's topic. */
   read(records: RecordCursor, place: RecordPlace): void {
     const source = headerSource(records);
-    if (source === undefined) throw this.#foreign(records, place);
+    if (source === undefined) throw foreignToTable(this.#table, records, place);
+    this.take(source);
+  }
+
+  /** Takes the next row of a record that has several. */
+  take(source: Buffer): void {
     const { branch, offset, index } = readProvenance(source, 0);
     source.copy(this.template);
     this.template[28] = this.#branchBase + branch;
@@ -51,17 +56,21 @@ export class ChainedSource {
   indexOf(index: number): number {
     return this.#index + index;
   }
+}
 
-  #foreign({ offset }: RecordCursor, { topic, partition }: RecordPlace): FlowError {
-    return new FlowError(
-      'RECORD_CORRUPT',
-      `output topic "${topic}" of table "${this.#table}" holds a record that is not one of ours`,
-      {
-        detail: `Partition ${partition}, offset ${offset}: its header tm-src does not say where its row came from.`,
-        hint: 'Find out what else writes to this topic. A table may not be written by anything but its pipeline.',
-      },
-    );
-  }
+export function foreignToTable(
+  table: string,
+  { offset }: RecordCursor,
+  { topic, partition }: RecordPlace,
+): FlowError {
+  return new FlowError(
+    'RECORD_CORRUPT',
+    `output topic "${topic}" of table "${table}" holds a record that is not one of ours`,
+    {
+      detail: `Partition ${partition}, offset ${offset}: its header tm-src does not say where its row came from.`,
+      hint: 'Find out what else writes to this topic. A table may not be written by anything but its pipeline.',
+    },
+  );
 }
 
 function headerSource({ bytes, headersStart, headersEnd }: RecordCursor): Buffer | undefined {

@@ -8,6 +8,7 @@ import type { RecordCursor, RecordSink, Slice } from '../ports/log.ts';
 import type { BadRow, PlacedBadRow } from './bad-row.ts';
 import { type DeadLetterTarget, DeadLetterWriter } from './dead-letter.ts';
 import type { EventTimes } from './event-times.ts';
+import { type KeyVersion, PartCursor, type VersionRow } from './key-version.ts';
 import {
   addFlowCounters,
   clearFlowCounters,
@@ -23,6 +24,8 @@ import type { TimeRuns } from './time-runs.ts';
 export type FlowTaskOptions = {
   readonly flow: string;
   readonly programs: readonly RowProgram[];
+  /** Records of a table that a refresh of it has left behind; they count as tombstones. */
+  readonly stale?: ((offset: number) => boolean) | undefined;
   /** The source partition that it reads. */
   readonly topic: string;
   readonly topicId: string;
@@ -65,6 +68,11 @@ export class FlowTask {
   #records: RecordCursor | undefined;
   #counters: FlowCounters;
   #lastBadRow: PlacedBadRow | undefined;
+  /** Its source is a table whose rows are replaced. */
+  readonly #readsVersions: boolean;
+  /** Rows that were handed to the output, ever. */
+  #emitted = 0;
+  readonly #part = new PartCursor();
   /** What the current record adds to the account. */
   readonly #delta: FlowCounters;
 
@@ -76,6 +84,7 @@ export class FlowTask {
     );
     this.#program = options.programs[0] as RowProgram;
     this.#template = this.#templates[0] as Buffer;
+    this.#readsVersions = this.#program.versions !== undefined;
     const names = this.#program.expectationNames;
     this.#counters = emptyFlowCounters(names);
     this.#delta = emptyFlowCounters(names);
@@ -110,7 +119,7 @@ export class FlowTask {
     const { times, contexts, until = Number.POSITIVE_INFINITY } = this.#options;
     const reached = this.#options.eventTimes?.reached(this.#name);
     for (const program of this.#options.programs) program.startBatch(nowMs, reached);
-    const { output, skipped } = this.#options;
+    const { output, skipped, stale } = this.#options;
     const counters = this.#counters;
     this.#records = records;
     while (records.next()) {
@@ -120,13 +129,19 @@ export class FlowTask {
       contexts?.see(records);
       if (skipped?.has(records.offset) === true) {
         counters.deadLettered += 1;
+        if (this.#readsVersions && this.#skipVersion(records)) {
+          counters.handedOn += output.send(records, sink, nowMs);
+        }
         continue;
       }
-      const bad = this.#runRecord(records);
-      if (bad === undefined) {
+      if (stale?.(records.offset) === true) {
+        counters.tombstones += 1;
+        continue;
+      }
+      const bad = this.#readsVersions ? this.#runVersion(records) : this.#runRecord(records);
+      if (bad !== undefined) this.#reject(records, bad, sink, nowMs);
+      if (bad === undefined || this.#readsVersions) {
         counters.handedOn += output.send(records, sink, nowMs);
-      } else {
-        this.#reject(records, bad, sink, nowMs);
       }
     }
     this.#noteTime();
@@ -161,6 +176,99 @@ export class FlowTask {
     return undefined;
   }
 
+  /**
+   * A record of a table whose rows are replaced. Its rows are bad one by one: whether a version is there must not depend on
+   * what else it holds, since an instance may have seen an earlier one with fewer rows. A version that gives no row empties
+   * its key, whatever the reason.
+   */
+  #runVersion(records: RecordCursor): BadRow | undefined {
+    const version = this.#program.versions?.read(records, this.#options);
+    if (version === undefined) {
+      this.#options.output.begin();
+      this.#counters.tombstones += 1;
+      return undefined;
+    }
+    const found = this.#passVersion(version, records, (program, row) => {
+      return this.#runVersionRow(program, row, records);
+    });
+    if (found === undefined) this.#counters.decoded += 1;
+    else this.#passGoodRows(version, records);
+    addFlowCounters(this.#counters, this.#delta);
+    return found;
+  }
+
+  /** Once more, without the rows that are bad. */
+  #passGoodRows(version: KeyVersion, records: RecordCursor): void {
+    const bad = new Map(this.#options.programs.map((program) => [program, new Set<VersionRow>()]));
+    for (const [program, rows] of bad) {
+      for (const row of version.rows) {
+        this.#options.output.begin();
+        if (this.#runVersionRow(program, row, records) !== undefined) rows.add(row);
+      }
+    }
+    this.#passVersion(version, records, (program, row) => {
+      if (bad.get(program)?.has(row) === true) return undefined;
+      return this.#runVersionRow(program, row, records);
+    });
+  }
+
+  #passVersion(
+    version: KeyVersion,
+    records: RecordCursor,
+    run: (program: RowProgram, row: VersionRow) => BadRow | undefined,
+  ): BadRow | undefined {
+    this.#options.output.begin();
+    clearFlowCounters(this.#delta);
+    for (const program of this.#options.programs) {
+      const before = this.#emitted;
+      for (const row of version.rows) {
+        const bad = run(program, row);
+        if (bad !== undefined) return bad;
+      }
+      if (this.#emitted === before) this.#emptyKey(program, version, records);
+    }
+    return undefined;
+  }
+
+  /** Somebody had the flow step over the record: its rows are missing, and so are those that they replaced. */
+  #skipVersion(records: RecordCursor): boolean {
+    const version = this.#program.versions?.read(records, this.#options);
+    if (version === undefined) return false;
+    this.#passVersion({ ...version, rows: [] }, records, () => undefined);
+    addFlowCounters(this.#counters, this.#delta);
+    return true;
+  }
+
+  #runVersionRow(program: RowProgram, row: VersionRow, records: RecordCursor): BadRow | undefined {
+    this.#program = program;
+    const bad = program.read(this.#part.of(records, row.start, row.end), this.#options);
+    if (bad !== undefined) {
+      return bad === 'tombstone' ? { errorClass: 'NULL_VALUE', message: 'the row is null' } : bad;
+    }
+    try {
+      for (const source of row.sources) {
+        program.chained?.take(source);
+        program.run(this.#delta, this.#emit);
+      }
+    } catch (error) {
+      if (!(error instanceof ExpressionError)) throw this.#place(error, records);
+      return { errorClass: error.errorClass, message: error.message };
+    }
+    return undefined;
+  }
+
+  #emptyKey(program: RowProgram, version: KeyVersion, records: RecordCursor): void {
+    this.#program = program;
+    program.chained?.take(version.source);
+    const row = program.empty(records, this.#options, version);
+    try {
+      this.#delta.rows += 1;
+      this.#emit(row, 0);
+    } finally {
+      program.endEmpty();
+    }
+  }
+
   #place(error: unknown, records: RecordCursor): unknown {
     if (!(error instanceof FlowError) || error.code !== 'EXPECTATION_FAILED') return error;
     return new FlowError('EXPECTATION_FAILED', error.message, {
@@ -176,6 +284,7 @@ export class FlowTask {
     const program = this.#program;
     const records = this.#records as RecordCursor;
     const { chained } = program;
+    this.#emitted += 1;
     if (chained === undefined) {
       this.#writeProvenance(records.offset, index);
     } else {

@@ -24,7 +24,9 @@ import type {
 import type { RecordCursor } from '../ports/log.ts';
 import type { BadRow } from './bad-row.ts';
 import { ChainedSource, chainedBranches } from './chained-source.ts';
+import { EmptiedKey } from './emptied-key.ts';
 import { compileJudge, type Judged, rowText } from './judge.ts';
+import { type KeyVersion, KeyVersionReader } from './key-version.ts';
 import type { FlowCounters } from './row-account.ts';
 import { compileSteps, type FindPartners, noPartners, type RowStepRunner } from './row-steps.ts';
 import { sequenceBound } from './sequence-bound.ts';
@@ -58,6 +60,11 @@ const microsMax = 253_402_300_799_999_999n;
 export class RowProgram {
   /** As provenance has it: where rows of tables come in, their own branches need room beside it. */
   readonly provenanceBranch: number;
+  /** Reads the versions of a key; undefined where a record is one row. */
+  readonly versions: KeyVersionReader | undefined;
+  readonly #emptiedKey: EmptiedKey | undefined;
+  /** The sequence of a version that gives no row, while that is what is written. */
+  #emptied: Buffer | undefined;
   /** Where the rows of a table of the pipeline came from; undefined where the source is a topic of somebody else. */
   readonly chained: ChainedSource | undefined;
   readonly expectationNames: readonly string[];
@@ -105,6 +112,17 @@ export class RowProgram {
             branch: isUnion ? branch : 0,
             generators: indexLevels(plan.steps),
           });
+    this.versions =
+      source.table === undefined || source.replaced === undefined
+        ? undefined
+        : new KeyVersionReader(source.table, source.replaced);
+    this.#emptiedKey =
+      plan.versionKeys === undefined
+        ? undefined
+        : new EmptiedKey(
+            { source, timeZone, positions: plan.versionKeys },
+            (keyed?.keys ?? []).map((position) => table.columns[position] as Column),
+          );
     this.expectationNames = countedExpectations(flow, table);
     const context: CompileContext = { timeZone };
     const passed = isSpliced ? passedThrough(plan, source, columns) : columns.map(() => -1);
@@ -185,7 +203,26 @@ export class RowProgram {
     if (counters.filtered + counters.dropped > skipped) this.#writer.check();
   }
 
+  /**
+   * Hands on that the key of a record has no rows at its version: `emit` is called once, as with a row. What it asks for then
+   * are the key and the sequence of that version.
+   */
+  empty(records: RecordCursor, place: RecordPlace, { sequence }: KeyVersion): Row {
+    const key = this.#emptiedKey as EmptiedKey;
+    this.#emptied = sequence;
+    return key.read(records, place);
+  }
+
+  /** What is written from here on are rows again. */
+  endEmpty(): void {
+    this.#emptied = undefined;
+  }
+
   encodeKey(row: Row, out: ByteWriter): void {
+    if (this.#emptied !== undefined) {
+      (this.#emptiedKey as EmptiedKey).write(row, out);
+      return;
+    }
     if (this.#isKeyNeeded) this.#checkKey(row);
     this.#keyWriter.write(row, out);
   }
@@ -200,6 +237,10 @@ export class RowProgram {
 
   /** Gives the flags of the row's envelope. */
   encodeSequence(row: Row, out: ByteWriter, timestampMs: number): number {
+    if (this.#emptied !== undefined) {
+      out.bytes(this.#emptied);
+      return emptyFlag;
+    }
     if (this.#sequenceSource >= 0) {
       this.#copySequence(out);
       return this.#flags(row);
@@ -215,7 +256,8 @@ export class RowProgram {
 
   /** Whether the row empties the whole table, whatever its key. */
   isTruncate(row: Row): boolean {
-    return this.#truncateWhen?.(row, this.#frame) === true;
+    if (this.#truncateWhen === undefined) return false;
+    return this.#truncateWhen(row, this.#frame) === true;
   }
 
   #flags(row: Row): number {
@@ -274,6 +316,7 @@ export class RowProgram {
   }
 
   encodeRow(row: Row, out: ByteWriter): void {
+    if (this.#emptied !== undefined) return;
     if (this.#sparse === undefined) this.#writer.write(row, out);
     else this.#sparse(row, out);
   }
