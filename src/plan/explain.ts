@@ -194,7 +194,10 @@ function explainBranch(plan: PipelinePlan, branch: BranchPlan): ExplainedBranch 
   return {
     source: branch.source,
     topic: source?.topic ?? '',
-    format: source?.format ?? '',
+    format:
+      source?.replaced === undefined
+        ? (source?.format ?? '')
+        : 'a record is a version of its key; one of which no row is left empties the key',
     steps,
   };
 }
@@ -304,6 +307,9 @@ function repartitionReason(
   if (sources.length > 1) {
     return `rows of one key (${keyText}) come from ${sources.length} topics and have to meet in one task`;
   }
+  if (flow.branches.every(({ versionKeys }) => versionKeys !== undefined)) {
+    return `the key (${keyText}) is that of table "${sources[0]?.table}", whose topic may have another number of partitions`;
+  }
   if (!usesRecordKey(flow, sources)) {
     return `the key (${keyText}) is read from the record's value, so rows of one key may stand in any partition`;
   }
@@ -367,7 +373,7 @@ function stateText(flow: FlowPlan, table: TablePlan): string {
   const parts = ['per key: the highest sequence and the rows that carry it'];
   if (flow.distinct) parts.push('DISTINCT needs nothing beyond these rows');
   if (flow.limit !== undefined) parts.push(`one task lets ${flow.limit} rows through`);
-  if (flow.emptyWhen !== undefined) {
+  if (hasLevels(flow)) {
     const micros = table.tombstoneRetentionMicros;
     const time = micros === undefined ? 'for ever' : `${micros / 1_000_000n} seconds`;
     parts.push(`the level of an empty key is kept ${time}`);

@@ -44,6 +44,8 @@ export type SourcePlan = {
  * that what it makes of them may depend on the last one only.
  */
 export type ReplacedSource = {
+  /** The flow that replaces them. */
+  readonly flow: string;
   /** `row_set`: a record is a version with all of its rows; `rows`: a record is a row. */
   readonly output: 'row_set' | 'rows';
   /** Positions of the source's columns that are the keys of the table. */

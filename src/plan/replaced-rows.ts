@@ -1,6 +1,6 @@
 import type { Place } from '../base/place.ts';
 import type { Expression } from '../expr/expression.ts';
-import type { TableDataset } from './catalog.ts';
+import type { FlowDeclaration, TableDataset } from './catalog.ts';
 import { type FaultList, notSupportedYet, planFault } from './faults.ts';
 import { outputModeOf } from './output-mode.ts';
 import type { ReplacedSource } from './pipeline-plan.ts';
@@ -14,10 +14,12 @@ type ReplacingFlow = {
   readonly keys: readonly number[];
   readonly sequence: Expression | undefined;
   readonly relation: BoundRelation;
+  readonly declaration: FlowDeclaration;
 };
 
 /** How the table of a REPLACE USING flow is written; undefined where the flow has a fault. */
 export function replacedSource({
+  declaration,
   table,
   keys,
   sequence,
@@ -25,6 +27,7 @@ export function replacedSource({
 }: ReplacingFlow): ReplacedSource | undefined {
   if (sequence === undefined) return undefined;
   return {
+    flow: declaration.name,
     output: outputModeOf(table),
     keys,
     sequence,
@@ -53,7 +56,7 @@ export function versionKeys(
   return relation.branches.map((branch) => {
     const { replaced, table } = branch.source;
     if (replaced === undefined || table === undefined) return undefined;
-    checkWhole(table, replaced, relation, faults);
+    checkWhole(table, replaced, { relation, place }, faults);
     checkVersionSequence(table, replaced, { branch, sequence }, faults);
     return keysOf(table, replaced, { branch, keys, place }, faults);
   });
@@ -63,7 +66,7 @@ export function versionKeys(
 function checkWhole(
   table: string,
   replaced: ReplacedSource,
-  { distinct, limit }: BoundRelation,
+  { relation: { distinct, limit }, place }: Pick<VersionedFlow, 'relation' | 'place'>,
   faults: FaultList,
 ): void {
   if (limit !== undefined) {
@@ -75,7 +78,7 @@ function checkWhole(
   if (!replaced.distinct || distinct !== undefined) return;
   const what = `a flow without DISTINCT over table "${table}", whose flow has DISTINCT,`;
   const hint = 'Write SELECT DISTINCT here, too.';
-  faults.add(notSupportedYet(what, replaced.sequence.place, hint));
+  faults.add(notSupportedYet(what, place, hint));
 }
 
 function keysOf(

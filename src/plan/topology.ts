@@ -43,6 +43,8 @@ export type TopicPlan = {
 
 const compacted = { 'cleanup.policy': 'compact', 'retention.ms': '-1' };
 const kept = { 'cleanup.policy': 'delete', 'retention.ms': '-1' };
+/** A hundred years: a tombstone that says at which sequence a key was emptied stays until its readers have seen it. */
+const tombstonesMs = '3155760000000';
 const keptWhole = { ...kept, 'retention.bytes': '-1' };
 
 export function groupOf(pipeline: string, flow: string): string {
@@ -97,7 +99,7 @@ export function topology(
   for (const [i, flow] of plan.flows.entries()) {
     const facts = flows[i];
     const partitions = partitionsOf(plan, flow, partitionCounts) ?? 1;
-    if (facts !== undefined) topics.push(...flowTopics(tableOf(plan, flow), facts, partitions));
+    if (facts !== undefined) topics.push(...flowTopics(plan, flow, facts, partitions));
   }
   for (const table of tablesWithoutFlow(plan)) {
     const partitions = tablePartitions(plan, table, partitionCounts) || 1;
@@ -223,17 +225,19 @@ function flowTopology(
 
 /** All stages of a flow have one partition count: a key is in the same partition everywhere. */
 function flowTopics(
-  table: TablePlan,
+  plan: PipelinePlan,
+  flow: FlowPlan,
   facts: FlowTopology,
   partitions: number,
 ): readonly TopicPlan[] {
+  const table = tableOf(plan, flow);
   const base = { flow: facts.flow, partitions };
   const topics: TopicPlan[] = [
     {
       ...base,
       name: facts.outputTopic,
       role: table.isSink === true ? 'sink' : 'output',
-      configs: table.output === 'append' ? keptWhole : compacted,
+      configs: outputConfigs(plan, flow),
     },
   ];
   if (facts.repartitionTopic !== undefined) {
@@ -252,6 +256,20 @@ function flowTopics(
     topics.push({ ...base, name: facts.deadLetterTopic, role: 'dead_letter', configs: kept });
   }
   return topics;
+}
+
+/** The settings of the topic that a flow's table is in. */
+export function outputConfigs(
+  plan: PipelinePlan,
+  flow: FlowPlan,
+): Readonly<Record<string, string>> {
+  if (flow.kind === 'append') return keptWhole;
+  const isStreamed = plan.sources.some(
+    ({ table, replaced }) => replaced !== undefined && table === flow.target,
+  );
+  return isStreamed && hasLevels(flow)
+    ? { ...compacted, 'delete.retention.ms': tombstonesMs }
+    : compacted;
 }
 
 function tablesWithoutFlow(plan: PipelinePlan): readonly TablePlan[] {

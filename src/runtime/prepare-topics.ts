@@ -12,6 +12,7 @@ import {
   hasLevels,
   hasStage,
   levelsTopicOf,
+  outputConfigs,
   repartitionTopicOf,
   viewInputs,
 } from '../plan/topology.ts';
@@ -310,8 +311,7 @@ function wantedTopics(
       ...base,
       name: table.topic,
       role: table.isSink === true ? 'sink' : 'output',
-      configs:
-        flow.kind === 'append' ? keptWhole : { 'cleanup.policy': 'compact', 'retention.ms': '-1' },
+      configs: outputConfigs(plan, flow),
     },
   ];
   if (hasStage(flow)) {
@@ -409,6 +409,7 @@ async function checkExisting({ log, catalog, existing, wanted }: ExistingCheck):
         },
       );
     }
+    checkTombstones(topic, found);
     const isOutput = isKept || isChangelog;
     if (isOutput && catalog.get('topic', topic.name) === undefined) {
       await refuseForeign(log, catalog, topic);
@@ -431,6 +432,22 @@ function checkKept(topic: WantedTopic, found: TopicDescription): void {
       },
     );
   }
+}
+
+/** Where a REPLACE USING flow streams the table, a tombstone that is gone before it was read would leave its rows below. */
+function checkTombstones({ name, configs }: WantedTopic, found: TopicDescription): void {
+  const needed = configs['delete.retention.ms'];
+  const given = found.configs.get('delete.retention.ms');
+  if (needed === undefined || given === undefined || Number(given) >= Number(needed)) return;
+  throw new FlowError(
+    'TOPIC_CONFIG',
+    `output topic "${name}" has delete.retention.ms=${given}, and needs ${needed}`,
+    {
+      detail:
+        'A REPLACE USING flow streams the table, and learns from tombstones that a key was emptied; one that compaction takes away before it is read would leave the rows of the key for ever.',
+      hint: `Set delete.retention.ms=${needed} on topic "${name}", for example: kafka-configs.sh --alter --topic ${name} --add-config delete.retention.ms=${needed}`,
+    },
+  );
 }
 
 /** A topic that somebody created beforehand is fine while it is empty. */

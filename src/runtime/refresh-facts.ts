@@ -244,7 +244,8 @@ async function sourceFacts(
     committed,
     fromMs: times.get(partition)?.fromMs,
     toMs: times.get(partition)?.toMs,
-    isCompacted: isCompactedPolicy(configs.get('cleanup.policy')),
+    // What compaction takes from a table whose rows are replaced are versions that count no more.
+    isCompacted: source.replaced === undefined && isCompactedPolicy(configs.get('cleanup.policy')),
     retentionMs: retentionLimit(configs.get('retention.ms')),
     retentionBytes: retentionLimit(configs.get('retention.bytes')),
     isTable: source.table !== undefined,

@@ -27,9 +27,10 @@ export async function staleVersions({
   position,
   start,
 }: VersionsToRead): Promise<((offset: number) => boolean) | undefined> {
-  const { topic, branches, writers = [] } = source;
-  if (branches.every(({ source: { replaced } }) => replaced === undefined)) return undefined;
-  const swaps = writers.flatMap((flow) => swapsOf(catalog, flow));
+  const { topic, branches } = source;
+  const replaced = branches.flatMap((branch) => branch.source.replaced ?? [])[0];
+  if (replaced === undefined) return undefined;
+  const swaps = swapsOf(catalog, replaced.flow);
   const to = Math.max(0, ...swaps.flatMap((swap) => (swap.partition === partition ? swap.to : [])));
   if (position >= to) return undefined;
   const floor = generationStart(swaps, partition);

@@ -10,7 +10,7 @@ import type { Log } from '../ports/log.ts';
 import { isCompactedPolicy } from '../refresh/retention.ts';
 import type { SourceRow } from '../task/row-collector.ts';
 import type { Catalog } from './catalog.ts';
-import type { FlowFacts } from './flow-facts.ts';
+import type { FlowFacts, SourceFacts } from './flow-facts.ts';
 import { halves, isInShare, type KeyShare, shareBitsMax, wholeShare } from './key-share.ts';
 import { type CommittedSet, readTable } from './read-table.ts';
 import { numbersTo } from './refresh-facts.ts';
@@ -77,27 +77,37 @@ export async function verifyTable(options: VerifyOptions): Promise<VerifyReport>
     if (share === undefined) return report;
     const computed = new Recomputation(options, share);
     await computed.read(spans);
+    await computed.readMoved(spans);
     shares.unshift(...computed.postponed);
     if (isFirst) report.badRecords = computed.badRecords;
     await compare({ options, flow, table, computed, spans, report });
   }
 }
 
+/** Records of a source that the flow has read; `isVersions`: of a table whose rows are replaced. */
+type VerifiedSpan = SourceSpan & { readonly isVersions: boolean };
+
 class Recomputation {
   readonly sets = new Map<string, Recomputed>();
+  /** Keys of which there is a later version than the flow has read. */
+  readonly moved = new Set<string>();
   /** Shares that had no room: they are for later. */
   readonly postponed: KeyShare[] = [];
   badRecords = 0;
   share: KeyShare;
   #heldBytes = 0;
   readonly #options: VerifyOptions;
+  readonly #versionTopics: ReadonlySet<string>;
 
   constructor(options: VerifyOptions, share: KeyShare) {
     this.#options = options;
+    this.#versionTopics = new Set(
+      options.facts.sources.flatMap((one) => (isVersioned(one) ? one.topic : [])),
+    );
     this.share = share;
   }
 
-  async read(spans: readonly SourceSpan[]): Promise<void> {
+  async read(spans: readonly VerifiedSpan[]): Promise<void> {
     const { log, catalog, facts, clock } = this.#options;
     const rows = new SourceRows({
       log,
@@ -112,14 +122,30 @@ class Recomputation {
     for (const span of spans) await rows.read(span);
   }
 
+  /** Compaction may have taken away the version that the table has, for the sake of one that its flow has not read yet. */
+  async readMoved(spans: readonly VerifiedSpan[]): Promise<void> {
+    const { log, catalog, facts, clock } = this.#options;
+    const onRow = ({ key }: SourceRow): void => {
+      this.moved.add(key);
+    };
+    const rows = new SourceRows({ log, catalog, facts, nowMs: clock.now(), onRow });
+    for (const span of spans) {
+      if (!span.isVersions) continue;
+      const range = (await log.offsetRanges(span.topic, [span.partition])).get(span.partition);
+      await rows.read({ ...span, from: span.to, to: range?.stable ?? span.to });
+    }
+  }
+
   #merge(row: SourceRow): void {
     if (row.bad !== undefined) {
       this.badRecords += 1;
       return;
     }
-    if (row.violated.some(({ action }) => action !== 'warn')) return;
+    const isDropped = row.violated.some(({ action }) => action !== 'warn');
+    // A version of which nothing is left says that its key has no rows.
+    if (isDropped && !this.#versionTopics.has(row.topic)) return;
     if (!isInShare(row.key, this.share)) return;
-    this.add(row);
+    this.add(isDropped ? { ...row, isMarker: true } : row);
     const { heldBytesMax = heldBytesDefault } = this.#options;
     while (this.#heldBytes > heldBytesMax && this.share.bits < shareBitsMax) this.#divide();
   }
@@ -167,7 +193,7 @@ type Comparison = {
   readonly flow: ReplaceUsingFlowPlan;
   readonly table: TablePlan;
   readonly computed: Recomputation;
-  readonly spans: readonly SourceSpan[];
+  readonly spans: readonly VerifiedSpan[];
   readonly report: VerifyReport;
 };
 
@@ -185,7 +211,7 @@ async function compare(comparison: Comparison): Promise<void> {
     if (!isInShare(key, computed.share)) continue;
     report.keys += 1;
     report.rows += set.rows.length;
-    const state = readabilityOf(set, comparison.spans);
+    const state = computed.moved.has(key) ? 'moved' : readabilityOf(set, comparison.spans);
     if (state === 'moved') {
       report.movedKeys += 1;
       computed.sets.delete(key);
@@ -212,7 +238,7 @@ async function compare(comparison: Comparison): Promise<void> {
     }
   }
   for (const [key, expected] of computed.sets) {
-    if (expected.rows.size === 0) continue;
+    if (expected.rows.size === 0 || computed.moved.has(key)) continue;
     const shown = Buffer.from(key, 'latin1').toString('utf8');
     tell({ key: shown, kind: 'missing', expected: shownRows(expected), found: 'no rows' });
   }
@@ -247,8 +273,10 @@ function bytesOf(source: CommittedSet['rows'][number]['sources'][number]): Buffe
 /** A row beyond the checkpoints came while we were at it; one whose record is gone can only be believed. */
 function readabilityOf(
   set: CommittedSet,
-  spans: readonly SourceSpan[],
+  spans: readonly VerifiedSpan[],
 ): 'readable' | 'unreadable' | 'moved' {
+  // Rows of a table name the sources of that table, and its last versions are always there.
+  const isThrough = spans.some(({ isVersions }) => isVersions);
   let state: 'readable' | 'unreadable' = 'readable';
   for (const { sources } of set.rows) {
     for (const { topicId, partition, offset } of sources) {
@@ -256,7 +284,7 @@ function readabilityOf(
         (one) => topicIdHex(one.topicId) === topicId && one.partition === partition,
       );
       if (span !== undefined && offset >= span.to) return 'moved';
-      if (span === undefined || offset < span.from) state = 'unreadable';
+      if (span === undefined ? !isThrough : offset < span.from) state = 'unreadable';
     }
   }
   return state;
@@ -275,6 +303,11 @@ function isSame(expected: Recomputed, set: CommittedSet, isDistinct: boolean): b
   return count === expected.rows.size;
 }
 
+/** Whether it is a table whose rows are replaced. */
+function isVersioned({ branches }: SourceFacts): boolean {
+  return branches.some(({ source }) => source.replaced !== undefined);
+}
+
 const shownMax = 2_000;
 
 function shownRows({ rows }: Recomputed): string {
@@ -289,13 +322,15 @@ function shownSet({ rows }: CommittedSet): string {
 }
 
 /** The sources up to the checkpoints, once everything that was read has reached the table. */
-async function settledSpans(options: VerifyOptions): Promise<readonly SourceSpan[]> {
+async function settledSpans(options: VerifyOptions): Promise<readonly VerifiedSpan[]> {
   const { log, facts, pipeline, clock } = options;
   const group = groupOf(pipeline, facts.flow.name);
-  const spans: SourceSpan[] = [];
+  const spans: VerifiedSpan[] = [];
   const described = await log.describeTopics(facts.sources.map(({ topic }) => topic));
-  for (const { topic, topicId, partitions } of facts.sources) {
-    if (isCompactedPolicy(described.get(topic)?.configs.get('cleanup.policy'))) {
+  for (const source of facts.sources) {
+    const { topic, topicId, partitions } = source;
+    const isVersions = isVersioned(source);
+    if (!isVersions && isCompactedPolicy(described.get(topic)?.configs.get('cleanup.policy'))) {
       throw new FlowError('NOT_SUPPORTED', `table "${facts.table.name}" cannot be recomputed`, {
         detail: `Its source topic "${topic}" is compacted: records that it was computed from are gone.`,
       });
@@ -304,7 +339,7 @@ async function settledSpans(options: VerifyOptions): Promise<readonly SourceSpan
     const committed = await log.committedOffsets(group, topic, numbers);
     for (const [partition, { start }] of await log.offsetRanges(topic, numbers)) {
       const to = committed.get(partition)?.offset ?? start;
-      spans.push({ topic, topicId, partition, from: start, to });
+      spans.push({ topic, topicId, partition, from: start, to, isVersions });
     }
   }
   const deadline = clock.monotonic() + settleMsMax;

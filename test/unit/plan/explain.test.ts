@@ -87,3 +87,16 @@ test('the JSON form has the steps with their types and what depends on the clock
     ],
   });
 });
+
+test('P111 a table over one whose rows are replaced: what its records are, and that levels are kept', () => {
+  const above = replaceSql('SELECT k, seq, n FROM STREAM(s)');
+  const below =
+    'CREATE STREAMING TABLE below FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME SELECT k, seq FROM STREAM(t) WHERE n > 1;';
+  const { text, json } = explainPipeline(planOf(above + below), { flow: 'below' });
+  expect(text).toContain(
+    'a record is a version of its key; one of which no row is left empties the key',
+  );
+  expect(text).toContain('the level of an empty key is kept for ever');
+  expect(json.flows[0]?.topics.map(({ role }) => role)).toContain('levels of empty keys');
+  expect(json.flows[0]?.repartition?.reason).toContain('is that of table "t"');
+});

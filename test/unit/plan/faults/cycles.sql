@@ -5,4 +5,3 @@ CREATE VIEW b AS SELECT * FROM a;
 CREATE STREAMING TABLE t FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME
 --                     ^ TABLE_CYCLE
 SELECT region, seq FROM STREAM(t);
---                      ^ NOT_SUPPORTED_YET

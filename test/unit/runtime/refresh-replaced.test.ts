@@ -1,0 +1,181 @@
+import { describe, expect, test } from 'vitest';
+import { refreshBeside } from '../../../src/runtime/refresh-beside.ts';
+import { type RefreshRunOptions, refreshInPlace } from '../../../src/runtime/refresh-run.ts';
+import { refreshTogether } from '../../../src/runtime/refresh-together.ts';
+import { RefreshWorld, type SourceRow, tableText } from '../../support/refresh-world.ts';
+
+const cur = (filter = '') => `CREATE STREAMING TABLE cur
+FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME SELECT k, seq, v FROM STREAM(a) ${filter};`;
+const down = `CREATE STREAMING TABLE down
+FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME SELECT k, seq FROM STREAM(cur) WHERE v <> 'hidden';`;
+
+function row(k: string, seq: number, v = 'x'): SourceRow {
+  return { k, seq, v };
+}
+
+/** One partition for each key, so that the first records of one can go without the other. */
+async function chainedWorld(sql = cur() + down): Promise<RefreshWorld> {
+  const world = new RefreshWorld(sql, ['a'], 2);
+  await world.produce('a', 0, row('EU', 1));
+  await world.produce('a', 1, row('US', 1));
+  await world.update();
+  return world;
+}
+
+async function texts(world: RefreshWorld): Promise<readonly string[][]> {
+  return [tableText(await world.table('cur')), tableText(await world.table('down'))];
+}
+
+async function both(
+  world: RefreshWorld,
+  flags: Parameters<RefreshWorld['runOptions']>[1] = {},
+): Promise<readonly RefreshRunOptions[]> {
+  const together = new Set(['cur', 'down']);
+  const first = await world.runOptions('cur', flags);
+  const second = await world.runOptions('down', flags);
+  return [
+    { ...first, together },
+    { ...second, catalog: first.catalog, together },
+  ];
+}
+
+const euCur = '{"k":"EU","seq":1,"v":"x"}';
+const usCur = '{"k":"US","seq":1,"v":"x"}';
+const eu = '{"k":"EU","seq":1}';
+const us = '{"k":"US","seq":1}';
+
+describe('P111 a full refresh of a table that a REPLACE USING table streams', () => {
+  test('is refused while that table is not taken along, and named', async () => {
+    const world = await chainedWorld();
+    expect((await world.preview('cur')).report.downstream).toEqual(['down']);
+    for (const refresh of [refreshInPlace, refreshBeside]) {
+      await expect(refresh(await world.besideOptions('cur'))).rejects.toMatchObject({
+        code: 'USAGE',
+        detail: expect.stringContaining('down'),
+        hint: expect.stringContaining('--cascade'),
+      });
+    }
+    expect(await texts(world)).toEqual([
+      [euCur, usCur],
+      [eu, us],
+    ]);
+  });
+
+  test('with it both hold what the source has still, whatever stands in the topic between them', async () => {
+    const world = await chainedWorld();
+    await world.log.deleteRecords('a', new Map([[1, 1]]));
+    await expect(refreshTogether(await both(world))).rejects.toMatchObject({
+      code: 'DATA_LOSS_REFUSED',
+    });
+    await refreshTogether(await both(world, { allowLoss: true }));
+    expect(await texts(world)).toEqual([[], []]);
+    await world.update();
+    expect(await texts(world)).toEqual([[euCur], [eu]]);
+    // The key may come back at a sequence that the former generation had passed.
+    await world.produce('a', 1, row('US', 0, 'back'));
+    await world.update();
+    expect(await texts(world)).toEqual([
+      [euCur, '{"k":"US","seq":0,"v":"back"}'],
+      [eu, '{"k":"US","seq":0}'],
+    ]);
+  });
+
+  test('what can not be read again is kept in both where that is asked for', async () => {
+    const world = await chainedWorld();
+    await world.log.deleteRecords('a', new Map([[1, 1]]));
+    await refreshTogether(await both(world, { keepUnrecoverable: true }));
+    await world.update();
+    expect(await texts(world)).toEqual([
+      [euCur, usCur],
+      [eu, us],
+    ]);
+  });
+
+  test('FR-08 a flow that was not there for it stops with a named error, until its table is refreshed', async () => {
+    const world = await chainedWorld();
+    await world.produce('a', 0, row('EU', 5, 'high'));
+    await world.update();
+    await world.log.deleteRecords(
+      'a',
+      new Map([
+        [0, 1],
+        [1, 1],
+      ]),
+    );
+    await world.produce('a', 0, row('EU', 7));
+    world.sql = cur("WHERE v <> 'high' AND seq < 7");
+    await refreshBeside(await world.besideOptions('cur', { allowLoss: true }));
+    await world.produce('a', 0, row('EU', 2));
+    world.sql = cur("WHERE v <> 'high' AND seq < 7") + down;
+    await expect(world.update()).rejects.toMatchObject({ code: 'SOURCE_REFRESHED' });
+    expect((await world.preview('down')).report.lossless).toBe(true);
+    await refreshBeside(await world.besideOptions('down'));
+    await world.update();
+    // The topic of the table above still holds both keys of the former generation, at higher sequences.
+    expect(await texts(world)).toEqual([['{"k":"EU","seq":2,"v":"x"}'], ['{"k":"EU","seq":2}']]);
+  });
+
+  test('a refresh of the table below alone loses nothing', async () => {
+    const world = await chainedWorld();
+    await world.produce('a', 0, row('EU', 3, 'hidden'));
+    await world.update();
+    await world.log.deleteRecords(
+      'a',
+      new Map([
+        [0, 2],
+        [1, 1],
+      ]),
+    );
+    world.log.compact('cur', { dropTombstones: true });
+    expect((await world.preview('down')).report.lossless).toBe(true);
+    await refreshBeside(await world.besideOptions('down'));
+    await world.update();
+    expect(await texts(world)).toEqual([['{"k":"EU","seq":3,"v":"hidden"}', usCur], [us]]);
+    await refreshInPlace(await world.runOptions('down'));
+    await world.update();
+    expect((await texts(world))[1]).toEqual([us]);
+  });
+
+  test('a table that is added after a refresh beside the live one reads what counts', async () => {
+    const world = await chainedWorld(cur());
+    await world.produce('a', 0, row('EU', 5, 'high'));
+    await world.update();
+    world.sql = cur("WHERE v <> 'high' AND k = 'EU'");
+    await refreshBeside(await world.besideOptions('cur', { allowLoss: true }));
+    world.sql += down;
+    await world.update();
+    expect(await texts(world)).toEqual([[euCur], [eu]]);
+  });
+});
+
+describe('P111 tombstones of a table that a REPLACE USING table streams', () => {
+  const emptied = `CREATE STREAMING TABLE cur
+FLOW REPLACE USING (k) SEQUENCE BY seq APPLY AS EMPTY WHEN (gone) BY NAME SELECT k, seq, v, gone FROM STREAM(a);`;
+
+  async function retentionOf(world: RefreshWorld): Promise<string | undefined> {
+    const found = (await world.log.describeTopics(['cur'])).get('cur');
+    return found?.configs.get('delete.retention.ms');
+  }
+
+  test('stay, where they say that a key is empty', async () => {
+    for (const [above, kept] of [
+      [emptied, '3155760000000'],
+      [cur(), undefined],
+    ] as const) {
+      const world = await chainedWorld(above + down);
+      expect(await retentionOf(world)).toBe(kept);
+    }
+    const alone = await chainedWorld(emptied);
+    expect(await retentionOf(alone)).toBeUndefined();
+  });
+
+  test('a topic that would lose them is refused, with what to set', async () => {
+    const world = new RefreshWorld(emptied + down, ['a'], 1);
+    const configs = { 'cleanup.policy': 'compact', 'delete.retention.ms': '86400000' };
+    await world.log.createTopics([{ name: 'cur', partitions: 1, replicationFactor: 1, configs }]);
+    await expect(world.update()).rejects.toMatchObject({
+      code: 'TOPIC_CONFIG',
+      hint: expect.stringContaining('delete.retention.ms=3155760000000'),
+    });
+  });
+});
