@@ -54,6 +54,7 @@ export function boundOf(query: string): BoundRelation {
     memo: emptyMemo(),
     flow: 'replace_using',
     columnsOf: () => undefined,
+    replacedBy: () => undefined,
     bindQuery,
   });
   if (bound !== undefined && !faults.hasErrors) return bound;
