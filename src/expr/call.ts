@@ -44,6 +44,7 @@ export function strictCall(options: StrictCall): CallNode {
   const operation: Operation = {
     name: options.name,
     deterministic: true,
+    strict: true,
     compile: (args, context) => compileStrict(args, options.prepare(context), context.place),
   };
   return call(operation, options.type, options.arguments, options.place);

@@ -229,6 +229,7 @@ export function unify(
   what: string,
   place: Place,
   combine: Combine = commonType,
+  refusal = 'DATA_DIFF_TYPES',
 ): { type: DataType; expressions: readonly Expression[] } {
   const type = commonTypeOf(
     expressions.map((e) => e.type),
@@ -236,11 +237,7 @@ export function unify(
   );
   if (type === undefined) {
     const names = [...new Set(expressions.map((e) => formatType(e.type)))];
-    throw mismatch(
-      'DATA_DIFF_TYPES',
-      `${what} needs values of one type, not ${names.join(' and ')}`,
-      place,
-    );
+    throw mismatch(refusal, `${what} needs values of one type, not ${names.join(' and ')}`, place);
   }
   return { type, expressions: expressions.map((e) => castTo(e, type)) };
 }

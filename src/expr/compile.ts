@@ -31,12 +31,20 @@ function compileCall(
   expression: Extract<Expression, { node: 'call' }>,
   context: CompileContext,
 ): Evaluator {
+  if (isSurelyNull(expression)) return () => null;
   const args = expression.arguments.map((argument) => compile(argument, context));
   const evaluate = expression.operation.compile(args, {
     timeZone: context.timeZone,
     place: expression.place,
   });
   return isConstant(expression) ? once(evaluate) : evaluate;
+}
+
+/** Whether NULL is written where it makes everything around it NULL; then nothing else is evaluated. */
+export function isSurelyNull(expression: Expression): boolean {
+  if (expression.node === 'literal') return expression.value === null;
+  if (expression.node !== 'call' || expression.operation.strict !== true) return false;
+  return expression.arguments.some(isSurelyNull);
 }
 
 function once(evaluate: Evaluator): Evaluator {

@@ -54,6 +54,8 @@ export type Operation = {
   readonly compile: (args: readonly Evaluator[], context: OperationContext) => Evaluator;
   /** Set on the operations of coercions, so that casts can be told from calls. */
   readonly cast?: true;
+  /** NULL as soon as an argument is NULL. */
+  readonly strict?: true;
 };
 
 /** A call as a type of its own. */

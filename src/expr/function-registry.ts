@@ -32,6 +32,7 @@ import { textToolFunctions } from './functions/text-tools.ts';
 import { timeFunctions } from './functions/time.ts';
 import { timestampFunctions } from './functions/timestamp.ts';
 import { variantFunctions } from './functions/variant.ts';
+import { variantChangeFunctions } from './functions/variant-change.ts';
 import { vectorFunctions } from './functions/vector.ts';
 import { isSparkFunction } from './spark-functions.ts';
 
@@ -68,6 +69,7 @@ const functions: ReadonlyMap<string, FunctionDefinition> = byName([
   vectorFunctions,
   timestampFunctions,
   variantFunctions,
+  variantChangeFunctions,
 ]);
 
 function byName(

@@ -19,7 +19,14 @@ export function optionsOf(c: FunctionCall, index: number): ReadonlyMap<string, s
   const argument = c.arguments[index];
   if (argument === undefined) return new Map();
   const { type } = argument;
-  const isMap = type.kind === 'map' && type.key.kind === 'string' && type.value.kind === 'string';
+  if (type.kind !== 'map') {
+    throw fault(
+      'INVALID_OPTIONS.NON_MAP_FUNCTION',
+      `the options of ${c.name} are a map, not ${formatType(type)}`,
+      argument.place,
+    );
+  }
+  const isMap = type.key.kind === 'string' && type.value.kind === 'string';
   if (!isMap) {
     throw fault(
       'INVALID_OPTIONS.NON_STRING_TYPE',

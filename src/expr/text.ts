@@ -62,3 +62,16 @@ export function padded(s: string, length: number, pad: string, left: boolean): s
   const fill = characters(pad.repeat(times)).slice(0, missing).join('');
   return left ? fill + s : s + fill;
 }
+
+/** As `padded`, by bytes. */
+export function paddedBytes(
+  bytes: Uint8Array,
+  length: number,
+  pad: Uint8Array,
+  left: boolean,
+): Uint8Array {
+  const size = Math.max(length, 0);
+  if (bytes.length >= size || pad.length === 0) return bytes.subarray(0, size);
+  const fill = Uint8Array.from({ length: size - bytes.length }, (_, i) => pad[i % pad.length] ?? 0);
+  return Uint8Array.from(left ? [...fill, ...bytes] : [...bytes, ...fill]);
+}

@@ -112,7 +112,8 @@ function functionOf(node: ast.CallExpression, bind: Bind, timeZone: string): Fou
     case 'row_number':
     case 'rank':
     case 'dense_rank':
-      requireCount(node, name, 0, 0);
+      // What ranks count by is the order of the window, whatever else is said.
+      requireCount(node, name, 0, name === 'row_number' ? 0 : Infinity);
       return {
         name,
         function: { kind: 'rank', name },
@@ -122,7 +123,7 @@ function functionOf(node: ast.CallExpression, bind: Bind, timeZone: string): Fou
       };
     case 'percent_rank':
     case 'cume_dist':
-      requireCount(node, name, 0, 0);
+      requireCount(node, name, 0, name === 'cume_dist' ? 0 : Infinity);
       return {
         name,
         function: { kind: 'rank', name },

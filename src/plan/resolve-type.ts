@@ -89,7 +89,7 @@ function resolveDecimal(node: SimpleNode): DataType {
   }
   if (scale > precision) {
     throw fault(
-      'INVALID_DECIMAL_PRECISION_SCALE',
+      'DECIMAL_SCALE_EXCEEDS_PRECISION',
       `a decimal of ${precision} digits can't have ${scale} behind the point`,
       node.place,
     );

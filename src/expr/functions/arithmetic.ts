@@ -12,6 +12,7 @@ import {
 } from '../operators/arithmetic.ts';
 import { negateDecimal, overflow } from '../operators/arithmetic-kernels.ts';
 import { shift } from '../operators/bitwise.ts';
+import { nullOnError } from '../operators/interval-arithmetic.ts';
 
 /** Operators as functions, and their `try_` forms. */
 export const arithmeticFunctions: readonly FunctionDefinition[] = [
@@ -39,7 +40,13 @@ function operator(
   return {
     names: [name],
     arity: [2, 2],
-    bind: (c) => arithmetic(symbol, argumentAt(c, 0), argumentAt(c, 1), { place: c.place, mode }),
+    bind: (c) => {
+      const [a, b] = [argumentAt(c, 0), argumentAt(c, 1)];
+      // Of a text that is no number, too, the result is NULL.
+      const readsText = mode === 'try' && (a.type.kind === 'string' || b.type.kind === 'string');
+      const result = arithmetic(symbol, a, b, { place: c.place, mode: readsText ? 'ansi' : mode });
+      return readsText ? nullOnError(result) : result;
+    },
   };
 }
 

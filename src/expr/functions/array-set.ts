@@ -15,7 +15,7 @@ import {
   strictFunction,
 } from '../function.ts';
 import { requireOrderable } from '../operators/comparison.ts';
-import { parameter } from '../parameter.ts';
+import { exactly, parameter } from '../parameter.ts';
 import { indexOfZero, tooLarge } from '../row-errors.ts';
 import { arrayOf, structOf, types } from '../types.ts';
 import { distinctValues, lookupKey } from '../value-set.ts';
@@ -212,7 +212,7 @@ function inserted(values: readonly Value[], position: number, item: Value): read
 
 function arrayRepeat(c: FunctionCall): Expression {
   const item = argumentAt(c, 0);
-  const count = coerceArgument(c.name, argumentAt(c, 1), 1, parameter.int);
+  const count = coerceArgument(c.name, argumentAt(c, 1), 1, exactly(parameter.int));
   const operation: Operation = {
     name: `array_repeat(${formatType(item.type)})`,
     deterministic: true,

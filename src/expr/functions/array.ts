@@ -16,7 +16,7 @@ import {
 } from '../function.ts';
 import { mapFinder } from '../operators/access.ts';
 import { requireOrderable } from '../operators/comparison.ts';
-import { oneOf, parameter, parameterOf } from '../parameter.ts';
+import { exactly, oneOf, parameter, parameterOf } from '../parameter.ts';
 import { indexOfZero } from '../row-errors.ts';
 import { characters } from '../text.ts';
 import { type ArrayType, arrayOf, types } from '../types.ts';
@@ -126,9 +126,9 @@ function joined(
 /** NULL elements are left out, or written as the third argument. */
 function arrayJoin(c: FunctionCall): Expression {
   const texts = parameterOf<readonly Value[]>(arrayOf(types.string));
-  const rules = [texts, parameter.string, parameter.string];
+  const rules = [texts, exactly(parameter.string), exactly(parameter.string)];
   const args = c.arguments.map((a, i) =>
-    coerceArgument(c.name, a, i, oneOf<Value>([rules[i] ?? parameter.string])),
+    coerceArgument(c.name, a, i, oneOf<Value>([rules[i] ?? exactly(parameter.string)])),
   );
   return strictCall({
     name: `array_join/${args.length}`,
@@ -204,17 +204,28 @@ export function arrayAndElement(c: FunctionCall): {
   readonly element: Expression;
   readonly type: DataType;
 } {
-  const array = coerceArgument(c.name, argumentAt(c, 0), 0, parameter.array);
+  const given = argumentAt(c, 0);
   const element = argumentAt(c, 1);
-  const type = commonTypeWithoutStrings(elementType(array), element.type);
-  if (type === undefined) {
-    throw mismatch(
-      'ARRAY_FUNCTION_DIFF_TYPES',
-      `${c.name} can't look for ${formatType(element.type)} in ${formatType(array.type)}`,
-      c.place,
-    );
-  }
+  const isArray = given.type.kind === 'array' || given.type.kind === 'void';
+  if (!isArray && c.name === 'array_remove') throw elementMismatch(c, given, element);
+  const array = coerceArgument(c.name, given, 0, parameter.array);
+  const of = elementType(array);
+  const isDecimal = of.kind === 'decimal' || element.type.kind === 'decimal';
+  // Only a search brings decimals and other numbers together.
+  const type =
+    isDecimal && c.name !== 'array_contains'
+      ? tightestType(of, element.type)
+      : commonTypeWithoutStrings(of, element.type);
+  if (type === undefined) throw elementMismatch(c, array, element);
   return { array: castTo(array, arrayOf(type)), element: castTo(element, type), type };
+}
+
+function elementMismatch(c: FunctionCall, array: Expression, element: Expression): Error {
+  return mismatch(
+    'ARRAY_FUNCTION_DIFF_TYPES',
+    `${c.name} can't look for ${formatType(element.type)} in ${formatType(array.type)}`,
+    c.place,
+  );
 }
 
 function searched(c: FunctionCall): ReturnType<typeof arrayAndElement> {
@@ -268,6 +279,15 @@ function reverse(c: FunctionCall): Expression {
       arguments: [value],
       place: c.place,
       prepare: () => (array: readonly Value[]) => [...array].reverse(),
+    });
+  }
+  if (value.type.kind === 'binary') {
+    return strictCall({
+      name: 'reverse(binary)',
+      type: value.type,
+      arguments: [value],
+      place: c.place,
+      prepare: () => (bytes: Uint8Array) => Uint8Array.from(bytes).reverse(),
     });
   }
   const text = coerceArgument(c.name, value, 0, parameter.string);

@@ -1,16 +1,18 @@
 import type { DataType } from '../../data/types.ts';
 import type { Value } from '../../data/value.ts';
+import type { Expression } from '../expression.ts';
 import { ExpressionError } from '../expression-error.ts';
-import type { FunctionDefinition } from '../function.ts';
+import { mismatch } from '../faults.ts';
+import type { FunctionCall, FunctionDefinition } from '../function.ts';
 import { strictFunction } from '../function.ts';
-import { oneOf, parameter } from '../parameter.ts';
+import { exactly, oneOf, parameter } from '../parameter.ts';
 import { types } from '../types.ts';
 
 /** Functions of single bits, and counts of whole numbers. */
 export const bitFunctions: readonly FunctionDefinition[] = [
   strictFunction({
     names: ['bit_count'],
-    parameters: [oneOf<Value>([parameter.integral, parameter.boolean])],
+    parameters: [oneOf<Value>([exactly(parameter.integral), exactly(parameter.boolean)])],
     returns: types.int,
     evaluate: (value) => {
       if (typeof value === 'boolean') return value ? 1 : 0;
@@ -46,12 +48,7 @@ export const bitFunctions: readonly FunctionDefinition[] = [
       return product;
     },
   }),
-  strictFunction({
-    names: ['width_bucket'],
-    parameters: [parameter.double, parameter.double, parameter.double, parameter.bigint],
-    returns: types.bigint,
-    evaluate: widthBucket,
-  }),
+  { names: ['width_bucket'], arity: [4, 4], bind: bindWidthBucket },
 ];
 
 function widthOf(type: DataType | undefined): number {
@@ -65,6 +62,30 @@ function widthOf(type: DataType | undefined): number {
     default:
       return 64;
   }
+}
+
+const bucketOfNumber = strictFunction({
+  names: ['width_bucket'],
+  parameters: [parameter.double, parameter.double, parameter.double, parameter.bigint],
+  returns: types.bigint,
+  evaluate: widthBucket,
+});
+
+const bucketOfInterval = strictFunction({
+  names: ['width_bucket'],
+  parameters: [parameter.any, parameter.any, parameter.any, parameter.bigint],
+  returns: types.bigint,
+  evaluate: (value, low, high, count) =>
+    widthBucket(Number(value), Number(low), Number(high), count),
+});
+
+/** Of numbers, or of intervals of one kind. */
+function bindWidthBucket(c: FunctionCall): Expression {
+  const kinds = c.arguments.slice(0, 3).map((argument) => argument.type.kind);
+  const [kind] = kinds.filter((one) => one.startsWith('interval_'));
+  if (kind === undefined) return bucketOfNumber.bind(c);
+  if (kinds.every((one) => one === kind)) return bucketOfInterval.bind(c);
+  throw mismatch('DATA_DIFF_TYPES', 'width_bucket takes intervals of one kind', c.place);
 }
 
 /** The number of the bucket from 1; 0 and one more than there are for what lies outside. */

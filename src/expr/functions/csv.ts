@@ -36,6 +36,9 @@ function flag(options: Options, name: string): boolean {
 
 function separatorOf(options: Options): string {
   const text = options.get('sep') ?? options.get('delimiter') ?? ',';
+  if (text === '') {
+    throw new ExpressionError('INVALID_DELIMITER_VALUE.EMPTY', 'the separator of a line is empty');
+  }
   return text.replaceAll('\\t', '\t').replaceAll('\\\\', '\\');
 }
 

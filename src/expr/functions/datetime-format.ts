@@ -18,7 +18,7 @@ import type { PatternUse } from '../datetime-pattern/pattern.ts';
 import type { Expression } from '../expression.ts';
 import { coerceArgument, type FunctionCall, type FunctionDefinition } from '../function.ts';
 import { nullOnError } from '../operators/interval-arithmetic.ts';
-import { parameter } from '../parameter.ts';
+import { exactly, parameter } from '../parameter.ts';
 import { isDatetime, types } from '../types.ts';
 
 /** Dates and timestamps to text and from text, by patterns. */
@@ -161,7 +161,9 @@ function unixTimestamp(c: FunctionCall): Expression {
   if (isDatetime(value.type) || value.type.kind === 'void') {
     timestamp = castTo(value, types.timestamp);
   } else {
-    const text = coerceArgument(c.name, value, 0, parameter.string);
+    const text = coerceArgument(c.name, value, 0, exactly(parameter.string));
+    const pattern = c.arguments[1];
+    if (pattern !== undefined) coerceArgument(c.name, pattern, 1, exactly(parameter.string));
     timestamp = parsedCall(c, text, types.timestamp, instantOf);
   }
   return strictCall({

@@ -23,9 +23,9 @@ import {
   strictFunction,
 } from '../function.ts';
 import { overflow } from '../operators/arithmetic-kernels.ts';
-import { nullOnError } from '../operators/interval-arithmetic.ts';
-import { parameter, parameterOf } from '../parameter.ts';
-import { dayTime, decimal, types, yearMonth } from '../types.ts';
+import { nullOnOwnError } from '../operators/interval-arithmetic.ts';
+import { exactly, parameter, parameterOf } from '../parameter.ts';
+import { dayTime, decimal, time, types, yearMonth } from '../types.ts';
 
 const seconds = parameterOf<bigint>(decimal(16, 6));
 const intervalSeconds = parameterOf<bigint>(decimal(18, 6));
@@ -82,8 +82,11 @@ function monthsInRange(months: number): number {
 
 /** From a date and a time of day, with a zone or without. */
 function fromDateAndTime(c: FunctionCall, type: DataType): Expression {
-  const date = coerceArgument(c.name, argumentAt(c, 0), 0, parameter.date);
-  const at = coerceArgument(c.name, argumentAt(c, 1), 1, parameter.time);
+  const date = coerceArgument(c.name, argumentAt(c, 0), 0, exactly(parameter.date));
+  const at =
+    c.arguments.length === 1
+      ? literal(0n, time(6), c.place)
+      : coerceArgument(c.name, argumentAt(c, 1), 1, exactly(parameter.time));
   const zones = c.arguments.slice(2).map((a) => coerceArgument(c.name, a, 2, parameter.string));
   return strictCall({
     name: `${c.name}/${c.arguments.length}`,
@@ -103,12 +106,12 @@ function maker(names: readonly string[], type: DataType, mode: 'ansi' | 'try'): 
   const isLocal = type.kind === 'timestamp_ntz';
   return {
     names,
-    arity: [2, isLocal ? 6 : 7],
+    arity: [isLocal ? 2 : 1, isLocal ? 6 : 7],
     bind: (c) => {
       const count = c.arguments.length;
-      if (count === 2 || (count === 3 && !isLocal)) {
+      if (count === 2 || (!isLocal && (count === 1 || count === 3))) {
         const short = fromDateAndTime(c, type);
-        return mode === 'try' ? nullOnError(short) : short;
+        return mode === 'try' ? nullOnOwnError(short) : short;
       }
       if (count < 6) {
         throw fault(
@@ -136,7 +139,7 @@ function maker(names: readonly string[], type: DataType, mode: 'ansi' | 'try'): 
             return checkedMicros(localToUtc(zone, local));
           },
       });
-      return mode === 'try' ? nullOnError(made) : made;
+      return mode === 'try' ? nullOnOwnError(made) : made;
     },
   };
 }
@@ -188,7 +191,7 @@ function makeInterval(name: string, mode: 'ansi' | 'try'): FunctionDefinition {
     }),
   });
   if (mode === 'ansi') return definition;
-  return { ...definition, bind: (c) => nullOnError(definition.bind(c)) };
+  return { ...definition, bind: (c) => nullOnOwnError(definition.bind(c)) };
 }
 
 /** A local time of one zone as the local time of another. */

@@ -58,6 +58,12 @@ export const encodingFunctions: readonly FunctionDefinition[] = [
     evaluate: base32,
   }),
   strictFunction({
+    names: ['from_base32'],
+    parameters: [parameter.string],
+    returns: types.binary,
+    evaluate: fromBase32,
+  }),
+  strictFunction({
     names: ['encode'],
     parameters: [parameter.string, parameter.string],
     returns: types.binary,
@@ -129,6 +135,24 @@ function base32(bytes: Uint8Array): string {
   }
   if (bits > 0) out += base32Alphabet[(held << (5 - bits)) & 31];
   return out.padEnd(Math.ceil(out.length / 8) * 8, '=');
+}
+
+/** Characters that stand for nothing are passed over; so is what fills no byte, but a byte of its own. */
+function fromBase32(text: string): Uint8Array {
+  const bytes: number[] = [];
+  let bits = 0;
+  let held = 0;
+  for (const character of text.toUpperCase()) {
+    const value = base32Alphabet.indexOf(character);
+    if (value < 0) continue;
+    held = ((held << 5) | value) & 0xfff;
+    bits += 5;
+    if (bits >= 8) {
+      bits -= 8;
+      bytes.push((held >> bits) & 0xff);
+    }
+  }
+  return Uint8Array.from(bytes);
 }
 
 const decodeBytes = strictFunction({

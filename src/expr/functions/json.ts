@@ -33,7 +33,7 @@ import { arrayOf, types } from '../types.ts';
 export const jsonFunctions: readonly FunctionDefinition[] = [
   strictFunction({
     names: ['get_json_object'],
-    parameters: [parameter.string, parameter.string],
+    parameters: [exactly(parameter.string), exactly(parameter.string)],
     returns: types.string,
     prepare: () => getJsonObject(),
   }),
@@ -42,7 +42,7 @@ export const jsonFunctions: readonly FunctionDefinition[] = [
   { names: ['schema_of_json'], arity: [1, 2], bind: schemaOfJson },
   strictFunction({
     names: ['json_array_length'],
-    parameters: [parameter.string],
+    parameters: [exactly(parameter.string)],
     returns: types.int,
     evaluate: (text) => {
       const node = rootOf(text);
@@ -51,7 +51,7 @@ export const jsonFunctions: readonly FunctionDefinition[] = [
   }),
   strictFunction({
     names: ['json_object_keys'],
-    parameters: [parameter.string],
+    parameters: [exactly(parameter.string)],
     returns: arrayOf(types.string),
     evaluate: (text) => {
       const node = rootOf(text);
@@ -104,8 +104,8 @@ function schemaOf(c: FunctionCall): DataType {
 
 /** Reads permissively: what does not fit is NULL, and with mode FAILFAST an error. */
 function fromJson(c: FunctionCall): Expression {
-  const json = coerceArgument(c.name, argumentAt(c, 0), 0, parameter.string);
   const type = schemaOf(c);
+  const json = coerceArgument(c.name, argumentAt(c, 0), 0, exactly(parameter.string));
   const options = optionsOf(c, 2);
   const isFailFast = options.get('mode')?.toUpperCase() === 'FAILFAST';
   const corruptName = options.get('columnnameofcorruptrecord') ?? corruptColumn;

@@ -3,7 +3,7 @@ import { formatType } from '../../data/type-text.ts';
 import type { MapValue, Value } from '../../data/value.ts';
 import { argumentAt } from '../arguments.ts';
 import { call, located, strictCall } from '../call.ts';
-import { castTo, tightestType, unify } from '../coerce.ts';
+import { castTo, commonType, tightestType, unify } from '../coerce.ts';
 import type { Expression, Operation } from '../expression.ts';
 import { ExpressionError } from '../expression-error.ts';
 import { fault, mismatch } from '../faults.ts';
@@ -37,11 +37,15 @@ function makeMap(c: FunctionCall): Expression {
     c.arguments.filter((_, i) => i % 2 === 0),
     'map',
     c.place,
+    commonType,
+    'CREATE_MAP_KEY_DIFF_TYPES',
   );
   const values = unify(
     c.arguments.filter((_, i) => i % 2 === 1),
     'map',
     c.place,
+    commonType,
+    'CREATE_MAP_VALUE_DIFF_TYPES',
   );
   requireKey(keys.type, c);
   const build = mapBuilder(keys.type);
@@ -115,8 +119,16 @@ function mapEntries(c: FunctionCall): Expression {
 }
 
 function mapContainsKey(c: FunctionCall): Expression {
-  const { value, type } = mapArgument(c);
   const key = argumentAt(c, 1);
+  const given = argumentAt(c, 0);
+  if (given.type.kind !== 'map') {
+    throw mismatch(
+      key.type.kind === 'void' ? 'NULL_TYPE' : 'MAP_FUNCTION_DIFF_TYPES',
+      `map_contains_key looks into a map, not ${formatType(given.type)}`,
+      c.place,
+    );
+  }
+  const { value, type } = mapArgument(c);
   const common = tightestType(type.key, key.type);
   if (common === undefined || key.type.kind === 'void') {
     const kind = key.type.kind === 'void' ? 'NULL_TYPE' : 'MAP_FUNCTION_DIFF_TYPES';
@@ -152,7 +164,7 @@ function mapFromArrays(c: FunctionCall): Expression {
     prepare: () => (k: readonly Value[], v: readonly Value[]) => {
       if (k.length !== v.length) {
         throw new ExpressionError(
-          'DIFFERENT_MAP_KEY_VALUE_LENGTH',
+          '_LEGACY_ERROR_TEMP_2128',
           `${k.length} keys and ${v.length} values make no map`,
         );
       }
@@ -164,6 +176,13 @@ function mapFromArrays(c: FunctionCall): Expression {
 function mapFromEntries(c: FunctionCall): Expression {
   const value = argumentAt(c, 0);
   const { type } = value;
+  if (type.kind === 'array' && type.element.kind !== 'struct') {
+    throw mismatch(
+      'UNEXPECTED_INPUT_TYPE',
+      `map_from_entries takes an array of structs, not ${formatType(type)}`,
+      value.place,
+    );
+  }
   const entry = type.kind === 'array' && type.element.kind === 'struct' ? type.element.fields : [];
   const [key, item] = entry;
   if (entry.length !== 2 || key === undefined || item === undefined) {

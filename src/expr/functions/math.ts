@@ -9,7 +9,7 @@ import { formatDouble } from '../../data/double-text.ts';
 import { formatType } from '../../data/type-text.ts';
 import type { DataType } from '../../data/types.ts';
 import type { Value } from '../../data/value.ts';
-import { argumentAt } from '../arguments.ts';
+import { argumentAt, requireFoldable } from '../arguments.ts';
 import { literal, type StrictFunction, strictCall } from '../call.ts';
 import { castTo } from '../coerce.ts';
 import { constantValue, isConstant } from '../compile.ts';
@@ -163,6 +163,7 @@ function placesOf(call: FunctionCall): number | undefined {
 /** `ceil` and `floor`: without places to a bigint or a decimal without fraction. */
 function roundedUp(call: FunctionCall, mode: 'ceiling' | 'floor'): Expression {
   if (call.arguments.length === 2) {
+    requireFoldable(call, 1, 'int');
     const written = argumentAt(call, 0);
     const value =
       written.type.kind === 'void'

@@ -8,7 +8,7 @@ import { sessionZone } from '../datetime-math.ts';
 import type { Expression, Operation } from '../expression.ts';
 import { coerceArgument, type FunctionCall, type FunctionDefinition } from '../function.ts';
 import { javaFormat } from '../java-format.ts';
-import { oneOf, parameter } from '../parameter.ts';
+import { exactly, oneOf, parameter } from '../parameter.ts';
 import { types } from '../types.ts';
 
 /** Numbers as text in forms of the writer's choice. */
@@ -19,9 +19,14 @@ export const numberFormatFunctions: readonly FunctionDefinition[] = [
 
 /** Digits in groups of three; the second argument is the number of places, or a pattern like `#,##0.00`. */
 function formatNumber(c: FunctionCall): Expression {
-  const value = coerceArgument(c.name, argumentAt(c, 0), 0, parameter.numeric);
+  const value = coerceArgument(c.name, argumentAt(c, 0), 0, exactly(parameter.numeric));
   const written = argumentAt(c, 1);
-  const form = coerceArgument(c.name, written, 1, oneOf<Value>([parameter.int, parameter.string]));
+  const form = coerceArgument(
+    c.name,
+    written,
+    1,
+    oneOf<Value>([exactly(parameter.int), exactly(parameter.string)]),
+  );
   const exact = exactOf(value.type);
   return strictCall({
     name: `format_number(${formatType(value.type)},${formatType(form.type)})`,

@@ -1,18 +1,20 @@
 import type { Value } from '../../data/value.ts';
 import { argumentAt } from '../arguments.ts';
-import { call, strictCall } from '../call.ts';
+import { call, literal, strictCall } from '../call.ts';
 import { castTo } from '../coerce.ts';
 import type { Evaluator, Expression, Operation } from '../expression.ts';
+import { ExpressionError } from '../expression-error.ts';
 import {
   coerceArgument,
   type FunctionCall,
   type FunctionDefinition,
   strictFunction,
 } from '../function.ts';
+import { coalesce } from '../operators/conditional.ts';
 import { escapeOf, like } from '../operators/like.ts';
 import { oneOf, parameter, parameterOf } from '../parameter.ts';
 import { indexOfZero } from '../row-errors.ts';
-import { characters, padded, subBinary, subString, trimSet } from '../text.ts';
+import { characters, padded, paddedBytes, subBinary, subString, trimSet } from '../text.ts';
 import { arrayOf, types } from '../types.ts';
 
 const text = parameter.string;
@@ -93,17 +95,15 @@ export const stringFunctions: readonly FunctionDefinition[] = [
   padFunction('rpad'),
   strictFunction({
     names: ['instr'],
-    parameters: [text, text],
+    parameters: [text, text, int, int],
+    defaults: [
+      [1, types.int],
+      [1, types.int],
+    ],
     returns: types.int,
-    evaluate: (s, search) => positionOf(s, search, 1),
+    evaluate: occurrenceOf,
   }),
-  strictFunction({
-    names: ['locate', 'position'],
-    parameters: [text, text, int],
-    defaults: [[1, types.int]],
-    returns: types.int,
-    evaluate: (search, s, start) => (start <= 0 ? 0 : positionOf(s, search, start)),
-  }),
+  { names: ['locate', 'position'], arity: [2, 3], bind: locate },
   test(
     'startswith',
     (s, part) => s.startsWith(part),
@@ -197,6 +197,48 @@ function positionOf(s: string, search: string, start: number): number {
   return at < 0 ? 0 : codePointCount(s.slice(0, at)) + 1;
 }
 
+const located = strictFunction({
+  names: ['locate'],
+  parameters: [text, text, int],
+  defaults: [[1, types.int]],
+  returns: types.int,
+  evaluate: (search, s, start) =>
+    start <= 0 ? 0 : search === '' ? 1 : positionOf(s, search, start),
+});
+
+/** From a start that is NULL nothing is found. */
+function locate(c: FunctionCall): Expression {
+  const start = c.arguments[2];
+  if (start === undefined) return located.bind(c);
+  const known = coalesce(
+    [coerceArgument(c.name, start, 2, int), literal(0, types.int, c.place)],
+    c.place,
+  );
+  return located.bind({ ...c, arguments: [argumentAt(c, 0), argumentAt(c, 1), known] });
+}
+
+/** From a negative start it is looked for backwards; occurrences may overlap. */
+function occurrenceOf(s: string, search: string, start: number, occurrence: number): number {
+  if (occurrence <= 0) {
+    throw new ExpressionError(
+      'INVALID_PARAMETER_VALUE.OCCURRENCE',
+      `the occurrence of instr must be positive, not ${occurrence}`,
+    );
+  }
+  if (search === '') return 1;
+  if (start === 1 && occurrence === 1) return positionOf(s, search, 1);
+  if (start === 0) return 0;
+  const [all, wanted] = [characters(s), characters(search)];
+  const isAt = (from: number): boolean => wanted.every((one, i) => all[from + i] === one);
+  const step = start > 0 ? 1 : -1;
+  let left = occurrence;
+  for (let i = start > 0 ? start - 1 : all.length + start; i >= 0 && i < all.length; i += step) {
+    if (isAt(i)) left -= 1;
+    if (left === 0) return i + 1;
+  }
+  return 0;
+}
+
 function trimmed(c: FunctionCall, start: boolean, end: boolean, textFirst: boolean): Expression {
   const args = c.arguments.map((a, i) => coerceArgument(c.name, a, i, text));
   const isReversed = args.length === 2 && !textFirst;
@@ -210,19 +252,30 @@ function trimmed(c: FunctionCall, start: boolean, end: boolean, textFirst: boole
   });
 }
 
+/** Bytes are filled with bytes (zeros unless it is said); where one of both is text, both are. */
 function padFunction(name: 'lpad' | 'rpad'): FunctionDefinition {
-  return strictFunction({
+  const ofText = strictFunction({
     names: [name],
-    parameters: [parameter.stringOrBinary, int, parameter.stringOrBinary],
+    parameters: [text, int, text],
     defaults: [[' ', types.string]],
-    returns: ([value, , pad]) =>
-      value?.type.kind === 'binary' && pad?.type.kind === 'binary' ? types.binary : types.string,
-    evaluate: (value, length, pad) => padded(asText(value), length, asText(pad), name === 'lpad'),
+    returns: types.string,
+    evaluate: (s, length, pad) => padded(s, length, pad, name === 'lpad'),
   });
-}
-
-function asText(value: string | Uint8Array): string {
-  return typeof value === 'string' ? value : Buffer.from(value).toString('utf8');
+  const ofBytes = strictFunction({
+    names: [name],
+    parameters: [parameter.binary, int, parameter.binary],
+    defaults: [[new Uint8Array(1), types.binary]],
+    returns: types.binary,
+    evaluate: (bytes, length, pad) => paddedBytes(bytes, length, pad, name === 'lpad'),
+  });
+  return {
+    ...ofText,
+    bind: (c) => {
+      const [value, , pad = value] = c.arguments;
+      const isBinary = value?.type.kind === 'binary' && pad?.type.kind === 'binary';
+      return (isBinary ? ofBytes : ofText).bind(c);
+    },
+  };
 }
 
 function test(

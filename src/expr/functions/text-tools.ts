@@ -3,17 +3,19 @@ import type { DataType } from '../../data/types.ts';
 import type { Value } from '../../data/value.ts';
 import { argumentAt } from '../arguments.ts';
 import { call, literal } from '../call.ts';
+import { constantValue, isConstant } from '../compile.ts';
 import type { Expression, Operation } from '../expression.ts';
 import { ExpressionError } from '../expression-error.ts';
+import { mismatch } from '../faults.ts';
 import {
   coerceArgument,
   type FunctionCall,
   type FunctionDefinition,
   strictFunction,
 } from '../function.ts';
-import { parameter } from '../parameter.ts';
+import { exactly, parameter } from '../parameter.ts';
 import type { Regex } from '../regex/regex.ts';
-import { characters, subString } from '../text.ts';
+import { characters, subBinary, subString } from '../text.ts';
 import { arrayOf, mapOf, types } from '../types.ts';
 import { regexOf } from './regexp.ts';
 
@@ -42,17 +44,11 @@ export const textToolFunctions: readonly FunctionDefinition[] = [
   }),
   strictFunction({
     names: ['soundex'],
-    parameters: [text],
+    parameters: [exactly(text)],
     returns: types.string,
     evaluate: soundex,
   }),
-  strictFunction({
-    names: ['overlay'],
-    parameters: [text, text, parameter.int, parameter.int],
-    defaults: [[-1, types.int]],
-    returns: types.string,
-    evaluate: overlay,
-  }),
+  { names: ['overlay'], arity: [3, 4], bind: bindOverlay },
   strictFunction({
     names: ['find_in_set'],
     parameters: [text, text],
@@ -91,7 +87,7 @@ export const textToolFunctions: readonly FunctionDefinition[] = [
   }),
   strictFunction({
     names: ['str_to_map'],
-    parameters: [text, text, text],
+    parameters: [exactly(text), exactly(text), exactly(text)],
     defaults: [
       [',', types.string],
       [':', types.string],
@@ -172,6 +168,35 @@ function codeOf(letter: string): string {
   return soundexCodes[letter.charCodeAt(0) - 65] ?? '0';
 }
 
+const overlayText = strictFunction({
+  names: ['overlay'],
+  parameters: [text, text, parameter.int, parameter.int],
+  defaults: [[-1, types.int]],
+  returns: types.string,
+  evaluate: overlay,
+});
+
+const overlayBytes = strictFunction({
+  names: ['overlay'],
+  parameters: [parameter.binary, parameter.binary, parameter.int, parameter.int],
+  defaults: [[-1, types.int]],
+  returns: types.binary,
+  evaluate: (bytes, by, position, length) =>
+    Buffer.concat([
+      subBinary(bytes, 1, position - 1),
+      by,
+      subBinary(bytes, position + (length >= 0 ? length : by.length), 2_147_483_647),
+    ]),
+});
+
+/** Both are text, or both are bytes. */
+function bindOverlay(c: FunctionCall): Expression {
+  const kinds = [argumentAt(c, 0), argumentAt(c, 1)].map((argument) => argument.type.kind);
+  if (!kinds.includes('binary')) return overlayText.bind(c);
+  if (kinds.every((kind) => kind === 'binary' || kind === 'void')) return overlayBytes.bind(c);
+  throw mismatch('DATA_DIFF_TYPES', 'overlay takes two texts or two binaries', c.place);
+}
+
 /** Without a length as much is replaced as the new text has. */
 function overlay(s: string, by: string, position: number, length: number): string {
   const size = length >= 0 ? length : characters(by).length;
@@ -207,11 +232,13 @@ function elt(c: FunctionCall): Expression {
 
 /** A replacement that is NULL keeps the characters of its kind. */
 function mask(c: FunctionCall): Expression {
-  const input = coerceArgument(c.name, argumentAt(c, 0), 0, text);
+  const input = coerceArgument(c.name, argumentAt(c, 0), 0, exactly(text));
   const marks = maskDefaults.map((value, i) => {
     const given = c.arguments[i + 1];
     if (given === undefined) return literal(value, types.string, c.place);
-    return coerceArgument(c.name, given, i + 1, text);
+    const mark = coerceArgument(c.name, given, i + 1, exactly(text));
+    requireOneCharacter(mark, c);
+    return mark;
   });
   const operation: Operation = {
     name: 'mask',
@@ -232,6 +259,13 @@ function mask(c: FunctionCall): Expression {
       },
   };
   return call(operation, types.string, [input, ...marks], c.place);
+}
+
+function requireOneCharacter(mark: Expression, c: FunctionCall): void {
+  if (!isConstant(mark)) return;
+  const value = constantValue(mark, c.timeZone);
+  if (value === null || characters(value as string).length === 1) return;
+  throw mismatch('INPUT_SIZE_NOT_ONE', 'what mask puts in is one character', mark.place);
 }
 
 function luhnCheck(s: string): boolean {

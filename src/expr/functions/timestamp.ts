@@ -5,7 +5,7 @@ import { formatType } from '../../data/type-text.ts';
 import type { DataType, DayTimeField } from '../../data/types.ts';
 import type { Value } from '../../data/value.ts';
 import { localToUtc, utc, type Zone, zoneOf } from '../../data/zones.ts';
-import { argumentAt } from '../arguments.ts';
+import { argumentAt, requireFoldable } from '../arguments.ts';
 import { call, literal, type StrictFunction, strictCall } from '../call.ts';
 import { castTo } from '../coerce.ts';
 import { constantValue, isConstant } from '../compile.ts';
@@ -125,7 +125,7 @@ export function truncateTimestamp(micros: bigint, level: string, zone: Zone): bi
 function fromUnit(name: string, micros: bigint): FunctionDefinition {
   return strictFunction({
     names: [name],
-    parameters: [parameter.integral],
+    parameters: [exactly(parameter.integral)],
     returns: types.timestamp,
     evaluate: (value) => exactMicros(BigInt(value) * micros),
   });
@@ -137,7 +137,7 @@ function exactMicros(micros: bigint): bigint {
 }
 
 function timestampSeconds(c: FunctionCall): Expression {
-  const value = coerceArgument(c.name, argumentAt(c, 0), 0, parameter.numeric);
+  const value = coerceArgument(c.name, argumentAt(c, 0), 0, exactly(parameter.numeric));
   const { type } = value;
   const prepare = (): StrictFunction => {
     if (isIntegral(type)) return (v: number | bigint) => exactMicros(BigInt(v) * 1_000_000n);
@@ -219,6 +219,7 @@ const clockFields: Readonly<Record<string, (microsOfDay: number) => Value>> = {
 
 /** A part of a date, timestamp or interval, by its name. */
 function extract(c: FunctionCall): Expression {
+  requireFoldable(c, 0, 'string');
   const name = constantText(argumentAt(c, 0), c);
   if (name === undefined) return literal(null, types.double, c.place);
   const source = argumentAt(c, 1);

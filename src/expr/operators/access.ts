@@ -5,10 +5,11 @@ import { formatType } from '../../data/type-text.ts';
 import type { DataType } from '../../data/types.ts';
 import type { MapValue, Value } from '../../data/value.ts';
 import { call, literal, strictCall } from '../call.ts';
-import { castTo, tightestType } from '../coerce.ts';
+import { castTo } from '../coerce.ts';
 import type { Expression, Operation } from '../expression.ts';
 import { ExpressionError } from '../expression-error.ts';
 import { fault, mismatch } from '../faults.ts';
+import { parameterOf } from '../parameter.ts';
 import { arrayOf, isIntegral, type StructType, types } from '../types.ts';
 
 /**
@@ -172,8 +173,8 @@ function mapValue(
 }
 
 function castKey(key: Expression, keyType: DataType, place: Place): Expression {
-  const common = tightestType(key.type, keyType);
-  if (common === undefined || formatType(common) !== formatType(keyType)) {
+  const coerced = parameterOf(keyType).coerce(key);
+  if (coerced === undefined) {
     throw mismatch(
       'UNEXPECTED_INPUT_TYPE',
       `the key must be of type ${formatType(keyType)}, not ${formatType(key.type)}`,

@@ -16,7 +16,7 @@ import {
   toLocal,
 } from '../datetime-math.ts';
 import { divideHalfUp } from '../divide-half-up.ts';
-import type { Expression, OperationContext } from '../expression.ts';
+import type { Expression, Operation, OperationContext } from '../expression.ts';
 import { ExpressionError } from '../expression-error.ts';
 import { mismatch } from '../faults.ts';
 import { parameter } from '../parameter.ts';
@@ -476,6 +476,34 @@ function intervalQuotient(
 }
 
 /** NULL where the operation itself fails. */
+/** NULL where the call itself fails; an error of an argument stays one. */
+export function nullOnOwnError(expression: Expression): Expression {
+  if (expression.node !== 'call') return expression;
+  const { operation } = expression;
+  const own: Operation = {
+    name: `try_${operation.name}`,
+    deterministic: operation.deterministic,
+    ...(operation.strict === true && { strict: true }),
+    compile: (args, context) => {
+      const values = new Array<Value>(args.length).fill(null);
+      const evaluate = operation.compile(
+        args.map((_, i) => () => values[i] ?? null),
+        context,
+      );
+      return (row, frame): Value => {
+        for (const [i, arg] of args.entries()) values[i] = arg(row, frame);
+        try {
+          return evaluate(row, frame);
+        } catch (error) {
+          if (error instanceof ExpressionError) return null;
+          throw located(error, context.place);
+        }
+      };
+    },
+  };
+  return call(own, expression.type, expression.arguments, expression.place);
+}
+
 export function nullOnError(expression: Expression): Expression {
   if (expression.node !== 'call') return expression;
   const { operation } = expression;
