@@ -1,3 +1,5 @@
+import type { LogPlace } from './log-place.ts';
+
 /**
  * What the catcher of an error has to do. Codes are grouped by it, so that no caller ever
  * switches on a message or on a class.
@@ -51,6 +53,8 @@ export type ErrorOptions = {
   readonly logDetail?: string;
   /** What the reader can do about it; whole sentences. */
   readonly hint?: string;
+  /** The record that it is about. */
+  readonly place?: LogPlace | undefined;
   readonly cause?: unknown;
 };
 
@@ -62,6 +66,7 @@ export class FlowError extends Error {
   /** What a log may have of the detail: never the content of a row. */
   readonly logDetail: string | undefined;
   readonly hint: string | undefined;
+  readonly place: LogPlace | undefined;
 
   constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
     super(message, { cause: options.cause });
@@ -69,6 +74,7 @@ export class FlowError extends Error {
     this.detail = options.detail;
     this.logDetail = options.logDetail ?? options.detail;
     this.hint = options.hint;
+    this.place = options.place;
   }
 
   get remedy(): Remedy {

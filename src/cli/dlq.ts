@@ -1,8 +1,8 @@
+import type { LogPlace } from '../base/log-place.ts';
 import { readHeaders } from '../data/record-headers.ts';
 import type { FlowPlan } from '../plan/pipeline-plan.ts';
 import { tableOf } from '../plan/topology.ts';
 import { type PlacedDeadLetter, readDeadLetters } from '../runtime/dead-letters.ts';
-import type { RecordPlace } from '../runtime/refresh-skip.ts';
 import { type ReplayReport, replayDeadLetters } from '../runtime/replay-dead-letters.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
 import { type Deployment, withDeployment } from './deployment.ts';
@@ -63,7 +63,7 @@ type Work = {
 
 function filterOf(
   invocation: Invocation,
-  places: readonly RecordPlace[],
+  places: readonly LogPlace[],
 ): (letter: PlacedDeadLetter) => boolean {
   const classes = new Set(invocation.texts('class').map((one) => one.toUpperCase()));
   const named = new Set(places.map(placeText));
@@ -72,7 +72,7 @@ function filterOf(
     (named.size === 0 || named.has(placeText(letter)));
 }
 
-function placeText({ topic, partition, offset }: RecordPlace): string {
+function placeText({ topic, partition, offset }: LogPlace): string {
   return `${topic}/${partition}@${offset}`;
 }
 

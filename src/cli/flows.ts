@@ -55,7 +55,7 @@ type FlowRow = {
   readonly group: string;
   /** In records, of both stages. */
   readonly lag: number;
-  readonly state: 'new' | 'paused' | 'caught up' | 'behind';
+  readonly state: 'new' | 'stopped' | 'paused' | 'caught up' | 'behind';
   /** Against the definition that its checkpoint is of. */
   readonly definition: 'not deployed' | 'as deployed' | 'changed' | 'needs a refresh';
 };
@@ -63,7 +63,7 @@ type FlowRow = {
 function flowRow(
   plan: PipelinePlan,
   flow: FlowPlan,
-  { group, topics, pausedSinceMs }: FlowStatus,
+  { group, topics, pausedSinceMs, stop }: FlowStatus,
   catalog: Catalog | undefined,
 ): FlowRow {
   const partitions = topics.flatMap((topic) => topic.partitions);
@@ -77,9 +77,21 @@ function flowRow(
     sources: sourcesOf(plan, flow).map(({ name }) => name),
     group,
     lag,
-    state: isPaused ? 'paused' : isNew ? 'new' : lag === 0 ? 'caught up' : 'behind',
+    state: stateOf({ isStopped: stop !== undefined, isPaused, isNew, lag }),
     definition: definitionOf(plan, flow, catalog),
   };
+}
+
+function stateOf(facts: {
+  readonly isStopped: boolean;
+  readonly isPaused: boolean;
+  readonly isNew: boolean;
+  readonly lag: number;
+}): FlowRow['state'] {
+  if (facts.isStopped) return 'stopped';
+  if (facts.isPaused) return 'paused';
+  if (facts.isNew) return 'new';
+  return facts.lag === 0 ? 'caught up' : 'behind';
 }
 
 function definitionOf(

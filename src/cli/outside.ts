@@ -1,9 +1,9 @@
 import { hostname } from 'node:os';
 import { systemClock } from '../adapters/system/system-clock.ts';
 import { FlowError } from '../base/errors.ts';
+import type { LogPlace } from '../base/log-place.ts';
 import type { FlowPlan, PipelinePlan, TablePlan } from '../plan/pipeline-plan.ts';
 import type { OutsideOptions } from '../runtime/refresh-checkpoints.ts';
-import type { RecordPlace } from '../runtime/refresh-skip.ts';
 import { type Invocation, usageError } from './command.ts';
 import type { Deployment } from './deployment.ts';
 
@@ -43,7 +43,7 @@ export function outside(
 }
 
 /** A place of a record as people write it. */
-export function placeOf(text: string): RecordPlace {
+export function placeOf(text: string): LogPlace {
   const match = /^(.+)\/(\d+)@(\d+)$/.exec(text);
   if (match === null) {
     throw usageError(`"${text}" is no place`, 'Write it as TOPIC/PARTITION@OFFSET.');

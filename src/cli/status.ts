@@ -1,4 +1,5 @@
 import { systemClock } from '../adapters/system/system-clock.ts';
+import type { LogPlace } from '../base/log-place.ts';
 import { requireOptions } from '../config/load-config.ts';
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import { durationText } from '../refresh/headroom.ts';
@@ -6,6 +7,7 @@ import { progressText, refreshFigures } from '../refresh/refresh-progress.ts';
 import { type FlowStatus, StatusReader, type TopicStatus } from '../runtime/pipeline-status.ts';
 import type { Readable } from '../runtime/readable-watch.ts';
 import type { RefreshRecord } from '../runtime/refresh-record.ts';
+import type { Stop } from '../runtime/stops.ts';
 import { readViewStatus, type ViewStatus } from '../runtime/view-status.ts';
 import { unexplained } from '../task/row-account.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
@@ -48,7 +50,10 @@ export const status: Command = {
           const flows = (await reader.read()).map(flowReport);
           const refreshes = reader.refreshes().map(refreshReport);
           const lag = sum(flows.map((flow) => flow.lag));
-          const views = await readViewStatus(log, plan, pipeline);
+          const views = (await readViewStatus(log, plan, pipeline)).map((one) => ({
+            ...one,
+            stopped: stopReport(reader.viewStop(one.view)),
+          }));
           const tables = tableReports(plan, reader.readable());
           const report = { pipeline, lag, flows, views, tables, refreshes };
           show(invocation, report, isWatching);
@@ -68,7 +73,7 @@ type PipelineReport = {
   /** Of all flows and both stages. */
   readonly lag: number;
   readonly flows: readonly FlowReport[];
-  readonly views: readonly ViewStatus[];
+  readonly views: readonly (ViewStatus & { readonly stopped: StopReport | null })[];
   /** Those that a running service has measured. */
   readonly tables: readonly TableReport[];
   /** Full refreshes that are under way, or were interrupted. */
@@ -135,6 +140,8 @@ type FlowReport = {
   readonly group: string;
   /** Since when it stands still by `tidemark pause`; null: it does not. */
   readonly pausedSince: string | null;
+  /** Why it stood when it was tried last; null: nothing is known to keep it from going on. */
+  readonly stopped: StopReport | null;
   readonly lag: number;
   readonly missingTopics: readonly string[];
   readonly partitions: readonly PartitionReport[];
@@ -165,8 +172,32 @@ type PartitionReport = {
   readonly lostRecords: number | null;
 };
 
+type StopReport = {
+  readonly code: string;
+  readonly message: string;
+  readonly detail: string | null;
+  readonly hint: string | null;
+  readonly place: LogPlace | null;
+  readonly since: string;
+  readonly instance: string;
+};
+
+function stopReport(stop: Stop | undefined): StopReport | null {
+  if (stop === undefined) return null;
+  const { code, message, detail, hint, place, atMs, instance } = stop;
+  return {
+    code,
+    message,
+    detail: detail ?? null,
+    hint: hint ?? null,
+    place: place ?? null,
+    since: new Date(atMs).toISOString(),
+    instance,
+  };
+}
+
 function flowReport(status: FlowStatus): FlowReport {
-  const { flow, table, kind, group, topics, betweenStages, pausedSinceMs } = status;
+  const { flow, table, kind, group, topics, betweenStages, pausedSinceMs, stop } = status;
   const partitions = topics.flatMap(({ stage, topic, partitions: all }) =>
     all.map((one): PartitionReport => {
       const { partition, committed, logStart, end, lag, counters, instance, headroom } = one;
@@ -197,6 +228,7 @@ function flowReport(status: FlowStatus): FlowReport {
     table,
     group,
     pausedSince: pausedSinceMs === undefined ? null : new Date(pausedSinceMs).toISOString(),
+    stopped: stopReport(stop),
     lag: sum(partitions.map(({ lag }) => lag)),
     missingTopics: topics.filter(({ exists }) => !exists).map(({ topic }) => topic),
     partitions,
@@ -279,6 +311,7 @@ function reportText(report: PipelineReport): string {
     return [
       `flow ${flow.flow}, table ${flow.table}, group ${flow.group}\n`,
       flow.pausedSince === null ? '' : `PAUSED since ${flow.pausedSince}\n`,
+      stopText(flow.stopped),
       ...flow.missingTopics.map((topic) => `topic "${topic}" does not exist yet\n`),
       rows.length === 0 ? '' : tableText(headers, rows, topicNameMax),
       flow.account === undefined ? 'nothing is committed yet\n' : flowLines(flow.account),
@@ -286,8 +319,10 @@ function reportText(report: PipelineReport): string {
       '\n',
     ].join('');
   });
-  for (const { view, topic, group, state, last } of views) {
-    parts.push(`view ${view}, topic ${topic}, group ${group}\n${viewText(state, last)}\n\n`);
+  for (const { view, topic, group, state, last, stopped } of views) {
+    parts.push(
+      `view ${view}, topic ${topic}, group ${group}\n${stopText(stopped)}${viewText(state, last)}\n\n`,
+    );
   }
   const running = refreshes.map(
     ({ table, text, startedAt }) => `refresh of table ${table} since ${startedAt}: ${text}\n`,
@@ -297,6 +332,23 @@ function reportText(report: PipelineReport): string {
       `table ${table}: ${Math.floor(readable * 1000) / 10} % of its rows can be read again, a refresh would lose ${lost} of ${rows} (measured ${measuredAt})\n`,
   );
   return `${parts.join('')}${measured.join('')}${running.join('')}pipeline ${pipeline}: total lag ${lag}\n`;
+}
+
+/** As the service said it. */
+function stopText(stopped: StopReport | null): string {
+  if (stopped === null) return '';
+  const { code, message, detail, hint, place, since, instance } = stopped;
+  const where =
+    place === null
+      ? ''
+      : ` at topic ${place.topic}, partition ${place.partition}, offset ${place.offset}`;
+  const lines = [
+    `STOPPED since ${since} (instance ${instance})${where}`,
+    `  ${code}: ${message}`,
+    ...(detail === null ? [] : [`  ${detail}`]),
+    ...(hint === null ? [] : [`  hint: ${hint}`]),
+  ];
+  return `${lines.join('\n')}\n`;
 }
 
 const stateTexts: Readonly<Record<ViewStatus['state'], string>> = {

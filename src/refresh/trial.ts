@@ -1,9 +1,4 @@
-/** Where a record lies. */
-export type TrialPlace = {
-  readonly topic: string;
-  readonly partition: number;
-  readonly offset: number;
-};
+import type { LogPlace } from '../base/log-place.ts';
 
 /** Why a record could not be read again. */
 export type TrialFault = {
@@ -23,7 +18,7 @@ export type TrialReport = {
   readonly stops: number;
   readonly reasons: Readonly<Record<string, number>>;
   /** The first of them. */
-  readonly sample: readonly (TrialPlace & TrialFault)[];
+  readonly sample: readonly (LogPlace & TrialFault)[];
   /** Tables that are computed anew with it: what they will hold is not known yet. */
   readonly untried: readonly string[];
 };
@@ -39,7 +34,7 @@ const shareRecords = 1_000;
 export class TrialAccount {
   readonly #untried: readonly string[];
   readonly #reasons = new Map<string, number>();
-  readonly #sample: (TrialPlace & TrialFault)[] = [];
+  readonly #sample: (LogPlace & TrialFault)[] = [];
   readonly #blocks = new Map<string, number>();
   #last = '';
   #records = 0;
@@ -57,7 +52,7 @@ export class TrialAccount {
   }
 
   /** `known`: it is a dead letter already. False: the record was counted with another row of it. */
-  add(place: TrialPlace, fault: TrialFault, fate: 'dead_letter' | 'known' | 'stop'): boolean {
+  add(place: LogPlace, fault: TrialFault, fate: 'dead_letter' | 'known' | 'stop'): boolean {
     const name = `${place.topic}/${place.partition}@${place.offset}`;
     if (name === this.#last) return false;
     this.#last = name;
@@ -74,7 +69,7 @@ export class TrialAccount {
   }
 
   /** A dead letter, known or not, that lies so far behind the first record: too many in a thousand stop the flow. */
-  addToShare(place: TrialPlace, start: number, shareMax: number): void {
+  addToShare(place: LogPlace, start: number, shareMax: number): void {
     if (shareMax >= 1) return;
     const block = Math.floor((place.offset - start) / shareRecords);
     const name = `${place.topic}/${place.partition}/${block}`;

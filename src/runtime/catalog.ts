@@ -17,7 +17,8 @@ export type CatalogKind =
   | 'static'
   | 'once'
   | 'skip'
-  | 'pause';
+  | 'pause'
+  | 'stop';
 
 export type CatalogEntry = {
   readonly kind: CatalogKind;

@@ -56,6 +56,7 @@ import { skippedOffsets } from './skips.ts';
 import type { StageTimes } from './stage-times.ts';
 import { staleVersions } from './stale-versions.ts';
 import { StaticData } from './static-data.ts';
+import { clearStop, type FlowMove } from './stops.ts';
 import type { StoredEntry, TableSlot } from './table-slot.ts';
 import {
   settledCheckpoint,
@@ -345,7 +346,13 @@ export class FlowRunner {
         if (gap !== undefined) gaps.push(gap);
       }
     }
-    if (gaps.length === 0) return;
+    if (gaps.length === 0) {
+      await this.#clearStop({
+        move: 'taken_over',
+        gained: ({ topic, partition }) => gained.get(topic)?.includes(partition) === true,
+      });
+      return;
+    }
     const fresh = gaps.filter(({ id }) => catalog.get('gap', id) === undefined);
     for (const gap of fresh) this.#options.listener({ event: 'gap', flow: facts.flow.name, gap });
     throw await recordGaps(catalog, gaps, clock.now());
@@ -488,6 +495,12 @@ export class FlowRunner {
   async recordCheckpoints(): Promise<void> {
     const fresh = this.#lastCommitted.filter(({ unrecorded }) => unrecorded !== undefined);
     const ended = this.#lastCommitted.some(({ until, committed }) => committed === until);
+    await this.#clearStop({
+      move: 'committed',
+      offsetOf: ({ topic, partition }) =>
+        this.#lastCommitted.find((one) => one.topic === topic && one.partition === partition)
+          ?.committed,
+    });
     this.#lastCommitted = [];
     if (ended) await this.#recordOnce();
     if (fresh.length === 0) return;
@@ -504,6 +517,11 @@ export class FlowRunner {
     );
     await this.#options.catalog.write(entries, this.#options.clock.now());
     for (const read of fresh) read.unrecorded = undefined;
+  }
+
+  #clearStop(move: FlowMove): Promise<void> {
+    const { catalog, clock, facts } = this.#options;
+    return clearStop({ catalog, clock }, facts.flow.name, move);
   }
 
   /** A flow that runs once is done when every partition, whoever reads it, is committed up to its end. */

@@ -1,4 +1,5 @@
 import { FlowError } from '../base/errors.ts';
+import type { LogPlace } from '../base/log-place.ts';
 import {
   type CheckpointDecision,
   type CheckpointFacts,
@@ -65,8 +66,16 @@ export async function recordGaps(
     {
       detail: gaps.map(gapText).join(' '),
       hint: `Nothing was skipped. Refresh the table fully, or go on from the first available offset with: tidemark run … ${accept}`,
+      place: placeOf(gaps),
     },
   );
+}
+
+/** The first record that the first of them is about. */
+function placeOf([gap]: readonly Gap[]): LogPlace | undefined {
+  if (gap === undefined) return undefined;
+  const { topic, partition, from, to } = gap;
+  return { topic, partition, offset: from ?? to };
 }
 
 function sourceRefreshed(gaps: readonly Gap[], accept: string): FlowError {
@@ -76,6 +85,7 @@ function sourceRefreshed(gaps: readonly Gap[], accept: string): FlowError {
     {
       detail: gaps.map(gapText).join(' '),
       hint: `Refresh the flow's table, too, so that it is a function of what is there now; or let it go on from its checkpoint with: tidemark run … ${accept}`,
+      place: placeOf(gaps),
     },
   );
 }

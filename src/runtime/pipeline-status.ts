@@ -17,6 +17,7 @@ import { pausesOf } from './pauses.ts';
 import type { Readable } from './readable-watch.ts';
 import { firstTimes } from './record-times.ts';
 import { type RefreshRecord, refreshesOf } from './refresh-record.ts';
+import { isPassed, type Stop, stopOf } from './stops.ts';
 
 export type FlowStatus = {
   readonly flow: string;
@@ -25,6 +26,8 @@ export type FlowStatus = {
   readonly group: string;
   /** Since when somebody has it stand still. */
   readonly pausedSinceMs: number | undefined;
+  /** Why it stood when it was tried last; undefined: nothing is known to keep it from going on. */
+  readonly stop: Stop | undefined;
   /** The source topics in the order of the query, then the repartition topic where the flow has two stages. */
   readonly topics: readonly TopicStatus[];
   /**
@@ -94,6 +97,11 @@ export class StatusReader {
     return (this.#catalog?.all('readable') ?? []).map(({ value }) => value as unknown as Readable);
   }
 
+  /** Why a materialized view stands; undefined: nothing is known to keep it from being computed. */
+  viewStop(view: string): Stop | undefined {
+    return stopOf(this.#catalog, view);
+  }
+
   async #readCatalog(): Promise<void> {
     const topic = `${this.#pipeline}.catalog`;
     if (this.#catalog === undefined) {
@@ -124,6 +132,10 @@ export class StatusReader {
     const again = hasStages
       ? await this.#topic({ stage: 'repartition', topic: repartition, flow, table, described })
       : undefined;
+    const stop = stopOf(this.#catalog, flow.name);
+    const stopPartition = topics
+      .find(({ topic }) => topic === stop?.place?.topic)
+      ?.partitions.find(({ partition }) => partition === stop?.place?.partition);
     const pauses = this.#catalog === undefined ? [] : pausesOf(this.#catalog);
     return {
       flow: flow.name,
@@ -131,6 +143,7 @@ export class StatusReader {
       kind: flow.kind,
       group: this.#group(flow),
       pausedSinceMs: pauses.find((one) => one.flow === flow.name)?.sinceMs,
+      stop: stop === undefined || isPassed(stop, stopPartition?.committed) ? undefined : stop,
       topics,
       // Several AUTO CDC flows share one table stage: what arrives there is not one flow's.
       betweenStages:

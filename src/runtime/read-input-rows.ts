@@ -56,6 +56,7 @@ async function readSourceRows(
           throw new FlowError('BAD_ROW', `a record of source "${input.name}" cannot be read`, {
             detail: `${verdict.errorClass}: ${verdict.message}. It is the record at topic "${topic}", partition ${partition}, offset ${records.offset}.`,
             hint: 'Read the source into a streaming table with a dead_letter_topic first, and query that table.',
+            place: { topic, partition, offset: records.offset },
           });
         }
         rows.push(reader.row.slice(0, declared));

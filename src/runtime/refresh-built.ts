@@ -287,7 +287,7 @@ export class BuiltGeneration {
     const entries = [
       ...names.map((name) => ({ kind: 'topic' as const, name })),
       ...this.#names.flatMap((built) => [
-        ...(['flow', 'generation', 'once'] as const).map((kind) => ({ kind, name: built })),
+        ...(['flow', 'generation', 'once', 'stop'] as const).map((kind) => ({ kind, name: built })),
         // Left by an attempt that was killed right after it had begun to swap.
         { kind: 'lock' as const, name: lockName({ flow: built, token: 'swap' }) },
         ...(['checkpoint', 'takeover', 'skip', 'static'] as const).flatMap((kind) =>

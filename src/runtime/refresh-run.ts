@@ -414,6 +414,8 @@ export async function finish(
       ...flowsOf(plan, table).flatMap((one) => [
         { kind: 'flow' as const, name: one.name, value: deployedFlow(one, table) },
         { kind: 'generation' as const, name: one.name, value: { generation, swaps } },
+        // Whatever it stood at was of the former generation.
+        { kind: 'stop' as const, name: one.name, value: undefined },
       ]),
       eventEntry({
         flow: flow.name,

@@ -1,14 +1,9 @@
 import { FlowError } from '../base/errors.ts';
+import type { LogPlace } from '../base/log-place.ts';
 import type { FlowPlan } from '../plan/pipeline-plan.ts';
 import type { Log } from '../ports/log.ts';
 import { type OutsideOptions, readCheckpoints, whileNobodyReads } from './refresh-checkpoints.ts';
 import { recordSkip, type SkippedRecord } from './skips.ts';
-
-export type RecordPlace = {
-  readonly topic: string;
-  readonly partition: number;
-  readonly offset: number;
-};
 
 type RecordBytes = { readonly key: Buffer | null; readonly value: Buffer | null };
 
@@ -19,7 +14,7 @@ type RecordBytes = { readonly key: Buffer | null; readonly value: Buffer | null 
 export async function skipRecord(
   options: OutsideOptions,
   flow: FlowPlan,
-  place: RecordPlace,
+  place: LogPlace,
 ): Promise<SkippedRecord> {
   const { log, catalog, clock } = options;
   return whileNobodyReads(options, [flow.name], async () => {
@@ -57,7 +52,7 @@ export async function skipRecord(
 
 async function recordAt(
   log: Log,
-  { topic, partition, offset }: RecordPlace,
+  { topic, partition, offset }: LogPlace,
   end: number,
 ): Promise<RecordBytes> {
   const reader = log.openReader();

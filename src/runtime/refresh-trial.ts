@@ -1,8 +1,9 @@
 import { FlowError } from '../base/errors.ts';
+import type { LogPlace } from '../base/log-place.ts';
 import type { FlowPlan, PipelinePlan } from '../plan/pipeline-plan.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
-import { TrialAccount, type TrialPlace, type TrialReport, trialSpans } from '../refresh/trial.ts';
+import { TrialAccount, type TrialReport, trialSpans } from '../refresh/trial.ts';
 import type { Catalog } from './catalog.ts';
 import { readDeadLetters } from './dead-letters.ts';
 import type { FlowFacts } from './flow-facts.ts';
@@ -88,7 +89,7 @@ async function tryFlow(
   const letters = await deadLettersOf(options, facts);
   const isLetter = table.deadLetterTopic !== undefined;
   let start = 0;
-  const reject = (place: TrialPlace, fault: { errorClass: string; message: string }): void => {
+  const reject = (place: LogPlace, fault: { errorClass: string; message: string }): void => {
     const name = partitionKey(place.topic, place.partition);
     const isKnown = letters.get(name)?.has(place.offset) === true;
     const isNew = account.add(place, fault, isKnown ? 'known' : isLetter ? 'dead_letter' : 'stop');
@@ -138,12 +139,8 @@ async function trySpan(rows: SourceRows, span: SourceSpan, account: TrialAccount
     if (error.code === 'OFFSET_OUT_OF_RANGE') return;
     if (error.remedy !== 'stop') throw error;
     const { topic, partition, from } = span;
-    const { code, message, detail = '' } = error;
-    account.add(
-      { topic, partition, offset: from },
-      { errorClass: code, message: `${message}. ${detail}` },
-      'stop',
-    );
+    const { code, message, detail = '', place = { topic, partition, offset: from } } = error;
+    account.add(place, { errorClass: code, message: `${message}. ${detail}` }, 'stop');
   }
 }
 

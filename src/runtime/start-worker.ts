@@ -63,7 +63,9 @@ export async function startWorker(options: StartWorkerOptions): Promise<Worker> 
     throw error;
   }
   const updates =
-    views.length === 0 ? undefined : new ViewUpdates({ views, log, clock, listener, settings });
+    views.length === 0
+      ? undefined
+      : new ViewUpdates({ views, log, catalog, clock, listener, settings });
   const paused = new Set(pausesOf(catalog).map(({ flow }) => flow));
   const going = flows.filter(({ flow }) => !paused.has(flow.name));
   // An update has an end, which a flow that stands still would never reach.

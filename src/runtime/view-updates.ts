@@ -1,8 +1,10 @@
 import { FlowError } from '../base/errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
+import type { Catalog } from './catalog.ts';
 import { isSettledWithin } from './is-settled-within.ts';
 import type { RuntimeListener } from './runtime-events.ts';
+import { clearStop, recordStop } from './stops.ts';
 import { type ViewFacts, type ViewRun, ViewRunner } from './view-runner.ts';
 
 export type ViewSettings = {
@@ -23,6 +25,7 @@ export type ViewUpdatesOptions = {
   /** Those that others read come first. */
   readonly views: readonly ViewFacts[];
   readonly log: Log;
+  readonly catalog: Catalog;
   readonly clock: Clock;
   readonly listener: RuntimeListener;
   readonly settings: ViewSettings;
@@ -168,6 +171,7 @@ export class ViewUpdates {
     if (!runner.isOwner) return;
     const startedMs = clock.monotonic();
     const { run, rows, changed, removed } = await runner.compute();
+    await clearStop(this.#options, view.name, { move: 'committed', offsetOf: () => Infinity });
     const durationMs = clock.monotonic() - startedMs;
     slot.failuresInRow = 0;
     slot.changed += changed;
@@ -190,8 +194,11 @@ export class ViewUpdates {
       slot.failuresInRow += 1;
       const isLasting = error.remedy === 'fix-input' || error.remedy === 'stop';
       if (isLasting || slot.failuresInRow > settings.retriesMax) {
+        const { name } = slot.runner.facts.view;
+        listener({ event: 'flow_failed', flow: name, error });
+        await recordStop({ ...this.#options, instance: settings.instance }, name, error);
+        // Last of all: an update ends when it sees that nothing more is to be done.
         slot.failed = error;
-        listener({ event: 'flow_failed', flow: slot.runner.facts.view.name, error });
         return;
       }
       const delayMs = Math.min(

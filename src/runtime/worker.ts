@@ -14,6 +14,7 @@ import { lockOf } from './locks.ts';
 import { RepartitionPurge } from './repartition-purge.ts';
 import type { RuntimeListener } from './runtime-events.ts';
 import { type Stage, StageTimes } from './stage-times.ts';
+import { recordStop } from './stops.ts';
 import { StuckPartitions } from './stuck-partitions.ts';
 import type { StoredEntry } from './table-slot.ts';
 import { TriggeredUpdate } from './triggered-update.ts';
@@ -650,10 +651,16 @@ export class Worker {
     this.#isInDoubt = true;
     await this.#abortProducer();
     await runner.close(true).catch(() => undefined);
+    await this.#recordStop(name, error);
     // A table stage without sources has nothing to do once nobody feeds it any more.
     const isIdle = this.#activeRunners().every(({ facts }) => facts.sources.length === 0);
     if (isIdle && this.#held.size === 0) throw error;
     if (this.#machine.state !== 'recovering') this.#machine.transition('recovering');
+  }
+
+  #recordStop(flow: string, error: FlowError): Promise<void> {
+    const { catalog, clock, settings } = this.#options;
+    return recordStop({ catalog, clock, instance: settings.instance }, flow, error);
   }
 
   /**

@@ -1,5 +1,6 @@
 import { assert } from '../base/assert.ts';
 import { FlowError } from '../base/errors.ts';
+import type { LogPlace } from '../base/log-place.ts';
 import { ByteWriter } from '../data/byte-writer.ts';
 import { patchOffset, provenanceTemplate, writeProvenance } from '../data/provenance.ts';
 import type { Row } from '../data/value.ts';
@@ -275,6 +276,7 @@ export class FlowTask {
       detail: `Flow "${this.#options.flow}" stopped at ${this.#at(records)}. ${error.detail ?? ''}`,
       logDetail: `Flow "${this.#options.flow}" stopped at ${this.#at(records)}. ${error.logDetail ?? ''}`,
       ...(error.hint === undefined ? {} : { hint: error.hint }),
+      place: this.#placeOf(records),
     });
   }
 
@@ -314,6 +316,7 @@ export class FlowTask {
         detail: `${bad.errorClass}: ${bad.message}. It is the record at ${this.#at(records)}; the checkpoint stays before it.`,
         logDetail: `${bad.errorClass}. It is the record at ${this.#at(records)}; the checkpoint stays before it.`,
         hint: `Correct the record at its producer, filter it in the query, or give the table a dead_letter_topic; then start again. Or step over this one record: tidemark checkpoint skip ${flow} ${topic}/${partition}@${records.offset}`,
+        place: this.#placeOf(records),
       });
     }
     this.#counters.deadLettered += 1;
@@ -339,7 +342,13 @@ export class FlowTask {
       detail: `Of the last ${read} records of its source ${lately.deadLettered} are dead letters, and max_dead_letter_share = ${deadLetterShareMax} allows ${Math.floor(deadLetterShareMax * shareRecords)} of ${shareRecords}. The last is at ${this.#at(records)}: ${bad.errorClass}: ${bad.message}.`,
       logDetail: `Of the last ${read} records of its source ${lately.deadLettered} are dead letters. The last is at ${this.#at(records)}: ${bad.errorClass}.`,
       hint: `See what they have in common: tidemark dlq list ${flow}. Correct the producer or the query, then start again and replay them; or raise max_dead_letter_share of the table, where 1 is no bound.`,
+      place: this.#placeOf(records),
     });
+  }
+
+  #placeOf({ offset }: RecordCursor): LogPlace {
+    const { topic, partition } = this.#options;
+    return { topic, partition, offset };
   }
 
   #at(records: RecordCursor): string {
