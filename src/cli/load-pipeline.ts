@@ -2,7 +2,7 @@ import { formatFault } from '../base/fault-text.ts';
 import type { Fault } from '../base/place.ts';
 import type { Column } from '../data/types.ts';
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
-import { type ParsedPipeline, planStatements } from '../plan/plan-pipeline.ts';
+import { type ParsedPipeline, planStatements, type WrittenNames } from '../plan/plan-pipeline.ts';
 import { parsePipeline } from '../sql/parse.ts';
 import { usageError } from './command.ts';
 import { isModule, loadModule, type ModulePipeline } from './load-module.ts';
@@ -13,6 +13,7 @@ export type LoadedPipeline = {
   readonly faults: readonly Fault[];
   /** Every fault as people read it, errors first. */
   readonly faultText: string;
+  readonly written: WrittenNames;
 };
 
 /** Reads and plans the files of a pipeline, SQL and modules alike. Invariant: with an error among the faults there is no plan. */
@@ -28,7 +29,7 @@ export async function loadPipeline(
   }
   const parts: (ParsedPipeline | ModulePipeline)[] = [];
   for (const path of paths) parts.push(isModule(path) ? await loadModule(path) : parseFile(path));
-  const { plan, faults } = planStatements(
+  const { plan, faults, written } = planStatements(
     {
       files: parts.flatMap(({ files }) => files),
       statements: parts.flatMap(({ statements }) => statements),
@@ -48,6 +49,7 @@ export async function loadPipeline(
     plan: faults.some((fault) => !isWarning(fault)) ? undefined : plan,
     faults: placed,
     faultText,
+    written,
   };
 }
 

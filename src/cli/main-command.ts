@@ -9,6 +9,7 @@ import {
   usageError,
 } from './command.ts';
 import { commands } from './commands.ts';
+import { errorText, exitCodeOf } from './exit-code.ts';
 import { version } from './version.ts';
 
 /** Runs one verb. Invariant: every error ends in one message on standard error and an exit code, never in a stack trace, unless it is a bug. */
@@ -48,28 +49,6 @@ function unknownVerb(verb: string): FlowError {
   );
   const hint = near === undefined ? '' : `Did you mean "${near}"? `;
   return usageError(`there is no verb "${verb}"`, `${hint}tidemark --help lists all verbs.`);
-}
-
-export function errorText({ code, message, detail, hint }: FlowError): string {
-  const lines = [`error ${code}: ${message}`];
-  if (detail !== undefined) lines.push(...detail.split('\n').map((line) => `  ${line}`));
-  if (hint !== undefined) lines.push(`hint: ${hint}`);
-  return `${lines.join('\n')}\n`;
-}
-
-function exitCodeOf({ code }: FlowError): ExitCode {
-  switch (code) {
-    case 'USAGE':
-    case 'CONFIG_INVALID':
-      return 2;
-    case 'SQL_SYNTAX':
-    case 'PIPELINE_INVALID':
-      return 3;
-    case 'DATA_LOSS_REFUSED':
-      return 4;
-    default:
-      return 1;
-  }
 }
 
 function overview(): string {

@@ -1,5 +1,7 @@
+import { systemClock } from '../adapters/system/system-clock.ts';
 import { flowMaturity, type Maturity } from '../plan/maturity.ts';
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
+import type { WrittenNames } from '../plan/plan-pipeline.ts';
 import { gapText } from '../refresh/continuity.ts';
 import {
   type DeploymentPlan,
@@ -7,15 +9,17 @@ import {
   type FlowVerdict,
 } from '../refresh/deployment-plan.ts';
 import type { RefreshReport } from '../refresh/refresh-report.ts';
-import { gatherDeployment } from '../runtime/plan-facts.ts';
+import { type GatheredDeployment, gatherDeployment } from '../runtime/plan-facts.ts';
 import { gatherFacts } from '../runtime/refresh-facts.ts';
 import { previewRefresh } from '../runtime/refresh-preview.ts';
-import type { Command, Invocation } from './command.ts';
+import type { Command } from './command.ts';
 import { type Deployment, openDeployment } from './deployment.ts';
+import { errorText, exitCodeOf } from './exit-code.ts';
 import { faultJson, loadPipeline } from './load-pipeline.ts';
 import { namedTable } from './pipeline-files.ts';
 import { trialLines } from './refresh-text.ts';
 import { trialOf } from './refresh-trial.ts';
+import { errorFields } from './run-log.ts';
 
 export const plan: Command = {
   name: 'plan',
@@ -43,11 +47,16 @@ export const plan: Command = {
       return 3;
     }
     return openDeployment(invocation, config, loaded.plan, async (deployment) => {
-      const decided = deploymentPlan(await gatherDeployment(deployment));
-      const effects = invocation.isSet('effect') ? await effectsOf(deployment, decided) : [];
-      if (invocation.json) invocation.printJson(reportJson(deployment, decided, effects));
-      else show(invocation, deployment, decided, effects);
-      return effects.every(({ lossless }) => lossless) ? 0 : 4;
+      const gathered = await gatherDeployment({ ...deployment, nowMs: systemClock.now() });
+      const decided = deploymentPlan(gathered);
+      const isAsked = invocation.isSet('effect');
+      const effects = isAsked ? await effectsOf(deployment, decided) : [];
+      const found = { ...gathered, ...decided, effects };
+      if (invocation.json) invocation.printJson(reportJson(deployment, found));
+      else invocation.terminal.out(reportText(deployment, found, loaded.written));
+      const [refusal] = gathered.refusals;
+      if (!effects.every(({ lossless }) => lossless)) return 4;
+      return refusal === undefined ? 0 : exitCodeOf(refusal);
     });
   },
 };
@@ -68,10 +77,14 @@ async function effectsOf(
   return reports;
 }
 
+type FoundPlan = DeploymentPlan &
+  Pick<GatheredDeployment, 'refusals' | 'stops' | 'views'> & {
+    readonly effects: readonly RefreshReport[];
+  };
+
 function reportJson(
   { pipeline, plan: pipelinePlan }: Deployment,
-  { flows, topics }: DeploymentPlan,
-  effects: readonly RefreshReport[],
+  { flows, topics, views, refusals, stops, effects }: FoundPlan,
 ): unknown {
   return {
     pipeline,
@@ -81,9 +94,21 @@ function reportJson(
       renamedFrom: renamedFrom?.flow ?? null,
       carry: renamedFrom?.carry === true ? carryCommand(renamedFrom.flow, verdict.flow) : null,
     })),
+    materializedViews: views.map(({ name, isNew }) => ({ view: name, status: viewStatus(isNew) })),
     topics,
+    refusals: refusals.map(errorFields),
+    stopped: stops.map(({ flow, code, message, atMs }) => ({
+      flow,
+      code,
+      error: message,
+      since: new Date(atMs).toISOString(),
+    })),
     ...(effects.length === 0 ? {} : { effects }),
   };
+}
+
+function viewStatus(isNew: boolean): 'new' | 'recomputed' {
+  return isNew ? 'new' : 'recomputed';
 }
 
 function carryCommand(before: string, after: string): string {
@@ -98,15 +123,22 @@ const statusTexts: Readonly<Record<FlowVerdict['status'], string>> = {
   gone: 'gone: its checkpoint, its topics and its rows stay as they are',
 };
 
-function show(
-  { terminal }: Invocation,
+function reportText(
   { pipeline, plan: pipelinePlan }: Deployment,
-  { flows, topics }: DeploymentPlan,
-  effects: readonly RefreshReport[],
-): void {
+  { flows, topics, views, refusals, stops, effects }: FoundPlan,
+  written: WrittenNames,
+): string {
   const lines = [`pipeline ${pipeline}`];
   for (const verdict of flows) {
-    lines.push(...flowLines(verdict, maturityOf(pipelinePlan, verdict.flow)));
+    lines.push(...flowLines(verdict, pipelinePlan));
+  }
+  for (const { name, isNew } of views) {
+    lines.push(
+      `materialized view ${name}: ${isNew ? 'new: the first update computes it' : 'each update computes it, whatever changed'}`,
+    );
+  }
+  for (const view of written.views) {
+    lines.push(`view ${view}: part of the queries that read it; nothing is deployed of it`);
   }
   for (const { topic, role, action, partitions, existing } of topics) {
     if (action === 'create') {
@@ -126,7 +158,21 @@ function show(
       ...trialLines(trial).map((line) => `  ${line}`),
     );
   }
-  terminal.out(`${lines.join('\n')}\n`);
+  for (const { flow, code, message, atMs } of stops) {
+    lines.push(
+      `${flow} stands since ${new Date(atMs).toISOString()}: ${code}: ${message}; tidemark status tells more`,
+    );
+  }
+  for (const refusal of refusals) {
+    lines.push(
+      'run refuses:',
+      ...errorText(refusal)
+        .trimEnd()
+        .split('\n')
+        .map((line) => `  ${line}`),
+    );
+  }
+  return `${lines.join('\n')}\n`;
 }
 
 /** RQ-10; undefined for a flow that is gone. */
@@ -135,10 +181,14 @@ function maturityOf({ flows }: PipelinePlan, flow: string): Maturity | undefined
   return found === undefined ? undefined : flowMaturity[found.kind];
 }
 
-function flowLines(verdict: FlowVerdict, maturity: Maturity | undefined): string[] {
+function flowLines(verdict: FlowVerdict, plan: PipelinePlan): string[] {
   const { flow, table, status, changes, gaps, renamedFrom } = verdict;
+  const maturity = maturityOf(plan, flow);
+  const isSink = plan.tables.find(({ name }) => name === table)?.isSink === true;
   const label = maturity === undefined ? '' : ` (${maturity})`;
-  const lines = [`flow ${flow}${label}, table ${table}: ${statusTexts[status]}`];
+  const lines = [
+    `flow ${flow}${label}, ${isSink ? 'sink' : 'table'} ${table}: ${statusTexts[status]}`,
+  ];
   for (const { id, effect, text } of changes) lines.push(`  ${id} ${effect}: ${text}`);
   for (const gap of gaps) lines.push(`  ${gap.reason} stops it: ${gapText(gap)}`);
   if (renamedFrom !== undefined) {

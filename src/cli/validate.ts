@@ -1,3 +1,4 @@
+import type { WrittenNames } from '../plan/plan-pipeline.ts';
 import type { Command } from './command.ts';
 import { faultJson, loadPipeline } from './load-pipeline.ts';
 
@@ -13,10 +14,14 @@ export const validate: Command = {
       invocation.positionals.length > 0
         ? invocation.positionals
         : invocation.config()['pipeline.files'];
-    const { plan, faults, faultText } = await loadPipeline(paths);
+    const { plan, faults, faultText, written } = await loadPipeline(paths);
     const { out, err } = invocation.terminal;
     if (invocation.json) {
-      invocation.printJson({ valid: plan !== undefined, faults: faults.map(faultJson) });
+      invocation.printJson({
+        valid: plan !== undefined,
+        faults: faults.map(faultJson),
+        ...(plan === undefined ? {} : written),
+      });
     } else {
       if (faultText !== '') err(`${faultText}\n`);
       const errors = faults.filter(({ severity }) => severity === 'error').length;
@@ -24,15 +29,28 @@ export const validate: Command = {
       if (plan === undefined) {
         err(`${count(errors, 'error')}, ${count(warnings, 'warning')}\n`);
       } else {
-        const { tables, flows, sources } = plan;
-        out(
-          `valid: ${count(sources.length, 'source')}, ${count(tables.length, 'table')}, ${count(flows.length, 'flow')}, ${count(warnings, 'warning')}\n`,
-        );
+        out(`valid: ${writtenText(written)}, ${count(warnings, 'warning')}\n`);
       }
     }
     return Promise.resolve(plan === undefined ? 3 : 0);
   },
 };
+
+/** What the files define; the rarer kinds only where there are any. */
+function writtenText(written: WrittenNames): string {
+  const { sources, tables, materializedViews, views, sinks, flows } = written;
+  const rare = [
+    [materializedViews.length, 'materialized view'],
+    [views.length, 'view'],
+    [sinks.length, 'sink'],
+  ] as const;
+  return [
+    count(sources.length, 'source'),
+    count(tables.length, 'table'),
+    ...rare.flatMap(([number, word]) => (number === 0 ? [] : [count(number, word)])),
+    count(flows.length, 'flow'),
+  ].join(', ');
+}
 
 function count(number: number, word: string): string {
   return `${number} ${word}${number === 1 ? '' : 's'}`;

@@ -9,6 +9,7 @@ import { bindViewRows } from './bind-relation.ts';
 import { buildCatalog } from './build-catalog.ts';
 import {
   type Catalog,
+  type Dataset,
   type FlowDeclaration,
   isTarget,
   type MaterializedViewDataset,
@@ -54,6 +55,17 @@ export type PlannedPipeline = {
   readonly plan: PipelinePlan | undefined;
   /** Errors and warnings of all files, in their order. */
   readonly faults: readonly Fault[];
+  readonly written: WrittenNames;
+};
+
+/** The names of what the files themselves define, without anything that the plan needs beside it. */
+export type WrittenNames = {
+  readonly sources: readonly string[];
+  readonly tables: readonly string[];
+  readonly materializedViews: readonly string[];
+  readonly views: readonly string[];
+  readonly sinks: readonly string[];
+  readonly flows: readonly string[];
 };
 
 /**
@@ -102,9 +114,24 @@ export function planStatements(parsed: ParsedPipeline, options: PlanOptions = {}
   const draft = bindFlows(around);
   checkUnreadViews(around, reads);
   const sorted = faults.sorted(parsed.files.map(({ file }) => file));
-  if (faults.hasErrors) return { plan: undefined, faults: sorted };
+  const written = writtenNames(catalog);
+  if (faults.hasErrors) return { plan: undefined, faults: sorted, written };
   const warnings = sorted.filter((fault) => fault.severity === 'warning');
-  return { plan: { ...draft, timeZone: catalog.timeZone, warnings }, faults: sorted };
+  return { plan: { ...draft, timeZone: catalog.timeZone, warnings }, faults: sorted, written };
+}
+
+function writtenNames(catalog: Catalog): WrittenNames {
+  const datasets = [...catalog.datasets];
+  const namesOf = (kind: Dataset['kind']): readonly string[] =>
+    datasets.filter((dataset) => dataset.kind === kind).map(({ name }) => name);
+  return {
+    sources: namesOf('source'),
+    tables: namesOf('table'),
+    materializedViews: namesOf('materialized view'),
+    views: namesOf('view'),
+    sinks: namesOf('sink'),
+    flows: catalog.flows.map(({ name }) => name),
+  };
 }
 
 function bindFlows(

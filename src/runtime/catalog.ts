@@ -175,6 +175,12 @@ export class Catalog {
   }
 }
 
+/** What somebody who only looks asks of a catalog. */
+export type KnownCatalog = Pick<Catalog, 'get' | 'read'>;
+
+/** That of a pipeline which never ran. */
+export const noCatalog: KnownCatalog = { get: () => undefined, read: () => Promise.resolve() };
+
 /** The catalog of a pipeline as it stands; undefined: it never ran. Nothing is created. */
 export async function openCatalog(log: Log, topic: string): Promise<Catalog | undefined> {
   if (!(await log.describeTopics([topic])).has(topic)) return undefined;

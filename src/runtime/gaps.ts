@@ -54,6 +54,11 @@ export async function recordGaps(
       nowMs,
     );
   }
+  return gapError(gaps);
+}
+
+/** The error of a flow that cannot go on for the sake of gaps. */
+export function gapError(gaps: readonly Gap[]): FlowError {
   const isRecreated = gaps.some(({ kind }) => kind === 'recreated');
   const isLost = gaps.every(({ kind }) => kind === 'checkpoint_lost');
   const accept = gaps.map(({ id }) => `--accept-gap ${id}`).join(' ');

@@ -1,17 +1,20 @@
 import { FlowError } from '../base/errors.ts';
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import { readDeployedFlow } from '../refresh/deployed-flow.ts';
-import type { Catalog } from './catalog.ts';
+import type { Catalog, KnownCatalog } from './catalog.ts';
 import type { FlowFacts, SwapRange } from './flow-facts.ts';
 
 /** How often a flow's table was refreshed fully: part of the name of its state, and of every record it writes. */
-export function generationOf(catalog: Catalog | undefined, flow: string): number {
+export function generationOf(catalog: KnownCatalog | undefined, flow: string): number {
   const known = catalog?.get('generation', flow)?.value['generation'];
   return typeof known === 'number' ? known : 0;
 }
 
 /** The generation of a table, by the flows that write it; 0 where it was never refreshed, and of a topic that is no table's. */
-export function tableGeneration(catalog: Catalog | undefined, writers: readonly string[]): number {
+export function tableGeneration(
+  catalog: KnownCatalog | undefined,
+  writers: readonly string[],
+): number {
   return Math.max(0, ...writers.map((flow) => generationOf(catalog, flow)));
 }
 
@@ -34,7 +37,7 @@ export function markedGeneration(value: Readonly<Record<string, unknown>> | unde
 }
 
 /** What refreshes wrote into the output topic of a flow. */
-export function swapsOf(catalog: Catalog | undefined, flow: string): readonly SwapRange[] {
+export function swapsOf(catalog: KnownCatalog | undefined, flow: string): readonly SwapRange[] {
   const known = catalog?.get('generation', flow)?.value['swaps'];
   return Array.isArray(known) ? (known as SwapRange[]) : [];
 }

@@ -63,8 +63,14 @@ export function lockOf(catalog: Catalog, flow: string, nowMs: number): CatalogEn
 
 /** Throws where a command holds the flow: whoever would read or write for it has to wait. */
 export function refuseLocked(catalog: Catalog, flow: string, nowMs: number): void {
+  const held = lockedError(catalog, flow, nowMs);
+  if (held !== undefined) throw held;
+}
+
+/** What somebody is told who needs a flow that a command holds; undefined: none does. */
+export function lockedError(catalog: Catalog, flow: string, nowMs: number): FlowError | undefined {
   const held = lockOf(catalog, flow, nowMs);
-  if (held !== undefined) throw locked(flow, held);
+  return held === undefined ? undefined : locked(flow, held);
 }
 
 /** Whether an attempt of this token holds a flow: one that was interrupted, where this is the next. */

@@ -1,3 +1,4 @@
+import type { FlowError } from '../base/errors.ts';
 import { flowOfBuilt } from '../plan/names.ts';
 import type { FlowPlan, PipelinePlan } from '../plan/pipeline-plan.ts';
 import { groupOf, repartitionTopicOf, sourcesOf, tableOf, topology } from '../plan/topology.ts';
@@ -5,22 +6,34 @@ import type { Log, TopicDescription } from '../ports/log.ts';
 import type { Gap } from '../refresh/continuity.ts';
 import { deployedFlow, readDeployedFlow } from '../refresh/deployed-flow.ts';
 import type { DeploymentFacts, WantedTopicFacts } from '../refresh/deployment-plan.ts';
-import type { Catalog } from './catalog.ts';
-import { decideWithAccepted } from './gaps.ts';
+import { type Catalog, noCatalog } from './catalog.ts';
+import { decideWithAccepted, gapError } from './gaps.ts';
 import { markedGeneration, tableGeneration, writersOf } from './generation.ts';
+import { lockedError } from './locks.ts';
 import { partitionKey } from './partition-key.ts';
+import { startRefusals } from './prepare-topics.ts';
 import { numbersTo } from './refresh-facts.ts';
 import { openRefresh } from './refresh-record.ts';
+import { type Stop, stopOf } from './stops.ts';
 
 export type PlanFactsOptions = {
   readonly log: Log;
   readonly catalog: Catalog | undefined;
   readonly pipeline: string;
   readonly plan: PipelinePlan;
+  readonly nowMs: number;
+};
+
+export type GatheredDeployment = DeploymentFacts & {
+  /** What `run` would refuse; the first would be its error. */
+  readonly refusals: readonly FlowError[];
+  /** Flows and views that stood when they were tried last. */
+  readonly stops: readonly Stop[];
+  readonly views: readonly { readonly name: string; readonly isNew: boolean }[];
 };
 
 /** What is deployed of a pipeline, beside its definition. Nothing is created, written or joined. */
-export async function gatherDeployment(options: PlanFactsOptions): Promise<DeploymentFacts> {
+export async function gatherDeployment(options: PlanFactsOptions): Promise<GatheredDeployment> {
   const { log, catalog, pipeline, plan } = options;
   const sources = plan.flows.flatMap((flow) => sourcesOf(plan, flow).map(({ topic }) => topic));
   const described = await log.describeTopics([...new Set(sources)]);
@@ -38,9 +51,39 @@ export async function gatherDeployment(options: PlanFactsOptions): Promise<Deplo
       const isFlow = flowOfBuilt(name) === name || !isBuilt;
       return definition === undefined || !isFlow ? [] : [{ name, definition }];
     }),
-    topics: await wantedTopics(log, plan, pipeline, described),
+    topics: isComplete(plan, described) ? await wantedTopics(log, plan, pipeline, described) : [],
     gaps,
+    refusals: [
+      ...(await startRefusals(options, catalog ?? noCatalog)),
+      ...[...gaps.values()].flatMap((found) => (found.length === 0 ? [] : [gapError(found)])),
+      ...heldFlows(options),
+    ],
+    stops: [...plan.flows, ...plan.materializedViews].flatMap(({ name }) => {
+      const stop = stopOf(catalog, name);
+      return stop === undefined ? [] : [stop];
+    }),
+    views: plan.materializedViews.map(({ name }) => ({ name, isNew: isNewView(options, name) })),
   };
+}
+
+/** How many partitions topics need is known only where all sources are there. */
+function isComplete(plan: PipelinePlan, described: ReadonlyMap<string, TopicDescription>): boolean {
+  return plan.flows.every((flow) =>
+    sourcesOf(plan, flow).every(
+      ({ topic, table }) => described.has(topic) || plan.tables.some(({ name }) => name === table),
+    ),
+  );
+}
+
+/** Flows that a command holds: an update would end there, a service waits. */
+function heldFlows({ catalog, plan, nowMs }: PlanFactsOptions): readonly FlowError[] {
+  if (catalog === undefined) return [];
+  return plan.flows.flatMap(({ name }) => lockedError(catalog, name, nowMs) ?? []);
+}
+
+function isNewView({ plan, catalog }: PlanFactsOptions, view: string): boolean {
+  const topic = plan.tables.find(({ name }) => name === view)?.topic ?? '';
+  return catalog?.get('topic', topic) === undefined;
 }
 
 async function wantedTopics(

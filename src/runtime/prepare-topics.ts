@@ -20,7 +20,7 @@ import type { Log, TopicDescription, TopicSpec } from '../ports/log.ts';
 import { alternatives } from '../refresh/alternatives.ts';
 import { flowChanges, needsRefresh } from '../refresh/changes.ts';
 import { deployedFlow, readDeployedFlow } from '../refresh/deployed-flow.ts';
-import { Catalog } from './catalog.ts';
+import { Catalog, type KnownCatalog } from './catalog.ts';
 import type { FlowFacts, SourceFacts, StaticFacts, TopicFacts } from './flow-facts.ts';
 import { generationOf, swapsOf, writersOf } from './generation.ts';
 import { pinOnce } from './once-pins.ts';
@@ -72,16 +72,9 @@ export async function prepareTopics(options: PrepareOptions): Promise<PreparedPi
   const catalog = new Catalog(log, catalogTopic);
   try {
     await catalog.read();
-    checkDefinitions(plan, catalog);
-    const outputs = await log.describeTopics(plan.tables.map(({ topic }) => topic));
-    const known = { sources: sourceTopics, outputs, catalog };
-    const wanted = withoutTwins([
-      ...plan.flows.flatMap((flow) => wantedTopics(flow, options, known)),
-      ...plan.materializedViews.map((view) => viewTopic(view, options, known)),
-    ]);
-    const existing = await log.describeTopics(wanted.map(({ name }) => name));
-    const resolved = resolvePartitions(plan, wanted, existing);
-    await checkExisting({ log, catalog, existing, wanted: resolved });
+    for (const flow of plan.flows) checkDefinition(plan, flow, catalog);
+    const { known, existing, resolved } = await wantedOf(options, sourceTopics, catalog);
+    for (const topic of resolved) await checkExisting({ log, catalog, existing }, topic);
     await createMissing(
       log,
       listener,
@@ -104,6 +97,66 @@ export async function prepareTopics(options: PrepareOptions): Promise<PreparedPi
     await catalog.close();
     throw error;
   }
+}
+
+type Wanted = {
+  readonly known: Known;
+  readonly existing: ReadonlyMap<string, TopicDescription>;
+  readonly resolved: readonly WantedTopic[];
+};
+
+async function wantedOf(
+  options: WantedOptions,
+  sources: ReadonlyMap<string, TopicDescription>,
+  catalog: KnownCatalog,
+): Promise<Wanted> {
+  const { plan, log } = options;
+  const outputs = await log.describeTopics(plan.tables.map(({ topic }) => topic));
+  const known = { sources, outputs, catalog };
+  const wanted = withoutTwins([
+    ...plan.flows.flatMap((flow) => wantedTopics(flow, options, known)),
+    ...plan.materializedViews.map((view) => viewTopic(view, options, known)),
+  ]);
+  const existing = await log.describeTopics(wanted.map(({ name }) => name));
+  return { known, existing, resolved: resolvePartitions(plan, wanted, existing) };
+}
+
+type WantedOptions = Pick<PrepareOptions, 'plan' | 'pipeline' | 'log' | 'replicationFactor'>;
+
+/**
+ * What a start would refuse, in the order in which it looks: the first of them would be its error. Nothing is created,
+ * written or joined.
+ */
+export async function startRefusals(
+  options: Omit<WantedOptions, 'replicationFactor'>,
+  catalog: KnownCatalog,
+): Promise<readonly FlowError[]> {
+  const { plan, log } = options;
+  const refusals: FlowError[] = [];
+  const attempt = async <Result>(
+    step: () => Promise<Result> | Result,
+  ): Promise<Result | undefined> => {
+    try {
+      return await step();
+    } catch (error) {
+      const isLasting = error instanceof FlowError && /^(fix-input|stop)$/.test(error.remedy);
+      if (!isLasting) throw error;
+      refusals.push(error);
+      return undefined;
+    }
+  };
+  const sources = await attempt(() => describeSources(plan, log));
+  for (const flow of plan.flows) await attempt(() => checkDefinition(plan, flow, catalog));
+  if (sources === undefined) return refusals;
+  const wanted = await attempt(() =>
+    wantedOf({ ...options, replicationFactor: -1 }, sources, catalog),
+  );
+  if (wanted === undefined) return refusals;
+  const { existing, resolved } = wanted;
+  for (const topic of resolved) {
+    await attempt(() => checkExisting({ log, catalog, existing }, topic));
+  }
+  return refusals;
 }
 
 /** Whether a source is the output of a table that is part of the plan; one that is not stands for itself. */
@@ -183,7 +236,7 @@ type Known = {
   readonly sources: ReadonlyMap<string, TopicDescription>;
   /** Of the tables, as far as they were there before. */
   readonly outputs: ReadonlyMap<string, TopicDescription>;
-  readonly catalog: Catalog;
+  readonly catalog: KnownCatalog;
 };
 
 /** Where a table declares no count, its topic decides if it is there, else the widest source of its flows. */
@@ -224,7 +277,7 @@ function withoutTwins(topics: readonly WantedTopic[]): WantedTopic[] {
 }
 
 /** Levels outlive the clause that made them: without them an older row would rise again. */
-function keepsLevels(flow: FlowPlan, pipeline: string, catalog: Catalog): boolean {
+function keepsLevels(flow: FlowPlan, pipeline: string, catalog: KnownCatalog): boolean {
   if (!hasStage(flow)) return false;
   return hasLevels(flow) || catalog.get('topic', levelsTopicOf(pipeline, flow.name)) !== undefined;
 }
@@ -238,7 +291,7 @@ function tableOfView(plan: PipelinePlan, view: MaterializedViewPlan): TablePlan 
 /** A topic that is there decides how many partitions it has, where the view does not. */
 function viewTopic(
   view: MaterializedViewPlan,
-  { plan, replicationFactor }: PrepareOptions,
+  { plan, replicationFactor }: WantedOptions,
   known: Known,
 ): WantedTopic {
   const table = tableOfView(plan, view);
@@ -300,7 +353,7 @@ function recordBytesMax(topic: TopicDescription | undefined): number {
 
 function wantedTopics(
   flow: FlowPlan,
-  { plan, pipeline, replicationFactor }: PrepareOptions,
+  { plan, pipeline, replicationFactor }: WantedOptions,
   known: Known,
 ): WantedTopic[] {
   const table = tableOf(plan, flow);
@@ -374,46 +427,46 @@ function resolvePartitions(
 
 type ExistingCheck = {
   readonly log: Log;
-  readonly catalog: Catalog;
+  readonly catalog: KnownCatalog;
   readonly existing: ReadonlyMap<string, TopicDescription>;
-  readonly wanted: readonly WantedTopic[];
 };
 
-async function checkExisting({ log, catalog, existing, wanted }: ExistingCheck): Promise<void> {
-  for (const topic of wanted) {
-    const found = existing.get(topic.name);
-    // A sink is as its owner made it.
-    if (found === undefined || topic.role === 'sink') continue;
-    if (topic.role !== 'dead_letter' && found.partitions !== topic.partitions) {
-      throw new FlowError(
-        'TOPIC_PARTITIONS',
-        `topic "${topic.name}" has ${found.partitions} partitions, expected ${topic.partitions}`,
-        {
-          detail: `Keys of flow "${topic.flow}" are spread over ${topic.partitions} partitions; with another count the rows of a key would be in two places.`,
-          hint: `Give the table a new topic (WITH (topic = '…')), or refresh it fully into a topic with ${found.partitions} partitions.`,
-        },
-      );
-    }
-    const policy = found.configs.get('cleanup.policy') ?? 'delete';
-    const isKept = topic.role === 'output' && topic.configs['cleanup.policy'] === 'delete';
-    if (isKept) checkKept(topic, found);
-    const isChangelog = (topic.role === 'output' && !isKept) || topic.role === 'levels';
-    if (isChangelog && policy !== 'compact') {
-      throw new FlowError(
-        'TOPIC_CONFIG',
-        `${topic.role} topic "${topic.name}" has cleanup.policy=${policy}, and needs compact`,
-        {
-          detail:
-            'A table keeps the current rows of a key for ever; a delete policy would remove the rows of quiet keys.',
-          hint: `Set cleanup.policy=compact on topic "${topic.name}", for example: kafka-configs.sh --alter --topic ${topic.name} --add-config cleanup.policy=compact`,
-        },
-      );
-    }
-    checkTombstones(topic, found);
-    const isOutput = isKept || isChangelog;
-    if (isOutput && catalog.get('topic', topic.name) === undefined) {
-      await refuseForeign(log, catalog, topic);
-    }
+async function checkExisting(
+  { log, catalog, existing }: ExistingCheck,
+  topic: WantedTopic,
+): Promise<void> {
+  const found = existing.get(topic.name);
+  // A sink is as its owner made it.
+  if (found === undefined || topic.role === 'sink') return;
+  if (topic.role !== 'dead_letter' && found.partitions !== topic.partitions) {
+    throw new FlowError(
+      'TOPIC_PARTITIONS',
+      `topic "${topic.name}" has ${found.partitions} partitions, expected ${topic.partitions}`,
+      {
+        detail: `Keys of flow "${topic.flow}" are spread over ${topic.partitions} partitions; with another count the rows of a key would be in two places.`,
+        hint: `Give the table a new topic (WITH (topic = '…')), or refresh it fully into a topic with ${found.partitions} partitions.`,
+      },
+    );
+  }
+  const policy = found.configs.get('cleanup.policy') ?? 'delete';
+  const isKept = topic.role === 'output' && topic.configs['cleanup.policy'] === 'delete';
+  if (isKept) checkKept(topic, found);
+  const isChangelog = (topic.role === 'output' && !isKept) || topic.role === 'levels';
+  if (isChangelog && policy !== 'compact') {
+    throw new FlowError(
+      'TOPIC_CONFIG',
+      `${topic.role} topic "${topic.name}" has cleanup.policy=${policy}, and needs compact`,
+      {
+        detail:
+          'A table keeps the current rows of a key for ever; a delete policy would remove the rows of quiet keys.',
+        hint: `Set cleanup.policy=compact on topic "${topic.name}", for example: kafka-configs.sh --alter --topic ${topic.name} --add-config cleanup.policy=compact`,
+      },
+    );
+  }
+  checkTombstones(topic, found);
+  const isOutput = isKept || isChangelog;
+  if (isOutput && catalog.get('topic', topic.name) === undefined) {
+    await refuseForeign(log, catalog, topic);
   }
 }
 
@@ -451,7 +504,7 @@ function checkTombstones({ name, configs }: WantedTopic, found: TopicDescription
 }
 
 /** A topic that somebody created beforehand is fine while it is empty. */
-async function refuseForeign(log: Log, catalog: Catalog, topic: WantedTopic): Promise<void> {
+async function refuseForeign(log: Log, catalog: KnownCatalog, topic: WantedTopic): Promise<void> {
   const partitions = Array.from({ length: topic.partitions }, (_, partition) => partition);
   const ranges = await log.offsetRanges(topic.name, partitions);
   const records = [...ranges.values()].reduce((sum, { start, end }) => sum + end - start, 0);
@@ -473,22 +526,20 @@ async function refuseForeign(log: Log, catalog: Catalog, topic: WantedTopic): Pr
  * Refuses to go on from a checkpoint whose rows contradict the present definition. Everything else that changed is told
  * by `plan` and remembered.
  */
-function checkDefinitions(plan: PipelinePlan, catalog: Catalog): void {
-  for (const flow of plan.flows) {
-    const before = readDeployedFlow(catalog.get('flow', flow.name)?.value);
-    if (before === undefined) continue;
-    const changes = flowChanges(before, deployedFlow(flow, tableOf(plan, flow)));
-    if (!needsRefresh(changes)) continue;
-    const reasons = changes.filter(({ effect }) => effect === 'refresh');
-    throw new FlowError(
-      'DEFINITION_CHANGED',
-      `flow "${flow.name}" has a checkpoint of another definition`,
-      {
-        detail: reasons.map(({ id, text }) => `${text} (${id})`).join(' '),
-        hint: `${alternatives(changes, { flow: flow.name, table: flow.target }).join('; ')}.`,
-      },
-    );
-  }
+function checkDefinition(plan: PipelinePlan, flow: FlowPlan, catalog: KnownCatalog): void {
+  const before = readDeployedFlow(catalog.get('flow', flow.name)?.value);
+  if (before === undefined) return;
+  const changes = flowChanges(before, deployedFlow(flow, tableOf(plan, flow)));
+  if (!needsRefresh(changes)) return;
+  const reasons = changes.filter(({ effect }) => effect === 'refresh');
+  throw new FlowError(
+    'DEFINITION_CHANGED',
+    `flow "${flow.name}" has a checkpoint of another definition`,
+    {
+      detail: reasons.map(({ id, text }) => `${text} (${id})`).join(' '),
+      hint: `${alternatives(changes, { flow: flow.name, table: flow.target }).join('; ')}.`,
+    },
+  );
 }
 
 async function remember(

@@ -115,11 +115,13 @@ describe('plan', () => {
     }[];
     readonly topics: readonly { readonly topic: string; readonly action: string }[];
     readonly effects?: readonly Report[];
+    readonly refusals: readonly { readonly code: string }[];
   };
 
-  async function planned(): Promise<Plan> {
+  /** With the code that `run` would exit with. */
+  async function planned(expected = 0): Promise<Plan> {
     const { code, out, err } = await world.cli('plan', '--json');
-    expect([code, err]).toEqual([0, '']);
+    expect([code, err]).toEqual([expected, '']);
     return JSON.parse(out) as Plan;
   }
 
@@ -189,19 +191,34 @@ CREATE FLOW ${flow} AS INSERT INTO t BY NAME REPLACE USING (${using}) SEQUENCE B
       { flow: 'f', status: 'gone' },
     ]);
     world.define(table('f', '', select, 'v'));
-    expect((await planned()).flows[0]).toMatchObject({
-      status: 'refresh',
-      changes: [{ id: 'FR-13' }],
-    });
+    const rekeyed = await planned(1);
+    expect(rekeyed.refusals).toMatchObject([{ code: 'DEFINITION_CHANGED' }]);
+    expect(rekeyed.flows[0]).toMatchObject({ status: 'refresh', changes: [{ id: 'FR-13' }] });
     const refused = await world.cli('run', '--once');
     expect([refused.code, refused.err.includes('(FR-13)')]).toEqual([1, true]);
     world.define(table('f', '', select));
     await world.recreate('a');
-    expect((await planned()).flows[0]?.gaps.map(({ reason }) => reason)).toEqual([
+    expect((await planned(1)).flows[0]?.gaps.map(({ reason }) => reason)).toEqual([
       'FR-23',
       'FR-23',
     ]);
     const people = await world.cli('plan');
+    expect(people.code).toBe(1);
     expect(people.out).toContain('FR-23 stops it');
+    expect(people.out).toContain('run refuses:\n  error TOPIC_RECREATED: flow "f" cannot go on');
+    // Once it was tried, status tells the same, from the log alone.
+    const stopped = await world.cli('run', '--once');
+    expect(stopped.code).toBe(1);
+    const { out: status } = await world.cli('status');
+    expect(status).toMatch(/^STOPPED since .* at topic .*, partition \d, offset \d+$/m);
+    expect(status).toContain('  TOPIC_RECREATED: flow "f" cannot go on');
+    expect(status).toMatch(/^ {2}hint: .*--accept-gap f/m);
+    const json = JSON.parse((await world.cli('status', '--json')).out) as object;
+    expect(json).toMatchObject({ flows: [{ stopped: { code: 'TOPIC_RECREATED' } }] });
+    expect((await world.cli('flows')).out).toMatch(/^f .*stopped/m);
+    await world.update({ acceptsGaps: true });
+    expect((await world.cli('status')).out).not.toContain('STOPPED');
+    const { out: after } = await world.cli('status', '--json');
+    expect(JSON.parse(after)).toMatchObject({ flows: [{ stopped: null }] });
   });
 });

@@ -43,7 +43,39 @@ describe('validate', () => {
       ],
     });
     const valid = await runCli(['validate', regions, '--json']);
-    expect([valid.code, JSON.parse(valid.out)]).toEqual([0, { valid: true, faults: [] }]);
+    expect([valid.code, JSON.parse(valid.out)]).toEqual([
+      0,
+      {
+        valid: true,
+        faults: [],
+        sources: ['region_events'],
+        tables: ['regions_current'],
+        materializedViews: [],
+        views: [],
+        sinks: [],
+        flows: ['regions_current'],
+      },
+    ]);
+  });
+
+  test('what the files define is counted, and nothing that the plan adds to it', async () => {
+    const file = folder.write(
+      'kinds.sql',
+      `CREATE SOURCE s (k INT, seq BIGINT) WITH (topic = 's');
+CREATE STREAMING TABLE t;
+CREATE FLOW changes AS AUTO CDC INTO t FROM STREAM(s) KEYS (k) SEQUENCE BY seq;
+CREATE TEMPORARY VIEW v AS SELECT k, seq FROM STREAM(s);
+CREATE STREAMING TABLE u AS SELECT k FROM STREAM(v);
+CREATE MATERIALIZED VIEW m AS SELECT count(*) AS n FROM t;
+CREATE SINK o WITH (topic = 'o');
+CREATE FLOW f AS INSERT INTO o BY NAME SELECT k FROM STREAM(u);
+`,
+    );
+    const { code, out, err } = await runCli(['validate', file]);
+    expect([code, err]).toEqual([0, '']);
+    expect(out).toBe(
+      'valid: 1 source, 2 tables, 1 materialized view, 1 view, 1 sink, 3 flows, 0 warnings\n',
+    );
   });
 
   test('text that is no SQL: exit 3 with its place', async () => {

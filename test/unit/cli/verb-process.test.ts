@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { FlowError } from '../../../src/base/errors.ts';
-import { errorText } from '../../../src/cli/main-command.ts';
+import { errorText } from '../../../src/cli/exit-code.ts';
 import { environmentOf, readError, VerbProcesses } from '../../../src/cli/verb-process.ts';
 import { loadConfig } from '../../../src/config/load-config.ts';
 

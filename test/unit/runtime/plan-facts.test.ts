@@ -1,0 +1,138 @@
+import { describe, expect, test } from 'vitest';
+import type { FlowError } from '../../../src/base/errors.ts';
+import { openCatalog } from '../../../src/runtime/catalog.ts';
+import { lockFlows } from '../../../src/runtime/locks.ts';
+import { type GatheredDeployment, gatherDeployment } from '../../../src/runtime/plan-facts.ts';
+import { RefreshWorld } from '../../support/refresh-world.ts';
+
+const table = 'CREATE STREAMING TABLE t';
+const flow = 'FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME SELECT k, seq, v FROM STREAM(a);';
+const row = { k: 'x', seq: 1, v: 'old' };
+
+async function gathered(world: RefreshWorld): Promise<GatheredDeployment> {
+  const { log, pipeline, plan } = world;
+  const catalog = await openCatalog(log, 'p.catalog');
+  try {
+    return await gatherDeployment({ log, catalog, pipeline, plan, nowMs: Date.now() });
+  } finally {
+    await catalog?.close();
+  }
+}
+
+async function deployed(sql = `${table} ${flow}`): Promise<RefreshWorld> {
+  const world = new RefreshWorld(sql, ['a'], 1);
+  await world.produce('a', 0, row);
+  await world.update();
+  return world;
+}
+
+const cases: readonly (readonly [string, () => Promise<RefreshWorld>])[] = [
+  ['TOPIC_MISSING', () => Promise.resolve(new RefreshWorld(`${table} ${flow}`, [], 1))],
+  [
+    'DEFINITION_CHANGED',
+    async () => {
+      const world = await deployed();
+      world.sql = world.sql.replace('USING (k)', 'USING (v)');
+      return world;
+    },
+  ],
+  [
+    'TOPIC_CONFIG',
+    async () => {
+      const world = new RefreshWorld(`${table} ${flow}`, ['a'], 1);
+      world.log.createTopic('t', 1);
+      await world.produce('t', 0, row);
+      return world;
+    },
+  ],
+  [
+    'TOPIC_PARTITIONS',
+    async () => {
+      const world = await deployed();
+      world.log.addPartitions('t', 2);
+      world.log.addPartitions('p.t.repartition', 3);
+      return world;
+    },
+  ],
+  [
+    'OFFSET_OUT_OF_RANGE',
+    async () => {
+      const world = await deployed();
+      await world.produce('a', 0, row, row);
+      await world.log.deleteRecords('a', new Map([[0, 3]]));
+      return world;
+    },
+  ],
+  [
+    'TOPIC_RECREATED',
+    async () => {
+      const world = await deployed();
+      world.recreate('a');
+      return world;
+    },
+  ],
+  [
+    'TABLE_LOCKED',
+    async () => {
+      const world = await deployed();
+      const { catalog } = await world.outside();
+      const lock = { flow: 't', command: 'test', token: 'test', untilMs: undefined };
+      await lockFlows(catalog, [lock], Date.now());
+      return world;
+    },
+  ],
+];
+
+describe('FR-11 plan tells what run refuses', () => {
+  test.each(cases)('%s', async (code, makeWorld) => {
+    const world = await makeWorld();
+    const topics = await world.log.describeTopics(['p.catalog', 'p.t.repartition']);
+    const { refusals, flows } = await gathered(world);
+    expect(flows.map(({ name }) => name)).toEqual(['t']);
+    // Nothing was created by looking.
+    expect(await world.log.describeTopics(['p.catalog', 'p.t.repartition'])).toEqual(topics);
+    const refused = (await world.update().catch((error: unknown) => error)) as FlowError;
+    const shown = ({ message, detail, hint }: FlowError) => ({ code, message, detail, hint });
+    expect(refusals.map((one) => one.code)).toContain(code);
+    expect(refusals.map(shown)[0]).toEqual(shown(refused));
+  });
+
+  test('all of them are told, not the first alone', async () => {
+    const world = await deployed();
+    world.sql = `${table} ${flow.replace('(k)', '(v)')}
+      CREATE STREAMING TABLE u ${flow.replaceAll('STREAM(a)', 'STREAM(b)')}`;
+    expect((await gathered(world)).refusals.map(({ code }) => code)).toEqual([
+      'TOPIC_MISSING',
+      'DEFINITION_CHANGED',
+    ]);
+  });
+
+  test('where nothing is in the way there is none, before and after the first run', async () => {
+    const world = new RefreshWorld(
+      `${table} ${flow} CREATE MATERIALIZED VIEW m AS SELECT count(*) AS n FROM t;`,
+      ['a'],
+      1,
+    );
+    expect(await gathered(world)).toMatchObject({
+      refusals: [],
+      stops: [],
+      views: [{ name: 'm', isNew: true }],
+    });
+    await world.produce('a', 0, row);
+    await world.update();
+    expect(await gathered(world)).toMatchObject({
+      refusals: [],
+      views: [{ name: 'm', isNew: false }],
+    });
+  });
+
+  test('a flow that stopped when it ran last is told, and refuses nothing', async () => {
+    const world = await deployed();
+    world.log.produce('a', 0, { value: 'no JSON' });
+    await expect(world.update()).rejects.toMatchObject({ code: 'BAD_ROW' });
+    expect(await gathered(world)).toMatchObject({
+      refusals: [],
+      stops: [{ flow: 't', code: 'BAD_ROW' }],
+    });
+  });
+});
