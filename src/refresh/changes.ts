@@ -1,8 +1,8 @@
-import { formatType } from '../data/type-text.ts';
-import type { Column } from '../data/types.ts';
+import { formatType, parseTypeText } from '../data/type-text.ts';
+import type { Column, DataType } from '../data/types.ts';
 import type { BranchDefinition } from '../plan/flow-definition.ts';
 import type { DeployedFlow } from './deployed-flow.ts';
-import { typeChange } from './type-change.ts';
+import { readingChange, typeChange } from './type-change.ts';
 
 /** Reasons by the numbers of the rules for full refreshes; FL-21: a name that is used for something else. */
 export type ReasonId =
@@ -191,7 +191,7 @@ function branchChanges(was: BranchDefinition, is: BranchDefinition): FlowChange[
       ),
     );
   }
-  changes.push(...joinChanges(was, is));
+  changes.push(...readChanges(was, is), ...joinChanges(was, is));
   if (was.tombstones !== is.tombstones) {
     changes.push(
       compatible(
@@ -201,6 +201,43 @@ function branchChanges(was: BranchDefinition, is: BranchDefinition): FlowChange[
     );
   }
   return changes;
+}
+
+/** Columns of the source that the flow reads by another type: what was read by the old one has to be readable still. */
+function readChanges(was: BranchDefinition, is: BranchDefinition): FlowChange[] {
+  const before = new Map(was.reads.map(readColumn).map(({ name, type }) => [name, type]));
+  return is.reads.map(readColumn).flatMap(({ name, type }) => {
+    const former = before.get(name);
+    if (former === undefined || type === undefined) return [];
+    const text = `Column "${name}" of the source of topic "${is.topic}" was ${formatType(former)} and is ${formatType(type)}`;
+    switch (readingChange(former, type)) {
+      case 'same':
+        return [];
+      case 'widened':
+        return [compatible('FR-14', `${text}: every record that was read can be read.`)];
+      case 'narrowed':
+        return [refresh('FR-14', `${text}: not every record that was read fits.`)];
+      case 'incompatible':
+        return [refresh('FR-15', `${text}: records that were read can not be read so.`)];
+    }
+  });
+}
+
+/** `name type`; a name may have spaces, too. */
+function readColumn(text: string): { readonly name: string; readonly type: DataType | undefined } {
+  for (let at = text.indexOf(' '); at >= 0; at = text.indexOf(' ', at + 1)) {
+    const type = typeOf(text.slice(at + 1));
+    if (type !== undefined) return { name: text.slice(0, at), type };
+  }
+  return { name: text, type: undefined };
+}
+
+function typeOf(text: string): DataType | undefined {
+  try {
+    return parseTypeText(text);
+  } catch {
+    return undefined;
+  }
 }
 
 const joinStep = /^(inner|left|left_semi|left_anti) join /;

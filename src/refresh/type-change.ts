@@ -32,6 +32,53 @@ export function typeChange(before: DataType, after: DataType): TypeChange {
   return nested(before, after);
 }
 
+/** Types that stand as text in JSON. */
+const textKinds: readonly DataType['kind'][] = [
+  ...(['string', 'binary', 'date', 'time', 'timestamp', 'timestamp_ntz'] as const),
+  ...(['interval', 'interval_day_time', 'interval_year_month'] as const),
+];
+
+/**
+ * The same for a column of a source: whether the records that were read by the old type can be read by the new one.
+ * Invariant: `widened` only where each of them can.
+ */
+export function readingChange(before: DataType, after: DataType): TypeChange {
+  if (sameType(before, after)) return 'same';
+  if (after.kind === 'variant') return 'widened';
+  if (after.kind === 'string' && textKinds.includes(before.kind)) return 'widened';
+  if (after.kind === 'decimal') return readsAsDecimal(before, after);
+  if (before.kind === 'array' && after.kind === 'array') {
+    return readingChange(before.element, after.element);
+  }
+  if (before.kind === 'map' && after.kind === 'map') {
+    const key = sameType(before.key, after.key) ? 'same' : 'incompatible';
+    return worst([key, readingChange(before.value, after.value)]);
+  }
+  if (before.kind === 'struct' && after.kind === 'struct') {
+    // A field that is not read any more is passed over, and one that is new is NULL.
+    const shared = before.fields.flatMap(({ name, type }): readonly TypeChange[] => {
+      const found = after.fields.find((field) => field.name === name);
+      return found === undefined ? [] : [readingChange(type, found.type)];
+    });
+    return worst([...shared, 'widened']);
+  }
+  return typeChange(before, after);
+}
+
+type DecimalType = Extract<DataType, { kind: 'decimal' }>;
+
+/** Another scale is no hindrance to reading, as long as no digit is lost. */
+function readsAsDecimal(before: DataType, after: DecimalType): TypeChange {
+  const whole = after.precision - after.scale;
+  if (before.kind === 'decimal') {
+    const isWider = after.scale >= before.scale && whole >= before.precision - before.scale;
+    return isWider ? 'widened' : 'narrowed';
+  }
+  const digits = wholeDigits[before.kind];
+  if (digits !== undefined) return whole >= digits ? 'widened' : 'narrowed';
+  return typeChange(before, after);
+}
+
 function widens(before: DataType, after: DataType): boolean {
   const from = wholeOrder.indexOf(before.kind);
   const to = wholeOrder.indexOf(after.kind);

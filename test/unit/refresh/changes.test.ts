@@ -13,6 +13,10 @@ type Case = readonly [
 
 const fresh = 'SELECT k, seq, n, v FROM STREAM(s)';
 
+const asText = 'SELECT k, seq, CAST(n AS STRING) AS n, v FROM STREAM(s)';
+const sourceColumns =
+  'k STRING, k2 STRING, seq BIGINT, n INT, big BIGINT, v STRING, list ARRAY<INT>';
+
 const cases: readonly Case[] = [
   ['nothing', {}, {}, []],
   [
@@ -82,6 +86,43 @@ const cases: readonly Case[] = [
     {},
     { query: 'SELECT k, seq, n * 2 AS n, v FROM STREAM(s)' },
     ['FR-11 compatible'],
+  ],
+
+  [
+    'FR-14 a source column that is read by a wider type, and stored as before',
+    { query: asText },
+    { query: asText, columns: sourceColumns.replace('n INT', 'n BIGINT') },
+    ['FR-14 compatible', 'FR-11 compatible'],
+  ],
+  [
+    'FR-14 a source column that is read by a narrower type, and stored as before',
+    { query: 'SELECT k, seq, CAST(big AS STRING) AS n, v FROM STREAM(s)' },
+    {
+      query: 'SELECT k, seq, CAST(big AS STRING) AS n, v FROM STREAM(s)',
+      columns: sourceColumns.replace('big BIGINT', 'big INT'),
+    },
+    ['FR-14 refresh', 'FR-11 compatible'],
+  ],
+  [
+    'FR-15 a source column that is read by another type, and stored as before',
+    { query: asText },
+    { query: asText, columns: sourceColumns.replace('n INT', 'n STRING') },
+    ['FR-15 refresh', 'FR-11 compatible'],
+  ],
+  [
+    'FR-15 a source column that only a filter reads by another type',
+    { query: `${fresh} WHERE k2 <> ''` },
+    {
+      query: `${fresh} WHERE k2 <> ''`,
+      columns: sourceColumns.replace('k2 STRING', 'k2 INT'),
+    },
+    ['FR-15 refresh', 'FR-11 compatible'],
+  ],
+  [
+    'the type of a source column that the flow does not read',
+    {},
+    { columns: sourceColumns.replace('k2 STRING', 'k2 INT') },
+    [],
   ],
 
   ['P107 another key', {}, { using: 'v' }, ['FR-13 refresh']],

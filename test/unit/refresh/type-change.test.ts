@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
+import { rowDecoder } from '../../../src/data/row-decoder.ts';
 import { parseTypeText } from '../../../src/data/type-text.ts';
-import { type TypeChange, typeChange } from '../../../src/refresh/type-change.ts';
+import { readingChange, type TypeChange, typeChange } from '../../../src/refresh/type-change.ts';
 
 const whole = ['TINYINT', 'SMALLINT', 'INT', 'BIGINT'];
 const others = ['BOOLEAN', 'STRING', 'BINARY', 'DATE', 'TIMESTAMP', 'VARIANT'];
@@ -56,3 +57,63 @@ test.each([
 ] as const)('FR-14, FR-15 %s to %s is %s', (before, after, change) => {
   expect(typeChange(parseTypeText(before), parseTypeText(after))).toBe(change);
 });
+
+const texts = [
+  ...[
+    '0',
+    '-1',
+    '127',
+    '300',
+    '70000',
+    '3000000000',
+    '123456789.12',
+    '12345678901',
+    '1.5',
+    '1e300',
+  ],
+  ...['true', '"x"', '"12"', '"2026-11-30"', '"2026-11-30T10:00:00Z"', '"aGk="', '"NaN"', '{}'],
+];
+
+function reads(type: string, text: string): boolean {
+  const decode = rowDecoder([{ name: 'c', type: parseTypeText(type) }]);
+  const bytes = Buffer.from(`{"c":${text}}`);
+  try {
+    decode({ bytes, start: 0, end: bytes.length });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+test.each([...pairs, ['DECIMAL(10,2)', 'DECIMAL(14,4)'] as const])(
+  'FR-14 where a source column of %s becomes %s, nothing that was read fails without a word',
+  (before, after) => {
+    const lost = texts.filter((text) => reads(before, text) && !reads(after, text));
+    const change = readingChange(parseTypeText(before), parseTypeText(after));
+    // Where it may fail there is something to tell; where nothing is told nothing fails.
+    expect(change === 'same' || change === 'widened' ? lost : []).toEqual([]);
+  },
+);
+
+test.each([
+  ['INT', 'BIGINT', 'widened'],
+  ['BIGINT', 'INT', 'narrowed'],
+  ['INT', 'STRING', 'incompatible'],
+  ['STRING', 'INT', 'incompatible'],
+  ['DATE', 'STRING', 'widened'],
+  ['STRING', 'DATE', 'incompatible'],
+  ['INT', 'VARIANT', 'widened'],
+  ['DECIMAL(10,2)', 'DECIMAL(14,4)', 'widened'],
+  ['DECIMAL(10,2)', 'DECIMAL(10,4)', 'narrowed'],
+  ['INT', 'DECIMAL(12,2)', 'widened'],
+  ['BIGINT', 'DECIMAL(12,2)', 'narrowed'],
+  ['STRUCT<a: INT, b: STRING>', 'STRUCT<a: INT>', 'widened'],
+  ['STRUCT<a: INT, b: STRING>', 'STRUCT<a: STRING, b: STRING>', 'incompatible'],
+  ['ARRAY<STRUCT<a: BIGINT>>', 'ARRAY<STRUCT<a: INT>>', 'narrowed'],
+  ['MAP<STRING, INT>', 'MAP<STRING, BIGINT>', 'widened'],
+] as const)(
+  'FR-14, FR-15 a source column of %s that is read as %s is %s',
+  (before, after, change) => {
+    expect(readingChange(parseTypeText(before), parseTypeText(after))).toBe(change);
+  },
+);
