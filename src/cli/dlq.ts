@@ -5,6 +5,7 @@ import { tableOf } from '../plan/topology.ts';
 import { type PlacedDeadLetter, readDeadLetters } from '../runtime/dead-letters.ts';
 import { type ReplayReport, replayDeadLetters } from '../runtime/replay-dead-letters.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
+import { countText } from './count-text.ts';
 import { type Deployment, withDeployment } from './deployment.ts';
 import { namedFlow, outside, placeOf } from './outside.ts';
 import { pipelineFlag } from './pipeline-files.ts';
@@ -146,7 +147,9 @@ async function list({ invocation, deployment, flow, isWanted }: Work): Promise<E
       ),
     );
   }
-  terminal.out(`flow ${flow.name}, topic ${table.deadLetterTopic}: ${letters} dead letters\n`);
+  terminal.out(
+    `flow ${flow.name}, topic ${table.deadLetterTopic}: ${countText(letters, 'dead letter')}\n`,
+  );
   return 0;
 }
 
@@ -235,9 +238,9 @@ async function replay({ invocation, deployment, flow, isWanted }: Work): Promise
     flow,
     isWanted,
     isDryRun,
-    onBad: (letter, error) => {
+    onBad: (letter, { errorClass, message }) => {
       if (bad.length < showDefault) {
-        bad.push({ place: placeText(letter), error: error.detail ?? error.message });
+        bad.push({ place: placeText(letter), error: `${errorClass}: ${message}` });
       }
     },
   });
@@ -245,23 +248,32 @@ async function replay({ invocation, deployment, flow, isWanted }: Work): Promise
     invocation.printJson({ flow: flow.name, done: !isDryRun, ...report, bad });
   } else {
     for (const { place, error } of bad) terminal.err(`still bad: ${place}\n  ${error}\n`);
-    terminal.out(reportText(flow, report, isDryRun));
+    terminal.out(replayText(flow, report, isDryRun));
   }
   return 0;
 }
 
-function reportText(flow: FlowPlan, report: ReplayReport, isDryRun: boolean): string {
+/** What became of the letters, or would. */
+export function replayText(flow: FlowPlan, report: ReplayReport, isDryRun: boolean): string {
   const { letters, replayed, rows, present, stillBad, unread, foreign } = report;
+  const be = (number: number): string => (number === 1 ? 'is' : 'are');
   const parts = [
-    `${replayed} ${isDryRun ? 'could be' : 'were'} replayed as ${rows} rows`,
-    ...(present > 0 ? [`${present} rows are in the output already`] : []),
-    `${stillBad} are still bad`,
-    ...(unread > 0 ? [`${unread} are yet to be read by the flow itself`] : []),
-    ...(foreign > 0 ? [`${foreign} are of a source that the flow does not read`] : []),
+    isDryRun
+      ? `${replayed} could be replayed`
+      : `${replayed} ${replayed === 1 ? 'was' : 'were'} replayed`,
+    ...(replayed > 0 ? [`${countText(rows, 'row')} ${isDryRun ? 'would go' : 'went'} on`] : []),
+    ...(present > 0 ? [`${countText(present, 'row')} ${be(present)} in the output already`] : []),
+    ...(stillBad > 0 ? [`${stillBad} ${be(stillBad)} still bad`] : []),
+    ...(unread > 0 ? [`${unread} ${be(unread)} yet to be read by the flow itself`] : []),
+    ...(foreign > 0
+      ? [`${foreign} ${be(foreign)} of a source that the flow does not read any more`]
+      : []),
   ];
-  const effect =
-    flow.kind === 'append'
-      ? ''
-      : 'rows that the table has already, and those of a lower sequence, change nothing; the table has the others once the flow runs\n';
-  return `${letters} dead letters: ${parts.join(', ')}\n${effect}`;
+  // Rows of an append flow are in the output at once.
+  const isMerged = flow.kind !== 'append' && rows > 0 && !isDryRun;
+  const effect = isMerged
+    ? 'the flow merges these rows when it runs: what the table has already, or has of a higher sequence, stays as it is\n'
+    : '';
+  const what = letters === 0 ? '' : `: ${parts.join(', ')}`;
+  return `${countText(letters, 'dead letter')}${what}\n${effect}`;
 }

@@ -1,5 +1,6 @@
 import type { WrittenNames } from '../plan/plan-pipeline.ts';
 import type { Command } from './command.ts';
+import { countText } from './count-text.ts';
 import { faultJson, loadPipeline } from './load-pipeline.ts';
 
 export const validate: Command = {
@@ -27,9 +28,9 @@ export const validate: Command = {
       const errors = faults.filter(({ severity }) => severity === 'error').length;
       const warnings = faults.length - errors;
       if (plan === undefined) {
-        err(`${count(errors, 'error')}, ${count(warnings, 'warning')}\n`);
+        err(`${countText(errors, 'error')}, ${countText(warnings, 'warning')}\n`);
       } else {
-        out(`valid: ${writtenText(written)}, ${count(warnings, 'warning')}\n`);
+        out(`valid: ${writtenText(written)}, ${countText(warnings, 'warning')}\n`);
       }
     }
     return Promise.resolve(plan === undefined ? 3 : 0);
@@ -45,13 +46,9 @@ function writtenText(written: WrittenNames): string {
     [sinks.length, 'sink'],
   ] as const;
   return [
-    count(sources.length, 'source'),
-    count(tables.length, 'table'),
-    ...rare.flatMap(([number, word]) => (number === 0 ? [] : [count(number, word)])),
-    count(flows.length, 'flow'),
+    countText(sources.length, 'source'),
+    countText(tables.length, 'table'),
+    ...rare.flatMap(([number, word]) => (number === 0 ? [] : [countText(number, word)])),
+    countText(flows.length, 'flow'),
   ].join(', ');
-}
-
-function count(number: number, word: string): string {
-  return `${number} ${word}${number === 1 ? '' : 's'}`;
 }

@@ -2,7 +2,7 @@ import { formatType, parseTypeText } from '../data/type-text.ts';
 import type { Column, DataType } from '../data/types.ts';
 import type { BranchDefinition } from '../plan/flow-definition.ts';
 import type { DeployedFlow } from './deployed-flow.ts';
-import { readingChange, typeChange } from './type-change.ts';
+import { readingChange, type TypeChange, typeChange } from './type-change.ts';
 
 /** Reasons by the numbers of the rules for full refreshes; FL-21: a name that is used for something else. */
 export type ReasonId =
@@ -210,17 +210,21 @@ function readChanges(was: BranchDefinition, is: BranchDefinition): FlowChange[] 
     const former = before.get(name);
     if (former === undefined || type === undefined) return [];
     const text = `Column "${name}" of the source of topic "${is.topic}" was ${formatType(former)} and is ${formatType(type)}`;
-    switch (readingChange(former, type)) {
-      case 'same':
-        return [];
-      case 'widened':
-        return [compatible('FR-14', `${text}: every record that was read can be read.`)];
-      case 'narrowed':
-        return [refresh('FR-14', `${text}: not every record that was read fits.`)];
-      case 'incompatible':
-        return [refresh('FR-15', `${text}: records that were read can not be read so.`)];
-    }
+    return readChange(readingChange(former, type), text);
   });
+}
+
+function readChange(change: TypeChange, text: string): FlowChange[] {
+  switch (change) {
+    case 'same':
+      return [];
+    case 'widened':
+      return [compatible('FR-14', `${text}: every record that was read can be read.`)];
+    case 'narrowed':
+      return [refresh('FR-14', `${text}: not every record that was read fits.`)];
+    case 'incompatible':
+      return [refresh('FR-15', `${text}: records that were read can not be read so.`)];
+  }
 }
 
 /** `name type`; a name may have spaces, too. */

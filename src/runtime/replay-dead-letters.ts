@@ -7,6 +7,7 @@ import type { LogProducer, OutgoingRecord, RecordCursor, RecordSink, Slice } fro
 import { flowChanges } from '../refresh/changes.ts';
 import { deployedFlow, readDeployedFlow } from '../refresh/deployed-flow.ts';
 import { AppendOutput } from '../task/append-output.ts';
+import type { BadRow } from '../task/bad-row.ts';
 import { FlowTask } from '../task/flow-task.ts';
 import { parseSources } from '../task/output-record.ts';
 import { RepartitionOutput } from '../task/repartition-output.ts';
@@ -29,7 +30,7 @@ export type ReplayOptions = Omit<OutsideOptions, 'token'> & {
   /** Only tells what would become of each. */
   readonly isDryRun: boolean;
   /** Told of each letter that is still bad. */
-  readonly onBad: (letter: PlacedDeadLetter, error: FlowError) => void;
+  readonly onBad: (letter: PlacedDeadLetter, bad: BadRow) => void;
 };
 
 export type ReplayReport = {
@@ -118,6 +119,8 @@ class Replay {
   readonly #programs: ReadonlyMap<string, readonly RowProgram[]>;
   #held = new HeldRecords();
   #lettersHeld = 0;
+  /** Why the letter at hand gives no row. */
+  #bad: BadRow | undefined;
 
   constructor(options: ReplayOptions, facts: FlowFacts, committed: ReadonlyMap<string, number>) {
     this.#options = options;
@@ -156,12 +159,20 @@ class Replay {
       this.report.unread += 1;
       return;
     }
+    this.#bad = undefined;
+    const before = this.#held.mark();
     try {
       this.#taskOf(letter).process(sliceOf(letter), this.#held, clock.now());
     } catch (error) {
-      if (!(error instanceof FlowError) || error.code !== 'BAD_ROW') throw error;
+      // Nothing stops here but this letter: the flow itself has not read it.
+      if (!(error instanceof FlowError) || error.code !== 'EXPECTATION_FAILED') throw error;
+      this.#bad = { errorClass: error.code, message: error.message };
+    }
+    if (this.#bad !== undefined) {
+      // Rows of it that are good went out when it was set aside.
+      this.#held.backTo(before);
       this.report.stillBad += 1;
-      onBad(letter, error);
+      onBad(letter, this.#bad);
       return;
     }
     this.report.replayed += 1;
@@ -181,6 +192,9 @@ class Replay {
       partition,
       output: replayOutput(facts, partition),
       deadLetters: undefined,
+      onBad: (bad) => {
+        this.#bad = bad;
+      },
       deadLetterShareMax: 1,
     });
     this.#tasks.set(key, task);
@@ -237,6 +251,8 @@ function replayOutput(facts: FlowFacts, sourcePartition: number): RowOutput {
   });
 }
 
+type HeldMark = { readonly records: number; readonly bytes: number };
+
 /** What a batch gives, until it is known which rows of it are sent. */
 class HeldRecords implements RecordSink {
   readonly records: {
@@ -245,6 +261,16 @@ class HeldRecords implements RecordSink {
     readonly record: OutgoingRecord;
   }[] = [];
   bytes = 0;
+
+  mark(): HeldMark {
+    return { records: this.records.length, bytes: this.bytes };
+  }
+
+  /** Forgets what came after a mark. */
+  backTo({ records, bytes }: HeldMark): void {
+    this.records.length = records;
+    this.bytes = bytes;
+  }
 
   append(topic: string, partition: number, record: OutgoingRecord): void {
     const key = copied(record.key, record.keyStart, record.keyEnd);

@@ -1,6 +1,5 @@
 import type { Log, RecordCursor } from '../ports/log.ts';
 import type { BadRow } from '../task/bad-row.ts';
-import { readDeadLetter } from '../task/dead-letter.ts';
 import { FlowTask } from '../task/flow-task.ts';
 import { RowCollector, type SourceRow } from '../task/row-collector.ts';
 import type { RowProgram } from '../task/row-program.ts';
@@ -89,18 +88,14 @@ export class SourceRows {
       ),
       skipped: catalog === undefined ? undefined : skippedOffsets(catalog, place),
       stale,
-      deadLetters: { topic: '', partitions: 1 },
+      deadLetters: undefined,
+      onBad: (bad, { offset }) => {
+        const place = `${topic}/${partition}@${offset}`;
+        onBad?.({ ...bad, topic, partition, offset, place });
+      },
       deadLetterShareMax: 1,
     });
-    const sink = {
-      append: (_: string, __: number, record: Parameters<typeof letterOf>[0]) => {
-        const letter = letterOf(record);
-        if (letter === undefined) return;
-        const { errorClass, message, offset } = letter;
-        const place = `${topic}/${partition}@${offset}`;
-        onBad?.({ errorClass, message, topic, partition, offset, place });
-      },
-    };
+    const sink = { append: () => undefined };
     const reader = log.openReader();
     try {
       reader.assign(topic, partition, from);
@@ -119,27 +114,6 @@ export class SourceRows {
 const refuseJoin: FindPartners = () => {
   throw new Error('a query that joins is not recomputed');
 };
-
-function letterOf(record: {
-  readonly headers: Uint8Array;
-  readonly headersStart: number;
-  readonly headersEnd: number;
-}) {
-  const bytes = Buffer.from(record.headers);
-  const { headersStart, headersEnd } = record;
-  return readDeadLetter({
-    next: () => false,
-    offset: 0,
-    timestampMs: 0,
-    bytes,
-    keyStart: 0,
-    keyEnd: -1,
-    valueStart: 0,
-    valueEnd: -1,
-    headersStart,
-    headersEnd,
-  });
-}
 
 /** The records below an offset: a view of the same cursor. */
 class BoundedCursor implements RecordCursor {

@@ -40,6 +40,8 @@ export type FlowTaskOptions = {
   /** Records that somebody had the flow step over; they count as dead letters. */
   readonly skipped?: ReadonlySet<number> | undefined;
   readonly deadLetters: DeadLetterTarget | undefined;
+  /** Takes what is bad instead: whoever only looks neither stops nor sets anything aside. */
+  readonly onBad?: ((bad: BadRow, place: LogPlace) => void) | undefined;
   /** The share of a thousand records that may be dead letters before the flow stops; 1: all of them. */
   readonly deadLetterShareMax: number;
   /** Where it is the last stage: told when each record was made. */
@@ -310,7 +312,12 @@ export class FlowTask {
   }
 
   #reject(records: RecordCursor, bad: BadRow, sink: RecordSink, nowMs: number): void {
-    const { deadLetters: target, flow, topic, partition } = this.#options;
+    const { deadLetters: target, flow, topic, partition, onBad } = this.#options;
+    if (onBad !== undefined) {
+      this.#counters.deadLettered += 1;
+      onBad(bad, this.#placeOf(records));
+      return;
+    }
     if (target === undefined) {
       throw new FlowError('BAD_ROW', `flow "${flow}" stopped at a bad row`, {
         detail: `${bad.errorClass}: ${bad.message}. It is the record at ${this.#at(records)}; the checkpoint stays before it.`,

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
+import { replayText } from '../../../src/cli/dlq.ts';
 import { readHeaders } from '../../../src/data/record-headers.ts';
 import { decideMoves } from '../../../src/refresh/checkpoint-move.ts';
 import { Catalog } from '../../../src/runtime/catalog.ts';
@@ -68,7 +69,8 @@ async function replay(
     flow,
     isWanted: () => true,
     isDryRun: false,
-    onBad: ({ offset }, error) => bad.push(`${offset}: ${error.detail ?? ''}`),
+    onBad: ({ offset }, { errorClass, message }) =>
+      bad.push(`${offset}: ${errorClass}: ${message}`),
     ...more,
   });
   await options.catalog.close();
@@ -198,10 +200,63 @@ CREATE FLOW g AS INSERT INTO log BY NAME SELECT k, 0 AS n, seq FROM STREAM(s);`;
     await settled(mild);
     expect(await rows(mild)).toEqual(before);
     const done = await replay(mild);
-    expect(done.bad).toEqual([expect.stringContaining('MALFORMED_RECORD')]);
+    // Of the letter alone: no flow stopped, and no checkpoint is concerned.
+    expect(done.bad).toEqual([expect.stringMatching(/^1: MALFORMED_RECORD: [^.]*$/)]);
     await settled(mild);
     expect(await rows(mild)).toEqual(['{"k":"a","n":null,"seq":1} 0@0']);
     expect(world.deadLetters()).toHaveLength(2);
+  });
+
+  test('DL a letter whose row fails an expectation is still bad, and ends no replay', async () => {
+    const failing = mild.replace(
+      'WITH (',
+      '(CONSTRAINT known EXPECT (n IS NOT NULL) ON VIOLATION FAIL UPDATE) WITH (',
+    );
+    world = worldOf(strict);
+    give('a', 'x', 1);
+    world.produce('s', { value: '{"k":' }, 0);
+    await settled(strict);
+    await settled(failing);
+    const done = await replay(failing);
+    expect(done).toMatchObject({ letters: 2, replayed: 0, rows: 0, stillBad: 2 });
+    expect(done.bad.join()).toContain(
+      'EXPECTATION_FAILED: expectation "known" of table "t" failed',
+    );
+  });
+
+  const nothing = {
+    letters: 0,
+    replayed: 0,
+    rows: 0,
+    present: 0,
+    stillBad: 0,
+    unread: 0,
+    foreign: 0,
+  };
+  const merged =
+    'the flow merges these rows when it runs: what the table has already, or has of a higher sequence, stays as it is\n';
+
+  test.each([
+    [{}, false, '0 dead letters\n'],
+    [
+      { letters: 1, replayed: 1, rows: 1 },
+      false,
+      `1 dead letter: 1 was replayed, 1 row went on\n${merged}`,
+    ],
+    [
+      { letters: 3, replayed: 2, rows: 4, stillBad: 1 },
+      true,
+      '3 dead letters: 2 could be replayed, 4 rows would go on, 1 is still bad\n',
+    ],
+    [
+      { letters: 4, stillBad: 2, unread: 1, foreign: 1 },
+      false,
+      '4 dead letters: 0 were replayed, 2 are still bad, 1 is yet to be read by the flow itself, 1 is of a source that the flow does not read any more\n',
+    ],
+  ])('DL what a replay of %o says (dry run: %s)', (report, isDryRun, text) => {
+    const [flow] = planned(mild).flows;
+    if (flow === undefined) throw new Error('no flow');
+    expect(replayText(flow, { ...nothing, ...report }, isDryRun)).toBe(text);
   });
 
   test('DL a letter keeps key, time and headers of its record: hidden columns give what they would have given', async () => {
