@@ -96,9 +96,11 @@ export class RowCollector implements RowOutput {
       isMarker,
       provenance: Buffer.from(provenance.subarray(0, provenanceSize)),
       json: isMarker ? '' : Buffer.from(json, 'latin1').toString('utf8'),
-      violated: isMarker
-        ? []
-        : this.#expectations.filter(({ isMet }) => !isMet(row)).map((one) => one.expectation),
+      // What is no row but says that rows are gone is judged by nothing.
+      violated:
+        flags !== 0
+          ? []
+          : this.#expectations.filter(({ isMet }) => !isMet(row)).map((one) => one.expectation),
       offset: records.offset,
     });
   }

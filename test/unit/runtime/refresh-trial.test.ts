@@ -118,6 +118,19 @@ describe('FR-11 records that the present definition can not read', () => {
     expect(await trial(world)).toMatchObject({ stops: 1, reasons: { EXPECTATION_FAILED: 1 } });
   });
 
+  test('FR-28 a table of AUTO CDC is tried, too, and a delete is judged by no expectation', async () => {
+    const feed = (value: string): string => `
+      CREATE STREAMING TABLE t (CONSTRAINT some EXPECT (v <> 'x') ON VIOLATION FAIL UPDATE) ${withLetters};
+      CREATE FLOW f AS AUTO CDC INTO t FROM (SELECT k, seq, ${value} AS v, gone FROM STREAM(a))
+      KEYS (k) APPLY AS DELETE WHEN gone SEQUENCE BY seq COLUMNS * EXCEPT (gone);`;
+    const world = new RefreshWorld(feed('v'), ['a'], 1);
+    await world.produce('a', 0, row('R1', '1'), { ...row('R1', 'x'), seq: 2, gone: true });
+    await world.update();
+    expect(await trial(world)).toMatchObject({ records: 2, deadLetters: 0, stops: 0 });
+    world.sql = feed('CAST(CAST(v AS INT) AS STRING)');
+    expect(await trial(world)).toMatchObject({ records: 2, deadLetters: 1, stops: 0 });
+  });
+
   test('of many records an even sample is tried, and says so', async () => {
     const world = new RefreshWorld(sqlOf(asText, withLetters), ['a'], 1);
     const rows = Array.from({ length: 300 }, (_, at) => row(`R${at}`, at < 280 ? '1' : 'x'));
