@@ -1,5 +1,5 @@
 import { FlowError } from '../base/errors.ts';
-import type { FlowPlan } from '../plan/pipeline-plan.ts';
+import { type FlowPlan, isKeyed } from '../plan/pipeline-plan.ts';
 import { groupOf } from '../plan/topology.ts';
 import {
   type CheckpointMove,
@@ -202,7 +202,7 @@ function refuse(
       { hint: 'Accept it with --allow-loss; --dry-run shows the partitions.' },
     );
   }
-  if (flow.kind === 'append' && totals.again > 0 && !invocation.isSet('yes')) {
+  if (!isKeyed(flow) && totals.again > 0 && !invocation.isSet('yes')) {
     throw usageError(
       `flow "${flow.name}" appends, and would write the rows of up to ${totals.again} records once more`,
       'Accept the duplicates with --yes.',
@@ -283,10 +283,9 @@ function tell(
       ]),
     ),
   );
-  const effect =
-    flow.kind === 'append'
-      ? 'their rows are appended once more'
-      : 'the table stays exact: a row is the same row however often it is read';
+  const effect = !isKeyed(flow)
+    ? 'their rows are appended once more'
+    : 'the table stays exact: a row is the same row however often it is read';
   const did = isDone ? 'set' : 'would be set';
   terminal.out(
     `checkpoints ${did}: ${moves.length}; records read again: ${totals.again}${totals.again > 0 ? ` (${effect})` : ''}; records skipped: ${totals.skipped}\n`,

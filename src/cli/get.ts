@@ -1,6 +1,6 @@
 import { requireOptions } from '../config/load-config.ts';
 import type { Provenance } from '../data/provenance.ts';
-import type { TablePlan } from '../plan/pipeline-plan.ts';
+import { isKeyed, type TablePlan } from '../plan/pipeline-plan.ts';
 import { type CommittedSet, readTableKeys } from '../runtime/read-table.ts';
 import { keyColumnsOf, keyless, parseTableKey } from '../runtime/table-key.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
@@ -25,7 +25,7 @@ export const get: Command = {
     const plan = await namedPipeline(invocation, config);
     if (plan === undefined) return 3;
     const { table, flow } = namedTable(plan, name);
-    if (flow.kind === 'append') throw keyless(table);
+    if (!isKeyed(flow)) throw keyless(table);
     const keys = texts.map((text) => parseTableKey(keyColumnsOf(table, flow), text));
     requireOptions(config, ['kafka.brokers']);
     return withLog<ExitCode>(invocation, config, async (log) => {

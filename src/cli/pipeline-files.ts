@@ -1,7 +1,13 @@
 import { nearestNames } from '../base/nearest-name.ts';
 import { composeLog } from '../compose.ts';
 import type { Config } from '../config/options.ts';
-import type { FlowPlan, KeyedFlowPlan, PipelinePlan, TablePlan } from '../plan/pipeline-plan.ts';
+import {
+  type FlowPlan,
+  isKeyed,
+  type KeyedFlowPlan,
+  type PipelinePlan,
+  type TablePlan,
+} from '../plan/pipeline-plan.ts';
 import type { Log } from '../ports/log.ts';
 import { type FlagSpec, type Invocation, usageError } from './command.ts';
 import { faultJson, loadPipeline } from './load-pipeline.ts';
@@ -75,8 +81,7 @@ export function namedRows(
   const table = plan.tables.find((one) => one.name === view?.name);
   if (table !== undefined) return { table, flow: { sequenceType: { kind: 'bigint' } } };
   const found = namedTable(plan, name);
-  const sequenceType =
-    found.flow.kind === 'append' ? ({ kind: 'void' } as const) : found.flow.sequenceType;
+  const sequenceType = isKeyed(found.flow) ? found.flow.sequenceType : ({ kind: 'void' } as const);
   return { table: found.table, flow: { sequenceType } };
 }
 

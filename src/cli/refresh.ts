@@ -1,6 +1,6 @@
 import { systemClock } from '../adapters/system/system-clock.ts';
 import { composeState, workerSettings } from '../compose.ts';
-import type { TablePlan } from '../plan/pipeline-plan.ts';
+import { isKeyed, type TablePlan } from '../plan/pipeline-plan.ts';
 import {
   areChained,
   type ReadRate,
@@ -266,9 +266,9 @@ async function withState<Result>(
 ): Promise<Result> {
   const { terminal } = invocation;
   const { flow, table } = options;
-  if (flow.kind === 'append') {
+  if (!isKeyed(flow)) {
     throw usageError(
-      `append flows write table "${table.name}", so it is refreshed in place only`,
+      `rows are appended to table "${table.name}", so it is refreshed in place only`,
       `A row that was appended is never replaced by another one. Empty the table and let the next run fill it: tidemark refresh ${table.name} --in-place`,
     );
   }

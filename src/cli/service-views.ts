@@ -11,7 +11,13 @@ import { readProvenance, topicIdHex } from '../data/provenance.ts';
 import { decodeRowSet } from '../data/row-set.ts';
 import { sequenceCodec } from '../data/sequence.ts';
 import { formatType } from '../data/type-text.ts';
-import type { FlowPlan, KeyedFlowPlan, PipelinePlan, TablePlan } from '../plan/pipeline-plan.ts';
+import {
+  type FlowPlan,
+  isKeyed,
+  type KeyedFlowPlan,
+  type PipelinePlan,
+  type TablePlan,
+} from '../plan/pipeline-plan.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { StateStore } from '../ports/state-store.ts';
@@ -187,9 +193,9 @@ export class ServiceViews implements ServiceApi {
       flow: flow?.name ?? null,
       output: table.output,
       keys:
-        flow === undefined || flow.kind === 'append'
-          ? []
-          : keyColumnsOf(table, flow).map(({ name }) => name),
+        flow !== undefined && isKeyed(flow)
+          ? keyColumnsOf(table, flow).map(({ name }) => name)
+          : [],
       columns: table.columns.map(({ name, type }) => ({ name, type: formatType(type) })),
       expectations: table.expectations.map(({ name, action, sql }) => ({ name, action, sql })),
       deadLetterTopic: table.deadLetterTopic ?? null,
@@ -216,7 +222,7 @@ export class ServiceViews implements ServiceApi {
     const table = plan.tables.find((one) => isSame(one.name, name));
     const flow = plan.flows.find(({ target }) => target === table?.name);
     if (table === undefined || flow === undefined) return undefined;
-    if (flow.kind === 'append') throw keyless(table);
+    if (!isKeyed(flow)) throw keyless(table);
     const key = parseTableKey(keyColumnsOf(table, flow), keyText);
     const parts = this.#running();
     const topics = topicNames(parts.worker);

@@ -233,7 +233,10 @@ function flowReport(status: FlowStatus): FlowReport {
     missingTopics: topics.filter(({ exists }) => !exists).map(({ topic }) => topic),
     partitions,
     account: counters.length === 0 ? undefined : flowSummary(flow, counters, isAppended),
-    difference: differenceOf(partitions, kind === 'replace_using' ? betweenStages : 0),
+    difference: differenceOf(
+      partitions,
+      kind === 'replace_using' || kind === 'join' ? betweenStages : 0,
+    ),
   };
 }
 

@@ -2,6 +2,7 @@ import type { Column } from '../data/types.ts';
 import type { Query } from '../sql/ast.ts';
 import type { Catalog, TableDataset, ViewDataset } from './catalog.ts';
 import type { FaultList } from './faults.ts';
+import type { JoinList } from './join-list.ts';
 import type { ReplacedSource } from './pipeline-plan.ts';
 import type { BoundRelation } from './relation.ts';
 
@@ -63,6 +64,8 @@ export type BindContext = {
   readonly views: readonly string[];
   /** What the flow does to its target. */
   readonly flow: 'replace_using' | 'append' | 'auto_cdc';
+  /** Takes the joins of two streams that the query has; undefined: the flow can have none. */
+  readonly joins: JoinList | undefined;
   /** The columns of a table whose flows append, once these are bound; undefined: their faults are told. */
   readonly columnsOf: (table: TableDataset) => readonly Column[] | undefined;
   /** How a table is written whose rows are replaced, once its flow is bound; undefined: no such table, or its faults are told. */

@@ -30,6 +30,7 @@ import {
 } from './relation.ts';
 import { functionName, generatorOf } from './row-rules.ts';
 import { bindStaticJoin } from './static-join.ts';
+import { bindStreamJoin } from './stream-join.ts';
 import { commonTable, isStreaming } from './stream-kind.ts';
 import { withWatermark } from './watermark.ts';
 
@@ -358,17 +359,22 @@ function bindJoin(
   if (relation.lateral && right.node === 'function' && generatorOf(right.call) !== undefined) {
     return bindLateralJoin(relation, right, context);
   }
-  const kind = checkJoin(relation, context);
-  if (kind === undefined) {
+  const checked = checkJoin(relation, context);
+  if (checked === undefined) {
     // The stream sides are bound for their own faults.
     if (isStreaming(left, context)) bindRelation(left, context);
     if (isStreaming(right, context)) bindRelation(right, context);
     return undefined;
   }
   const stream = bindRelation(left, context);
+  if (checked.with === 'stream') {
+    const other = bindRelation(right, context);
+    if (stream === undefined || other === undefined) return undefined;
+    return bindStreamJoin({ relation, left: stream, right: other, context });
+  }
   const side = bindRelation(right, { ...context, isStatic: true });
   if (stream === undefined || side === undefined) return undefined;
-  return bindStaticJoin({ relation, kind, stream, side, context });
+  return bindStaticJoin({ relation, kind: checked.kind, stream, side, context });
 }
 
 /** `FROM STREAM(s) JOIN LATERAL explode(s.items) AS t(item)`. */

@@ -51,6 +51,7 @@ function flowLines(flow: ExplainedFlow): readonly string[] {
   if (flow.sequence !== undefined) {
     lines.push(`  key: ${keys}`, `  sequence: ${flow.sequence.value} ${flow.sequence.type}`);
   }
+  if (flow.join !== undefined) lines.push(`  joins by: ${flow.join}`);
   if (flow.changes !== undefined) lines.push(...changeLines(flow.changes));
   if (flow.emptyWhen !== undefined) lines.push(`  empty when: ${flow.emptyWhen}`);
   lines.push('  tasks:', ...flow.stages.map(stageLine));

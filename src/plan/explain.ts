@@ -14,8 +14,8 @@ import type {
 import type {
   BranchPlan,
   FlowPlan,
+  JoinFlowPlan,
   JoinStep,
-  KeyedFlowPlan,
   MaterializedViewPlan,
   PipelinePlan,
   ReplaceUsingFlowPlan,
@@ -23,7 +23,7 @@ import type {
   SourcePlan,
   TablePlan,
 } from './pipeline-plan.ts';
-import { joinedColumns } from './pipeline-plan.ts';
+import { isKeyed, joinedColumns } from './pipeline-plan.ts';
 import { sketch } from './sketch.ts';
 import { stepExpressions } from './step-expressions.ts';
 import {
@@ -108,7 +108,7 @@ function explainFlow(plan: PipelinePlan, flow: FlowPlan, deployment: Deployment)
   const names = table.columns.map(({ name }) => name);
   const { pipeline, counts } = deployment;
   const replacing = flow.kind === 'replace_using' ? flow : undefined;
-  const keyed = flow.kind === 'append' ? undefined : flow;
+  const keyed = isKeyed(flow) ? flow : undefined;
   const keys = (keyed?.keys ?? []).flatMap((position) => table.columns[position] ?? []);
   const emptyWhen = replacing?.emptyWhen;
   return {
@@ -131,14 +131,15 @@ function explainFlow(plan: PipelinePlan, flow: FlowPlan, deployment: Deployment)
     output: table.output,
     group: groupOf(pipeline, flow.name),
     stages: stagesOf(plan, flow, deployment),
+    join: flow.kind === 'join' ? joinText(flow) : undefined,
     repartition:
-      keyed === undefined
+      flow.kind === 'append'
         ? undefined
         : {
-            topic: repartitionTopicOf(pipeline, stageFlowOf(keyed)),
+            topic: repartitionTopicOf(pipeline, stageFlowOf(flow)),
             reason: repartitionReason(
               plan,
-              keyed,
+              flow,
               keys.map(({ name }) => name),
             ),
           },
@@ -157,12 +158,15 @@ function kindText(flow: FlowPlan): string {
     case 'auto_cdc':
       if (flow.branches.length === 0) return 'table stage of AUTO CDC';
       return `AUTO CDC${flow.once ? ' ONCE' : ''}, SCD type ${flow.tracked === undefined ? 1 : 2}`;
+    case 'join':
+      return 'join of two streams';
   }
 }
 
 function sequenceOf(flow: FlowPlan, names: readonly string[]): ExplainedFlow['sequence'] {
   switch (flow.kind) {
     case 'append':
+    case 'join':
       return undefined;
     case 'replace_using':
       return { value: sketch(flow.sequence, names), type: formatType(flow.sequenceType) };
@@ -172,7 +176,7 @@ function sequenceOf(flow: FlowPlan, names: readonly string[]): ExplainedFlow['se
 }
 
 /** The flow whose name the topic between the stages has. */
-function stageFlowOf(flow: KeyedFlowPlan): string {
+function stageFlowOf(flow: FlowPlan): string {
   return flow.kind === 'auto_cdc' ? flow.target : flow.name;
 }
 
@@ -280,10 +284,7 @@ function stagesOf(
   };
   const tableStage: ExplainedStage = {
     stage: 'table',
-    does:
-      flow.kind === 'auto_cdc'
-        ? 'merges the changes of each key, whichever flow they come from, and writes the output topic'
-        : 'keeps the rows of the highest sequence of each key and writes the output topic',
+    does: tableStageTexts[flow.kind],
     over: [repartitionTopicOf(pipeline, flow.name)],
     tasks: partitionsOf(plan, flow, counts),
   };
@@ -293,12 +294,32 @@ function stagesOf(
   ];
 }
 
+const tableStageTexts: Readonly<Record<Exclude<FlowPlan['kind'], 'append'>, string>> = {
+  replace_using: 'keeps the rows of the highest sequence of each key and writes the output topic',
+  auto_cdc:
+    'merges the changes of each key, whichever flow they come from, and writes the output topic',
+  join: 'keeps the rows of both sides and writes each pair that belongs together to the output topic',
+};
+
+/** What a join compares, over the columns that it keeps of its sides. */
+function joinText({ join }: JoinFlowPlan): string {
+  const { left, right, condition } = join;
+  const keys = left.keys.map(({ isNullSafe }, at) => {
+    const name = left.columns[at]?.name ?? '';
+    return `${name} of both sides${isNullSafe ? ', NULL too' : ''}`;
+  });
+  const names = [...left.columns, ...right.columns].map(({ name }) => name);
+  return [...keys, ...(condition === undefined ? [] : [sketch(condition, names)])].join(' and ');
+}
+
 /** Why rows take the way over a topic of their own before they are merged. */
 function repartitionReason(
   plan: PipelinePlan,
-  flow: KeyedFlowPlan,
+  flow: Exclude<FlowPlan, { kind: 'append' }>,
   keys: readonly string[],
 ): string {
+  if (flow.kind === 'join')
+    return 'rows with the same values of what is compared have to meet in one task';
   if (flow.kind === 'auto_cdc') {
     return `changes of one key (${keys.join(', ')}) come from all flows into the table and have to meet in one task`;
   }
@@ -345,14 +366,17 @@ function topicsOf(
           },
           {
             topic: table.topic,
-            role: 'output, compacted; also the changelog of the state',
+            role:
+              flow.kind === 'join'
+                ? 'joined rows, kept whole'
+                : 'output, compacted; also the changelog of the state',
             partitions,
           },
         ];
   if (hasLevels(flow)) {
     topics.push({
       topic: levelsTopicOf(pipeline, flow.name),
-      role: 'levels of empty keys',
+      role: flow.kind === 'join' ? 'changelog of the kept rows' : 'levels of empty keys',
       partitions,
     });
   }
@@ -370,6 +394,7 @@ function stateText(flow: FlowPlan, table: TablePlan): string {
       : 'per key: all its changes';
   }
   if (flow.kind === 'append') return 'none beyond the checkpoint';
+  if (flow.kind === 'join') return 'every row of both sides, for ever';
   const parts = ['per key: the highest sequence and the rows that carry it'];
   if (flow.distinct) parts.push('DISTINCT needs nothing beyond these rows');
   if (flow.limit !== undefined) parts.push(`one task lets ${flow.limit} rows through`);

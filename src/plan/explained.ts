@@ -31,6 +31,8 @@ export type ExplainedFlow = {
   /** Of an AUTO CDC flow: what its table stores, and what becomes of a change. */
   readonly changes: ChangeDefinition | undefined;
   readonly emptyWhen: string | undefined;
+  /** Of a join of two streams: what it compares. */
+  readonly join: string | undefined;
   readonly output: string;
   readonly group: string;
   readonly stages: readonly ExplainedStage[];

@@ -43,7 +43,8 @@ export const planFaults = {
   BY_NAME_MISSING: 'A flow does not say BY NAME.',
   TABLE_CYCLE: 'Tables or views read each other in a circle.',
   SINK_WITHOUT_FLOW: 'A sink has no flow that writes it.',
-  STREAM_OF_REPLACED_ROWS: 'A flow that appends streams a table whose rows are replaced.',
+  STREAM_OF_REPLACED_ROWS:
+    'A flow that appends, or a join of streams, streams a table whose rows are replaced.',
   REPLACED_KEYS:
     'A REPLACE USING flow streams a table whose rows are replaced, under other keys than that table has.',
   REPLACED_SEQUENCE:
@@ -112,6 +113,10 @@ export const planFaults = {
   SUBQUERY_REFUSED: 'A streaming query has a subquery inside an expression.',
   JOIN_STATIC_OUTER: 'A stream is joined with static data by a right or full join.',
   JOIN_STREAM_RIGHT: 'The stream stands on the right side of a join with static data.',
+  JOIN_EQUALITY_MISSING: 'A join of two streams compares nothing by equality.',
+  JOIN_NONDETERMINISTIC:
+    'A join of two streams compares a value that depends on the clock or chance.',
+  JOIN_STATE_UNBOUNDED: 'A join of two streams keeps every row of both for ever.',
   JOIN_WATERMARK_MISSING: 'An outer join of two streams has no watermark.',
   JOIN_TIME_RANGE_MISSING:
     'An outer join of two streams has no condition that bounds the time between them.',

@@ -127,6 +127,7 @@ export function fingerprintText(definition: FlowDefinition): string {
       `truncate when ${changes.truncateWhen}`,
     );
   }
+  if (definition.join !== undefined) lines.push(`join ${definition.join}`);
   lines.push(`columns ${JSON.stringify(definition.columns)}`);
   for (const branch of definition.branches) {
     lines.push(
@@ -146,7 +147,8 @@ function columnText(column: { readonly name: string; readonly type: DataType }):
   return `${column.name} ${formatType(column.type)}`;
 }
 
-function branchDefinition(branch: BoundBranch): BranchDefinition {
+/** What becomes of the records of one source. */
+export function branchDefinition(branch: BoundBranch): BranchDefinition {
   const { source } = branch;
   const width = source.columns.length;
   // Expectations come and go without a new definition, on views as on tables.

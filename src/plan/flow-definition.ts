@@ -4,8 +4,8 @@
  * relations are called, comments and places leave no trace.
  */
 export type FlowDefinition = {
-  /** Of an append flow everything about keys and sequence is empty. */
-  readonly kind: 'replace_using' | 'append' | 'auto_cdc';
+  /** Of an append flow and of a join everything about keys and sequence is empty. */
+  readonly kind: 'replace_using' | 'append' | 'auto_cdc' | 'join';
   /** It reads what its sources hold when it starts first; absent: it goes on. */
   readonly once?: true;
   readonly timeZone: string;
@@ -21,6 +21,8 @@ export type FlowDefinition = {
   readonly distinct: boolean;
   /** Of an AUTO CDC flow: what its table stores, and what becomes of a change. */
   readonly changes?: ChangeDefinition;
+  /** Of a join of two streams: which rows of its sides go together. */
+  readonly join?: string;
   /** Absent: no LIMIT. */
   readonly limit?: number | undefined;
   /** `name type`, in the order of the target. */

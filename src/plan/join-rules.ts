@@ -5,18 +5,26 @@ import { notSupportedYet, planFault } from './faults.ts';
 import type { StaticJoinKind } from './pipeline-plan.ts';
 import { hasWatermark, isStreaming } from './stream-kind.ts';
 
+/** What a join in a streaming flow is: one with static data, of some kind, or one of two streams. */
+export type CheckedJoin =
+  | { readonly with: 'static'; readonly kind: StaticJoinKind }
+  | { readonly with: 'stream' };
+
 type Join = Extract<Relation, { node: 'join' }>;
 
 /**
  * Checks which kinds of join a streaming flow can have, and says which of those come later. Gives the kind of a
- * join with static data that can run.
+ * join that can run.
  */
-export function checkJoin(join: Join, context: BindContext): StaticJoinKind | undefined {
+export function checkJoin(join: Join, context: BindContext): CheckedJoin | undefined {
   const isLeft = isStreaming(join.left, context);
   const isRight = isStreaming(join.right, context);
-  if (isLeft && isRight) checkStreamJoin(join, context);
-  else if (isLeft) return staticJoinKind(join, context);
-  else if (isRight) refuseStreamOnRight(join, context);
+  if (isLeft && isRight) return checkStreamJoin(join, context) ? { with: 'stream' } : undefined;
+  if (isLeft) {
+    const kind = staticJoinKind(join, context);
+    return kind === undefined ? undefined : { with: 'static', kind };
+  }
+  if (isRight) refuseStreamOnRight(join, context);
   else {
     context.faults.add(
       planFault('SOURCE_NOT_STREAMING', 'neither side of the join is a stream', join.place, {
@@ -56,12 +64,13 @@ function refuseStreamOnRight(join: Join, context: BindContext): void {
   );
 }
 
-function checkStreamJoin(join: Join, context: BindContext): void {
-  const isOuter = join.kind !== 'inner' && join.kind !== 'cross' && join.kind !== 'left_semi';
-  const faults = isOuter ? outerJoinFaults(join) : [];
-  context.faults.addAll(
-    faults.length > 0 ? faults : [notSupportedYet('a join of two streams', join.place)],
-  );
+function checkStreamJoin(join: Join, context: BindContext): boolean {
+  const { kind, place } = join;
+  if (kind === 'inner' || kind === 'cross') return true;
+  const faults = kind === 'left_semi' ? [] : outerJoinFaults(join);
+  const what = `a ${kind.replace('_', ' ')} join of two streams`;
+  context.faults.addAll(faults.length > 0 ? faults : [notSupportedYet(what, place)]);
+  return false;
 }
 
 function outerJoinFaults(join: Join) {

@@ -69,6 +69,10 @@ class LineageJudge {
     return this.#sources.get(source)?.table;
   }
 
+  #isJoin(table: string): boolean {
+    return this.#writersOf(table).some(({ kind }) => kind === 'join');
+  }
+
   #writersOf(table: string): readonly FlowPlan[] {
     return this.#flows.filter(({ target }) => target === table);
   }
@@ -77,6 +81,8 @@ class LineageJudge {
     const known = this.#known.get(table);
     if (known !== undefined) return known;
     this.#known.set(table, ofSource);
+    // A joined row has an identity of its own, made of those of both its sides.
+    if (this.#isJoin(table)) return ofSource;
     const all = this.#writersOf(table).map((flow) => this.#flowLineage(flow));
     const lineage = {
       branches: Math.max(1, ...all.map(({ branches }) => branches)),
@@ -106,6 +112,7 @@ class LineageJudge {
   #upstream(tables: readonly string[]): ReadonlySet<string> {
     const found = new Set(tables);
     for (const table of found) {
+      if (this.#isJoin(table)) continue;
       for (const flow of this.#writersOf(table)) {
         for (const branch of flow.branches) {
           const next = this.#tableOf(branch);
@@ -136,7 +143,11 @@ class LineageJudge {
   #originsOf(flow: FlowPlan): ReadonlySet<string> {
     const topics = new Set<string>();
     const direct = flow.branches.flatMap((branch) => this.#tableOf(branch) ?? []);
-    const writers = [...this.#upstream(direct)].flatMap((table) => this.#writersOf(table));
+    const upstream = [...this.#upstream(direct)];
+    for (const table of upstream) if (this.#isJoin(table)) topics.add(table);
+    const writers = upstream
+      .filter((table) => !this.#isJoin(table))
+      .flatMap((table) => this.#writersOf(table));
     for (const { branches } of [flow, ...writers]) {
       for (const { source } of branches) {
         const plan = this.#sources.get(source);

@@ -4,7 +4,7 @@ import type { FlowKind } from './flow-kind.ts';
 export type Maturity = 'beta' | 'experimental';
 
 /** How far each kind of flow is, as shown by `plan` and in docs/sql.md (RQ-10). */
-export const flowMaturity: Readonly<Record<FlowKind, Maturity>> = {
+export const flowMaturity: Readonly<Record<FlowKind | 'join', Maturity>> = {
   replace_using: 'beta',
   append: 'beta',
   once: 'experimental',
@@ -12,4 +12,5 @@ export const flowMaturity: Readonly<Record<FlowKind, Maturity>> = {
   replace_where: 'experimental',
   auto_cdc: 'experimental',
   auto_cdc_once: 'experimental',
+  join: 'experimental',
 };

@@ -127,10 +127,14 @@ export type MaterializedViewPlan = {
   readonly place: Place;
 };
 
-export type FlowPlan = ReplaceUsingFlowPlan | AppendFlowPlan | AutoCdcFlowPlan;
+export type FlowPlan = ReplaceUsingFlowPlan | AppendFlowPlan | AutoCdcFlowPlan | JoinFlowPlan;
 
 /** A flow whose target keeps rows by their key. */
 export type KeyedFlowPlan = ReplaceUsingFlowPlan | AutoCdcFlowPlan;
+
+export function isKeyed(flow: FlowPlan): flow is KeyedFlowPlan {
+  return flow.kind === 'replace_using' || flow.kind === 'auto_cdc';
+}
 
 /** Rows of the query go to the target as they come; any number of such flows may write one target. */
 export type AppendFlowPlan = {
@@ -207,6 +211,43 @@ export type AutoCdcFlowPlan = {
   readonly definition: FlowDefinition;
   readonly place: Place;
 };
+
+/**
+ * A join of two streams, which keeps the rows of both sides by the values that must be equal. Its rows go to a table
+ * of its name, which nobody declared and which the flow with the join in its query streams.
+ */
+export type JoinFlowPlan = {
+  readonly kind: 'join';
+  /** Also the name of its checkpoint, and of its table. */
+  readonly name: string;
+  readonly target: string;
+  readonly once?: boolean;
+  /** Those of the left side come first. Each ends in the columns of its side. */
+  readonly branches: readonly BranchPlan[];
+  readonly leftBranches: number;
+  readonly join: StreamJoinPlan;
+  /** The canonical text of the definition; equal text, equal plan. */
+  readonly fingerprint: string;
+  readonly definition: FlowDefinition;
+  readonly place: Place;
+};
+
+export type StreamJoinPlan = {
+  readonly left: StreamSidePlan;
+  readonly right: StreamSidePlan;
+  /** The rest of the condition, over a row of the left side and one of the right side behind it. */
+  readonly condition: Expression | undefined;
+};
+
+export type StreamSidePlan = {
+  /** What is kept of a row: first the values that must be equal, then those that something reads. */
+  readonly columns: readonly Column[];
+  /** Positions of the values that a joined row has. */
+  readonly given: readonly number[];
+  readonly keys: readonly StreamKey[];
+};
+
+export type StreamKey = { readonly isNullSafe: boolean };
 
 export type BranchPlan = {
   /** Name of the source. */

@@ -23,6 +23,8 @@ import { FaultList, notSupportedYet } from './faults.ts';
 import { appendDefinition, fingerprintText, flowDefinition } from './fingerprint.ts';
 import { flowNouns, kindOf } from './flow-kind.ts';
 import { checkByName, checkTargets } from './flow-rules.ts';
+import { planJoins } from './join-flow.ts';
+import { JoinList, type ListedJoin } from './join-list.ts';
 import { checkLineage } from './lineage.ts';
 import { type BoundMaterializedView, bindMaterializedView } from './materialized-view.ts';
 import { nameText } from './names.ts';
@@ -36,6 +38,7 @@ import {
   type SourcePlan,
   staticSources,
 } from './pipeline-plan.ts';
+import type { BoundRelation } from './relation.ts';
 import { type BoundReplaceFlow, bindReplaceFlow } from './replace-flow.ts';
 import { replacedSource } from './replaced-rows.ts';
 import { isStreamingQuery } from './stream-kind.ts';
@@ -149,41 +152,50 @@ function bindFlows(
   }
   const views = binder.boundViews;
   const bound = targeted.flatMap(({ flow }) => binder.bound.get(flow) ?? []);
-  const flows = withTableStages(bound.flatMap((flow) => flowPlan(flow, catalog.timeZone) ?? []));
-  const sources = sourcesOf(catalog, bound);
+  const own = withTableStages(bound.flatMap((flow) => flowPlan(flow, catalog.timeZone) ?? []));
+  const listed = new Map(targeted.map(({ flow }) => [flow.name, binder.joinsOf(flow)]));
+  const sources = sourcesOf(catalog, [
+    ...[...listed.values()].flat().flatMap(({ left, right }) => [left, right]),
+    ...bound.map(({ relation }) => relation),
+  ]);
   checkTopics(
     catalog,
     sources.filter(({ table }) => table === undefined),
     faults,
   );
-  checkLineage(sources, flows, faults);
   const written = new Set(targeted.map(({ table }) => table));
   // Nothing writes a sink without flows, so there is nothing to create.
   const tables = [...catalog.datasets]
     .filter(isTarget)
-    .filter((table) => table.kind === 'table' || written.has(table));
+    .filter((table) => table.kind === 'table' || written.has(table))
+    .map((table) => {
+      const flow = bound.find((one) => one.table === table);
+      const columns = flow?.columns ?? declaredColumns(table);
+      const expectations = checkExpectations(table, columns, around);
+      return planTable(
+        table,
+        {
+          columns: columns ?? [],
+          expectations,
+          isAppended: flow?.kind === 'append',
+          isOneTask: flow?.kind === 'replace_using' && flow.relation.limit !== undefined,
+          sequence: flow === undefined || flow.kind === 'append' ? undefined : flow.sequence,
+          hasHistory: flow?.kind === 'auto_cdc' && flow.tracked !== undefined,
+        },
+        faults,
+      );
+    });
+  const joins = own.flatMap((flow) => {
+    const target = tables.find(({ name }) => name === flow.target);
+    if (target === undefined) return [];
+    const { timeZone } = catalog;
+    return planJoins(listed.get(flow.name) ?? [], flow.branches, { target, timeZone });
+  });
+  const flows = [...joins.map(({ flow }) => flow), ...own];
+  checkLineage(sources, flows, faults);
   return {
     sources,
-    tables: [
-      ...tables.map((table) => {
-        const flow = bound.find((one) => one.table === table);
-        const columns = flow?.columns ?? declaredColumns(table);
-        const expectations = checkExpectations(table, columns, around);
-        return planTable(
-          table,
-          {
-            columns: columns ?? [],
-            expectations,
-            isAppended: flow?.kind === 'append',
-            isOneTask: flow?.kind === 'replace_using' && flow.relation.limit !== undefined,
-            sequence: flow === undefined || flow.kind === 'append' ? undefined : flow.sequence,
-            hasHistory: flow?.kind === 'auto_cdc' && flow.tracked !== undefined,
-          },
-          faults,
-        );
-      }),
-      ...views.map(({ table }) => table),
-    ],
+    tables: [...tables, ...views.map(({ table }) => table), ...joins.map(({ table }) => table)],
     materializedViews: views.map(({ plan }) => plan),
     flows,
   };
@@ -203,6 +215,7 @@ class FlowBinder {
   readonly #tables = new Map<TableDataset, 'binding' | 'bound'>();
   readonly #views = new Map<MaterializedViewDataset, readonly Column[] | undefined>();
   readonly #orderedViews: BoundMaterializedView[] = [];
+  readonly #joins = new Map<FlowDeclaration, JoinList>();
 
   constructor(around: Around) {
     this.#around = around;
@@ -219,7 +232,7 @@ class FlowBinder {
       const { body } = flow;
       const kind = kindOf(flow);
       if (body.node === 'insert' && (kind === 'append' || kind === 'once')) {
-        const context = this.#contextOf(body, 'append');
+        const context = this.#contextOf(flow, table, body, 'append');
         appending.push({ declaration: flow, body, context });
       } else if (body.node === 'auto_cdc') {
         changing.push({ declaration: flow, body, context: this.#context('auto_cdc') });
@@ -283,7 +296,7 @@ class FlowBinder {
     const { body } = flow;
     const kind = kindOf(flow);
     if (isReplaceUsing(body)) {
-      const context = this.#contextOf(body, 'replace_using');
+      const context = this.#contextOf(flow, table, body, 'replace_using');
       const found = bindReplaceFlow(flow, body, table, context);
       if (found !== undefined) this.#keep(found);
       this.#tellOnce(body, context);
@@ -305,9 +318,22 @@ class FlowBinder {
   }
 
   /** A once flow reads batches: its sources need no STREAM, and what it cannot do yet is told in its own words. */
-  #contextOf(body: InsertBody, role: BindContext['flow']): BindContext {
+  #contextOf(
+    flow: FlowDeclaration,
+    table: TableDataset,
+    body: InsertBody,
+    role: BindContext['flow'],
+  ): BindContext {
     const context = this.#context(role);
-    return body.once ? { ...context, isStreamed: true, faults: new FaultList() } : context;
+    if (body.once) return { ...context, isStreamed: true, faults: new FaultList() };
+    const joins = new JoinList(flow.name, table);
+    this.#joins.set(flow, joins);
+    return { ...context, joins };
+  }
+
+  /** The joins of two streams in the query of a flow. */
+  joinsOf(flow: FlowDeclaration): readonly ListedJoin[] {
+    return this.#joins.get(flow)?.all ?? [];
   }
 
   #tellOnce(body: InsertBody, { faults }: BindContext): void {
@@ -359,12 +385,12 @@ function declaredColumns(table: TableDataset): readonly Column[] | undefined {
 }
 
 /** The declared sources, then those that queries brought along, tables of the pipeline among them. */
-function sourcesOf(catalog: Catalog, flows: Iterable<BoundFlow>): readonly SourcePlan[] {
+function sourcesOf(catalog: Catalog, relations: Iterable<BoundRelation>): readonly SourcePlan[] {
   const sources = new Map<string, SourcePlan>();
   for (const dataset of catalog.datasets) {
     if (dataset.kind === 'source') sources.set(dataset.name, dataset.plan);
   }
-  for (const { relation } of flows) {
+  for (const relation of relations) {
     for (const branch of relation.branches) {
       for (const source of [branch.source, ...staticSources(branch.steps)]) {
         if (!sources.has(source.name)) sources.set(source.name, source);
@@ -389,6 +415,7 @@ function newContext(
     views: [],
     memo: emptyMemo(),
     flow,
+    joins: undefined,
     ...tables,
     bindQuery,
   };
@@ -400,10 +427,12 @@ function checkUnreadViews(around: Around, reads: DatasetReads): void {
   const read = new Set([...reads.values()].flatMap((datasets) => [...datasets]));
   for (const dataset of [...catalog.datasets]) {
     if (dataset.kind !== 'view' || read.has(dataset)) continue;
-    const context = newContext(around, 'replace_using', {
+    const bare = newContext(around, 'replace_using', {
       columnsOf: declaredColumns,
       replacedBy: () => undefined,
     });
+    const joins = new JoinList(dataset.name, { name: dataset.name, topic: dataset.name });
+    const context = { ...bare, joins };
     if (isStreamingQuery(dataset.query, context)) bindViewRows(dataset, context);
   }
 }

@@ -61,11 +61,16 @@ export function stageTopicOf(pipeline: string, flow: FlowPlan): string | undefin
 }
 
 export function hasStage(flow: FlowPlan): boolean {
-  return flow.kind === 'replace_using' || (flow.kind === 'auto_cdc' && hasTableStage(flow));
+  if (flow.kind === 'auto_cdc') return hasTableStage(flow);
+  return flow.kind !== 'append';
 }
 
-/** Whether a key of the flow's table may have a sequence and no rows. */
+/**
+ * Whether the state of the flow has what its output does not tell: sequences of keys without rows, or the rows that a
+ * join keeps.
+ */
 export function hasLevels(flow: FlowPlan): boolean {
+  if (flow.kind === 'join') return true;
   if (flow.kind === 'auto_cdc') return hasTableStage(flow);
   if (flow.kind !== 'replace_using') return false;
   return flow.emptyWhen !== undefined || flow.branches.some(readsVersions);
@@ -76,7 +81,7 @@ function readsVersions({ versionKeys }: BranchPlan): boolean {
   return versionKeys !== undefined;
 }
 
-/** The changelog of sequence levels that outlive their rows. */
+/** The changelog of sequence levels that outlive their rows, and of the rows that a join keeps. */
 export function levelsTopicOf(pipeline: string, flow: string): string {
   return `${pipeline}.${flow}.levels`;
 }
@@ -263,7 +268,7 @@ export function outputConfigs(
   plan: PipelinePlan,
   flow: FlowPlan,
 ): Readonly<Record<string, string>> {
-  if (flow.kind === 'append') return keptWhole;
+  if (flow.kind === 'append' || flow.kind === 'join') return keptWhole;
   const isStreamed = plan.sources.some(
     ({ table, replaced }) => replaced !== undefined && table === flow.target,
   );

@@ -162,6 +162,10 @@ function sourceChanges(before: DeployedFlow, after: DeployedFlow): FlowChange[] 
   const topics = (branches: readonly BranchDefinition[]): string =>
     branches.map(({ topic }) => `"${topic}"`).join(', ');
   if (topics(was) !== topics(is)) {
+    if (streamJoinsOf(before) !== streamJoinsOf(after)) {
+      const text = `The flow read ${topics(was)} and reads ${topics(is)}: it had ${streamJoinsOf(before)} joins of two streams and has ${streamJoinsOf(after)}.`;
+      return [refresh('FR-27', text)];
+    }
     const isSubscription =
       was.length === is.length && before.sources.join('\n') === after.sources.join('\n');
     return [
@@ -244,6 +248,11 @@ function typeOf(text: string): DataType | undefined {
   }
 }
 
+/** What a flow joins of streams it reads from tables that are named after it. */
+function streamJoinsOf({ sources }: DeployedFlow): number {
+  return new Set(sources.filter((name) => /\.join\d*$/u.test(name))).size;
+}
+
 const joinStep = /^(inner|left|left_semi|left_anti) join /;
 
 function joinsOf({ generators }: BranchDefinition): readonly string[] {
@@ -296,7 +305,11 @@ function columnChanges(before: DeployedFlow, after: DeployedFlow): FlowChange[] 
     ),
     ...dropped
       .filter((column) => !renamed.has(column))
-      .map(({ name }) => refresh('FR-16', `Column "${name}" was dropped.`)),
+      .map(({ name }) =>
+        after.definition.kind === 'join'
+          ? compatible('FR-16', `Column "${name}" is not kept any more: nothing reads it.`)
+          : refresh('FR-16', `Column "${name}" was dropped.`),
+      ),
     ...added
       .filter((column) => !twins.has(column))
       .map(({ name }) =>
@@ -388,6 +401,11 @@ function queryChanges(before: DeployedFlow, after: DeployedFlow): FlowChange[] {
         `LIMIT was ${text(was.limit)} and is ${text(is.limit)}; rows that it let through stay.`,
       ),
     );
+  }
+  if (was.join !== is.join) {
+    const text =
+      'What the join compares changed: rows that it keeps were told apart by other values.';
+    changes.push(refresh('FR-26', text));
   }
   if (was.emptyWhenValue !== is.emptyWhenValue) {
     changes.push(

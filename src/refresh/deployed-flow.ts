@@ -28,11 +28,11 @@ export function deployedFlow(flow: FlowPlan, table: TablePlan): DeployedFlow {
     topic: table.topic,
     output: table.output,
     columns: table.columns.map(({ name, type }) => ({ name, type })),
-    keys: (flow.kind === 'append' ? [] : flow.keys).flatMap((position) => {
+    keys: ('keys' in flow ? flow.keys : []).flatMap((position) => {
       const column = table.columns[position];
       return column === undefined ? [] : [{ name: column.name, type: column.type }];
     }),
-    sequenceType: flow.kind === 'append' ? { kind: 'void' } : flow.sequenceType,
+    sequenceType: 'sequenceType' in flow ? flow.sequenceType : { kind: 'void' },
     sources: flow.branches.map(({ source }) => source),
     expectations: table.expectations.map(({ name, sql, action }) => ({ name, sql, action })),
     definition: flow.definition,

@@ -19,6 +19,8 @@ export type RequestFacts = {
   readonly pendingLost: number;
   /** Whether append flows write it. */
   readonly isAppended: boolean;
+  /** Whether they are the rows of a join of two streams. */
+  readonly isJoined: boolean;
   /** Tables that read this one, and are not refreshed with it. */
   readonly downstream: readonly string[];
   /** Against the definition that the table was written with. */
@@ -59,6 +61,13 @@ export function decideRefresh(request: RefreshRequest, facts: RequestFacts): Ref
     return refuse('USAGE', `other tables read table "${table}"`, {
       detail: `They would go on from rows that are no longer there: ${facts.downstream.join(', ')}.`,
       hint: `Refresh them with it, in order: tidemark refresh ${table} --cascade`,
+    });
+  }
+  if (facts.isJoined && keepUnrecoverable) {
+    return refuse('USAGE', `rows of the join "${table}" cannot be kept one by one`, {
+      detail:
+        'Which of them come again is not known: a joined row does not say where its two rows are.',
+      hint: 'Let them go with --allow-loss, or leave the join as it is.',
     });
   }
   if (facts.isAppended && mode === 'beside') {

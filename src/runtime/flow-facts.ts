@@ -1,6 +1,7 @@
 import type {
   AppendFlowPlan,
   AutoCdcFlowPlan,
+  JoinFlowPlan,
   OutputMode,
   ReplaceUsingFlowPlan,
   SourcePlan,
@@ -8,10 +9,10 @@ import type {
 } from '../plan/pipeline-plan.ts';
 
 /** What the runtime knows of one flow before it runs: its plan with the topics as they are on the log. */
-export type FlowFacts = ReplaceFlowFacts | AppendFlowFacts | CdcFlowFacts;
+export type FlowFacts = ReplaceFlowFacts | AppendFlowFacts | CdcFlowFacts | JoinFlowFacts;
 
 /** A flow that has a table stage: it merges what stands in its repartition topic. */
-export type KeyedFlowFacts = ReplaceFlowFacts | CdcTableFacts;
+export type KeyedFlowFacts = ReplaceFlowFacts | CdcTableFacts | JoinFlowFacts;
 
 export type ReplaceFlowFacts = SharedFacts & {
   readonly flow: ReplaceUsingFlowPlan;
@@ -37,6 +38,14 @@ export type CdcTableFacts = CdcFlowFacts & {
   readonly levels: TopicFacts;
 };
 
+/** A join of two streams: its state is not what its output topic holds, so another topic is the changelog. */
+export type JoinFlowFacts = SharedFacts & {
+  readonly flow: JoinFlowPlan;
+  readonly repartition: TopicFacts;
+  /** Where the kept rows of both sides are. */
+  readonly levels: TopicFacts;
+};
+
 /** Its rows go straight to the output topic: there is no second stage. */
 export type AppendFlowFacts = SharedFacts & {
   readonly flow: AppendFlowPlan;
@@ -47,6 +56,15 @@ export type AppendFlowFacts = SharedFacts & {
 /** Where the rows of a flow meet those of their key; undefined: they need not meet. */
 export function feedOf(facts: FlowFacts): TopicFacts | undefined {
   return 'feeds' in facts ? facts.feeds : facts.repartition;
+}
+
+export function isJoining(facts: FlowFacts): facts is JoinFlowFacts {
+  return facts.flow.kind === 'join';
+}
+
+/** The topic that the state of a table stage follows. */
+export function stateTopicOf(facts: FlowFacts): TopicFacts {
+  return isJoining(facts) ? facts.levels : facts.output;
 }
 
 /** Whether the rows of a key replace each other. */

@@ -38,7 +38,14 @@ import type { RowProgram } from '../task/row-program.ts';
 import { SampledContexts } from '../task/sampled-contexts.ts';
 import type { Catalog } from './catalog.ts';
 import { compileSource } from './compile-source.ts';
-import { type FlowFacts, feedOf, keyedFacts, type OncePins } from './flow-facts.ts';
+import {
+  type FlowFacts,
+  feedOf,
+  isJoining,
+  keyedFacts,
+  type OncePins,
+  stateTopicOf,
+} from './flow-facts.ts';
 import { type FlowFigures, FlowTally } from './flow-tally.ts';
 import { decideWithAccepted, recordGaps } from './gaps.ts';
 import {
@@ -634,14 +641,14 @@ export class FlowRunner {
   }
 
   /** Merges what the flow stage has for tables that are here. Their checkpoints stay, and their accounts go on. */
-  async #mergeHere(slices: readonly RowSlice[]): Promise<void> {
+  async #mergeHere(slices: readonly RowSlice[], sink: RecordSink, nowMs: number): Promise<void> {
     const loaded = slices.map((slice) => {
       const read = this.#tablesHere.get(slice.partition) as TableRead;
       read.isDirty = true;
       return { slot: read.work, keys: read.work.load(slice) };
     });
     if (loaded.every(({ keys }) => keys.length === 0)) {
-      for (const { slot } of loaded) slot.finish([]);
+      for (const { slot } of loaded) slot.finish([], sink, nowMs);
       return;
     }
     // One wait for all, and all are over before anything is said of one: whoever hears of a failure may drop the tasks.
@@ -651,7 +658,7 @@ export class FlowRunner {
     for (const [index, { slot }] of loaded.entries()) {
       const entries = read[index] as (typeof read)[number];
       if (entries.status === 'rejected') throw entries.reason;
-      slot.finish(entries.value);
+      slot.finish(entries.value, sink, nowMs);
     }
   }
 
@@ -663,7 +670,7 @@ export class FlowRunner {
     nowMs: number,
   ): Promise<number> {
     if (!(work instanceof FlowTask)) {
-      await work.merge(slice);
+      await work.merge(slice, this.#counted(sink), nowMs);
       return slice.byteLength;
     }
     const { stages } = this.#options;
@@ -678,7 +685,7 @@ export class FlowRunner {
     const before = shuffle.heldBytes;
     shuffle.begin(sink);
     stages.run('query', () => work.process(slice, shuffle, nowMs));
-    await this.#mergeHere(shuffle.take());
+    await this.#mergeHere(shuffle.take(), sink, nowMs);
     return slice.byteLength + shuffle.heldBytes - before;
   }
 
@@ -771,7 +778,9 @@ export class FlowRunner {
 
   /** The transaction stands: the state follows. Gives the number of output records. */
   applied(ends: ReadonlyMap<string, number>): number {
-    const { output, levels } = this.#options.facts;
+    const { facts } = this.#options;
+    const state = stateTopicOf(facts);
+    const levels = isJoining(facts) ? undefined : facts.levels;
     const { effects, reads, appended, figures } = this.#inFlight;
     this.#figures = figures;
     this.#inFlight = nothingInFlight;
@@ -779,7 +788,7 @@ export class FlowRunner {
     for (const [slot, done] of effects) {
       outputRecords += done.outputRecords;
       slot.follow(done, {
-        output: ends.get(partitionKey(output.topic, slot.partition)),
+        output: ends.get(partitionKey(state.topic, slot.partition)),
         levels:
           levels === undefined ? undefined : ends.get(partitionKey(levels.topic, slot.partition)),
       });

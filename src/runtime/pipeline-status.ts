@@ -147,9 +147,7 @@ export class StatusReader {
       topics,
       // Several AUTO CDC flows share one table stage: what arrives there is not one flow's.
       betweenStages:
-        again === undefined || flow.kind !== 'replace_using'
-          ? undefined
-          : betweenStages(topics, again),
+        again === undefined || flow.kind === 'auto_cdc' ? undefined : betweenStages(topics, again),
     };
   }
 

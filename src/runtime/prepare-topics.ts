@@ -660,6 +660,14 @@ function flowFacts(
     return { ...shared, flow, feeds, repartition: hasStage(flow) ? feeds : undefined, levels };
   }
   const repartition = topicFacts(topics, repartitionTopicOf(pipeline, flow.name));
+  if (flow.kind === 'join') {
+    return {
+      ...shared,
+      flow,
+      repartition,
+      levels: topicFacts(topics, levelsTopicOf(pipeline, flow.name)),
+    };
+  }
   return { ...shared, flow, repartition, levels };
 }
 

@@ -112,7 +112,8 @@ export async function gatherFacts(options: FactsOptions): Promise<RefreshFacts> 
     bounds: boundsOf(flows, known, held),
     held,
     output: await ownTopic(own.output),
-    levels: await ownTopic(own.levels),
+    // What a join keeps is no level: nothing of it is lost that its sides do not have.
+    levels: flow.kind === 'join' ? undefined : await ownTopic(own.levels),
     repartition: await ownTopic(own.repartition),
   };
 }

@@ -31,6 +31,7 @@ import {
   settleCheckpoints,
 } from './refresh-checkpoints.ts';
 import { flowsOf, gatherFacts, numbersTo, type RefreshFacts } from './refresh-facts.ts';
+import { buryKept } from './refresh-kept.ts';
 import { previewRefresh } from './refresh-preview.ts';
 import { openRefresh, RefreshProgress, type RefreshRecord } from './refresh-record.ts';
 import { type SwapOptions, type SwapResult, swapTable } from './refresh-swap.ts';
@@ -161,6 +162,7 @@ export function refuseUnwanted(
       pendingLost: facts.pendingLost,
       downstream: downstreamOf(plan, table).filter((name) => together?.has(name) !== true),
       isAppended: table.output === 'append',
+      isJoined: options.flow.kind === 'join',
       changes: changesOf(run),
       isOtherForm: isOtherForm(run, facts.partitions),
       trial: facts.trial ?? null,
@@ -229,11 +231,17 @@ export async function refreshInPlace(options: RefreshRunOptions): Promise<Refres
 async function empty({ options, progress }: RefreshRun, facts: RefreshFacts): Promise<SwapResult> {
   const { log, clock, pipeline, flow, onProgress } = options;
   const { from = [], keepUnrecoverable } = progress.record;
-  const producer = keepUnrecoverable
-    ? await log.openProducer(`${pipeline}-refresh.${flow.name}.swap`)
-    : undefined;
+  const isJoin = flow.kind === 'join';
+  const producer =
+    keepUnrecoverable || isJoin
+      ? await log.openProducer(`${pipeline}-refresh.${flow.name}.swap`)
+      : undefined;
   try {
-    return await emptyAppended({ log, clock, facts, from, producer, onProgress });
+    if (isJoin && producer !== undefined) {
+      await buryKept(log, levelsTopicOf(pipeline, flow.name), producer, clock);
+    }
+    const keeper = keepUnrecoverable ? producer : undefined;
+    return await emptyAppended({ log, clock, facts, from, producer: keeper, onProgress });
   } finally {
     await producer?.close();
   }

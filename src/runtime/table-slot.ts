@@ -1,4 +1,5 @@
 import { FlowError } from '../base/errors.ts';
+import type { RecordSink } from '../ports/log.ts';
 import type { StateKey, StateMark, StateSession, StateWrite } from '../ports/state-store.ts';
 import type { KeyedTask, TableEffects } from '../task/keyed-task.ts';
 import { encodeLevelsPosition, levelsPositionKey } from '../task/levels-position.ts';
@@ -59,13 +60,13 @@ export class TableSlot {
   }
 
   /** Merges one slice of rows. */
-  async merge(slice: RowSlice): Promise<void> {
+  async merge(slice: RowSlice, sink: RecordSink, nowMs: number): Promise<void> {
     const keys = this.load(slice);
     const reading = (): Promise<readonly (Buffer | undefined)[]> => this.entriesOf(keys);
     const entries =
       keys.length > 0 ? await (this.#stages?.wait('store', reading) ?? reading()) : [];
     if (this.task.needsAllKeys) await this.#takeAll();
-    this.finish(entries);
+    this.finish(entries, sink, nowMs);
   }
 
   /** The first step of a merge: the keys whose entries `finish` has to be given. */
@@ -82,8 +83,8 @@ export class TableSlot {
     return this.#read(keys);
   }
 
-  finish(entries: readonly (Buffer | undefined)[]): void {
-    this.#timed(() => this.task.process(entries));
+  finish(entries: readonly (Buffer | undefined)[], sink: RecordSink, nowMs: number): void {
+    this.#timed(() => this.task.process(entries, sink, nowMs));
   }
 
   #timed<Result>(work: () => Result): Result {

@@ -4,13 +4,20 @@ import type { Slice } from '../ports/log.ts';
 import type { StateKey } from '../ports/state-store.ts';
 import { changeMerge } from '../task/change-merge.ts';
 import { ChangeTask } from '../task/change-task.ts';
+import { JoinTask } from '../task/join-task.ts';
 import type { KeyedTask } from '../task/keyed-task.ts';
-import { ChangeRestore, joinLevel } from '../task/restore-changes.ts';
+import { ChangeRestore, joinLevel, type RestoredKey } from '../task/restore-changes.ts';
 import { Restore } from '../task/restore-entries.ts';
+import { restoreKept } from '../task/restore-kept.ts';
 import { LevelRestore } from '../task/restore-levels.ts';
 import { TableTask } from '../task/table-task.ts';
 import type { TimeRuns } from '../task/time-runs.ts';
-import type { CdcTableFacts, KeyedFlowFacts } from './flow-facts.ts';
+import {
+  type CdcTableFacts,
+  isJoining,
+  type JoinFlowFacts,
+  type KeyedFlowFacts,
+} from './flow-facts.ts';
 import { swapTest } from './generation.ts';
 
 /** What a slice of a table's topic changes in the state, once the present entries of some keys are known. */
@@ -51,6 +58,17 @@ export function tableTask(
     generation,
     recordBytesMax: outputRecordBytesMax,
   };
+  if (isJoining(facts)) {
+    return new JoinTask({
+      target: { ...target, changelog: facts.levels.topic },
+      join: facts.flow.join,
+      columns: table.columns,
+      timeZone: facts.timeZone,
+      rowsMax: table.rowSetRowsMax,
+      cacheBytesMax,
+      times,
+    });
+  }
   if (isChanging(facts)) {
     const merge = mergeOf(facts);
     const historyNames = table.columns.slice(merge.names.length).map(({ name }) => name);
@@ -78,19 +96,16 @@ export function tableTask(
   });
 }
 
-/** How records of the output topic become entries of the state. */
+/** How records of the topic that the state follows become its entries. */
 export function outputSteps(
   facts: KeyedFlowFacts,
   partition: number,
 ): (slice: Slice) => RestoreStep {
+  if (isJoining(facts)) return (slice) => wholeEntries(restoreKept(slice, facts.generation));
   const parseSequence = sequenceCodec(facts.flow.sequenceType).parse;
   if (isChanging(facts)) {
     const restoring = new ChangeRestore(parseSequence);
-    return (slice) => {
-      const keys = restoring.load(slice);
-      const apply = () => new Map(keys.map(({ key, entry }) => [key, entry]));
-      return { keysNeeded: [], records: keys.length, apply };
-    };
+    return (slice) => wholeEntries(restoring.load(slice));
   }
   const restoring = new Restore({
     output: facts.table.output,
@@ -109,8 +124,16 @@ export function outputSteps(
   };
 }
 
+/** Of topics whose records each say all there is to say of their key. */
+function wholeEntries(keys: readonly RestoredKey[]): RestoreStep {
+  const apply = () => new Map(keys.map(({ key, entry }) => [key, entry]));
+  return { keysNeeded: [], records: keys.length, apply };
+}
+
 /** How records of the levels topic add to the state that the output topic gave. */
-export function levelSteps(facts: KeyedFlowFacts): (slice: Slice) => RestoreStep {
+export function levelSteps(
+  facts: Exclude<KeyedFlowFacts, JoinFlowFacts>,
+): (slice: Slice) => RestoreStep {
   const parseSequence = sequenceCodec(facts.flow.sequenceType).parse;
   if (isChanging(facts)) {
     const restoring = new ChangeRestore(parseSequence);

@@ -5,7 +5,7 @@ import type { StateMark, StateSession, StateStore } from '../ports/state-store.t
 import { encodeLevelsPosition, levelsOffset, levelsPositionKey } from '../task/levels-position.ts';
 import type { TimeRuns } from '../task/time-runs.ts';
 import type { Catalog } from './catalog.ts';
-import type { FlowFacts, KeyedFlowFacts } from './flow-facts.ts';
+import { type FlowFacts, isJoining, type KeyedFlowFacts, stateTopicOf } from './flow-facts.ts';
 import { generationStart } from './generation.ts';
 import { isSettledWithin } from './is-settled-within.ts';
 import type { RestoreCause, RuntimeListener } from './runtime-events.ts';
@@ -53,7 +53,7 @@ export async function takeOverTable(
   epoch: number,
 ): Promise<TableSlot> {
   const { facts, state, pipeline } = options;
-  const range = await settledRange(options, facts.output.topic, partition);
+  const range = await settledRange(options, stateTopicOf(facts).topic, partition);
   await forgetFormerState(options, partition, epoch);
   const session = await state.open(
     { pipeline, flow: facts.flow.name, generation: facts.generation, partition },
@@ -68,7 +68,7 @@ export async function takeOverTable(
       partition,
       session,
       mark,
-      levelsTopicId: facts.levels?.topicId,
+      levelsTopicId: isJoining(facts) ? undefined : facts.levels?.topicId,
       stages: options.stages,
     });
   } catch (error) {
@@ -200,11 +200,14 @@ async function restore(
 ): Promise<StateMark> {
   const { facts, clock, listener } = options;
   const found = await session.mark();
-  const isUsable = found !== undefined && found.topicId === facts.output.topicId;
+  const { topicId } = stateTopicOf(facts);
+  const isUsable = found !== undefined && found.topicId === topicId;
   if (isUsable && found.offset > range.end)
     throw await aheadOfLog(options, partition, found.offset);
-  const firstOffset = Math.max(range.start, generationStart(facts.swaps, partition));
-  const start = isUsable ? found : await emptyState(session, facts.output.topicId, firstOffset);
+  // Swaps are of the output topic; a changelog beside it tells its generations record by record.
+  const swapped = isJoining(facts) ? 0 : generationStart(facts.swaps, partition);
+  const firstOffset = Math.max(range.start, swapped);
+  const start = isUsable ? found : await emptyState(session, topicId, firstOffset);
   if (start.offset >= range.end) return start;
   const startedMs = clock.monotonic();
   const cause: RestoreCause = isUsable ? 'behind' : found === undefined ? 'empty' : 'foreign';
@@ -234,14 +237,14 @@ async function aheadOfLog(
   partition: number,
   offset: number,
 ): Promise<FlowError> {
-  const { topic } = facts.output;
+  const { topic } = stateTopicOf(facts);
   const end = (await log.offsetRanges(topic, [partition])).get(partition)?.end ?? 0;
   if (offset <= end) {
     return new FlowError('TASK_MIGRATED', 'somebody else has taken the state further');
   }
   return new FlowError(
     'OFFSET_OUT_OF_RANGE',
-    `flow "${facts.flow.name}" cannot go on: its output topic has lost records`,
+    `flow "${facts.flow.name}" cannot go on: its changelog has lost records`,
     {
       detail: `Topic "${topic}", partition ${partition} ends at offset ${end}, and the state of the table has followed it up to ${offset}: ${offset - end} offsets are gone.`,
       hint: 'Nothing was written since. A broker has lost what it had acknowledged, perhaps by an unclean leader election: refresh the table fully.',
@@ -284,7 +287,7 @@ async function catchUp({
   let mark = start;
   let records = 0;
   try {
-    reader.assign(facts.output.topic, partition, start.offset);
+    reader.assign(stateTopicOf(facts).topic, partition, start.offset);
     while (mark.offset < end) {
       if (isInterrupted()) throw new FlowError('TASK_MIGRATED', 'the restore was interrupted');
       for (const slice of await reader.poll(500)) {
@@ -315,7 +318,7 @@ async function restoreLevels(
   mark: StateMark,
 ): Promise<void> {
   const { facts, log, isInterrupted } = options;
-  if (facts.levels === undefined) return;
+  if (facts.levels === undefined || isJoining(facts)) return;
   const { topic, topicId } = facts.levels;
   const range = await settledRange(options, topic, partition);
   const [entry] = await readAt(session, [levelsPositionKey], mark);

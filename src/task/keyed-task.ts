@@ -31,8 +31,11 @@ export interface KeyedTask {
   /** Loads a slice and gives the keys whose entries `process` needs: all of them, and no others. */
   keysOf(slice: RowSlice): readonly StateKey[];
   takeKeys(entries: readonly (readonly [StateKey, Buffer])[]): void;
-  /** Merges the loaded slice. `entries` answers the keys of `keysOf`, by position. */
-  process(entries: readonly (Buffer | undefined)[]): void;
+  /**
+   * Merges the loaded slice. `entries` answers the keys of `keysOf`, by position. Records that stand for the slice
+   * alone, whatever else the transaction has, go to the sink at once.
+   */
+  process(entries: readonly (Buffer | undefined)[], sink: RecordSink, nowMs: number): void;
   /** Appends the records of everything that changed since the last commit. */
   effects(sink: RecordSink, nowMs: number): TableEffects;
   /** The transaction stands. */

@@ -14,17 +14,19 @@ import { changeColumns } from '../plan/cdc-plan.ts';
 import { countedExpectations, viewExpectationName } from '../plan/counted-expectations.ts';
 import { indexLevels } from '../plan/index-levels.ts';
 import { sourceColumnsOf } from '../plan/optimize.ts';
-import type {
-  BranchPlan,
-  ExpectationPlan,
-  FlowPlan,
-  SourcePlan,
-  TablePlan,
+import {
+  type BranchPlan,
+  type ExpectationPlan,
+  type FlowPlan,
+  isKeyed,
+  type SourcePlan,
+  type TablePlan,
 } from '../plan/pipeline-plan.ts';
 import type { RecordCursor } from '../ports/log.ts';
 import type { BadRow } from './bad-row.ts';
 import { ChainedSource, chainedBranches } from './chained-source.ts';
 import { EmptiedKey } from './emptied-key.ts';
+import { rightSide } from './join-task.ts';
 import { compileJudge, type Judged, rowText } from './judge.ts';
 import { type KeyVersion, KeyVersionReader } from './key-version.ts';
 import type { FlowCounters } from './row-account.ts';
@@ -83,6 +85,8 @@ export class RowProgram {
   readonly #truncateWhen: Evaluator | undefined;
   /** A key that is NULL is no key of a change feed. */
   readonly #isKeyNeeded: boolean;
+  /** Of a row on its way to a join. */
+  readonly #side: number | undefined;
   readonly #sparse: ReturnType<typeof sparseRowEncoder> | undefined;
   readonly #sequenceKind: string;
   readonly #isAboveMax: ((sequence: Value) => boolean) | undefined;
@@ -96,12 +100,13 @@ export class RowProgram {
     const { flow, branch, source, table, timeZone } = options;
     this.#options = options;
     const changing = flow.kind === 'auto_cdc' ? flow : undefined;
-    const columns = changing === undefined ? table.columns : changeColumns(changing, table);
+    const joining = flow.kind === 'join' ? flow : undefined;
+    const columns = rowColumns(flow, branch, table);
     const omitted = new Set(changing?.ignoreNull);
     // What is left out is known of decoded values only.
     const isSpliced = options.isSpliced && omitted.size === 0;
     const plan = flow.branches[branch] as BranchPlan;
-    const keyed = flow.kind === 'append' ? undefined : flow;
+    const keyed = isKeyed(flow) ? flow : undefined;
     const isUnion = flow.branches.length > 1;
     this.provenanceBranch =
       isUnion && options.isChained === true ? branch * chainedBranches : branch;
@@ -145,6 +150,7 @@ export class RowProgram {
     this.#deleteWhen = optional(changing?.deleteWhen);
     this.#truncateWhen = optional(changing?.truncateWhen);
     this.#isKeyNeeded = changing !== undefined;
+    if (joining !== undefined) this.#side = branch < joining.leftBranches ? 0 : rightSide;
     this.#sparse = omitted.size === 0 ? undefined : sparseRowEncoder(columns, omitted);
     this.#first = compileSteps(plan.steps, {
       context,
@@ -157,9 +163,9 @@ export class RowProgram {
       reached: () => this.#reached,
       finish: this.#finish(context),
     });
-    this.#keys = keyed?.keys ?? [];
+    this.#keys = keysOf(flow);
     this.#keyWriter = new SplicedRowWriter(this.#reader, {
-      columns: this.#keys.map((position) => table.columns[position] as Column),
+      columns: this.#keys.map((position) => columns[position] as Column),
       positions: this.#keys,
       // One that is decoded all the same is written from its value.
       passed: this.#keys.map((position) => (needed.has(position) ? -1 : (passed[position] ?? -1))),
@@ -237,6 +243,10 @@ export class RowProgram {
 
   /** Gives the flags of the row's envelope. */
   encodeSequence(row: Row, out: ByteWriter, timestampMs: number): number {
+    if (this.#side !== undefined) {
+      out.byte(this.#side);
+      return 0;
+    }
     if (this.#emptied !== undefined) {
       out.bytes(this.#emptied);
       return emptyFlag;
@@ -375,6 +385,18 @@ function sourceColumns(
   return new Set([...sourceColumnsOf(read)].filter((index) => index < sourceColumnCount));
 }
 
+/** The columns that rows of a branch have at its end. */
+function rowColumns(flow: FlowPlan, branch: number, table: TablePlan): readonly Column[] {
+  if (flow.kind === 'auto_cdc') return changeColumns(flow, table);
+  if (flow.kind !== 'join') return table.columns;
+  return branch < flow.leftBranches ? flow.join.left.columns : flow.join.right.columns;
+}
+
+function keysOf(flow: FlowPlan): readonly number[] {
+  if (flow.kind === 'join') return [...flow.join.left.keys.keys()];
+  return flow.kind === 'append' ? [] : flow.keys;
+}
+
 /** The target column that is the sequence, where its digits are copied and no rule looks at its value; else -1. */
 function copiedSequence(flow: FlowPlan, table: TablePlan, passed: readonly number[]): number {
   if (flow.kind !== 'replace_using' || table.sequenceMax !== undefined) return -1;
@@ -399,9 +421,10 @@ function neededColumns(
     if (action === 'fail') for (const index of table.columns.keys()) needed.add(index);
   }
   if (flow.kind === 'append') return needed;
-  for (const position of flow.keys) {
-    if (flow.kind !== 'replace_using' || (passed[position] ?? -1) < 0) needed.add(position);
+  for (const position of keysOf(flow)) {
+    if (flow.kind === 'auto_cdc' || (passed[position] ?? -1) < 0) needed.add(position);
   }
+  if (flow.kind === 'join') return needed;
   for (const position of columnsOf(flow.sequence)) {
     if (position !== sequenceColumn) needed.add(position);
   }

@@ -19,8 +19,8 @@ export type Definition = {
 
 const columns = 'k STRING, k2 STRING, seq BIGINT, n INT, big BIGINT, v STRING, list ARRAY<INT>';
 
-/** The definition as it comes back from the catalog. */
-export function deployed(definition: Definition): DeployedFlow {
+/** The definition as it comes back from the catalog: that of the flow, or of a join in its query. */
+export function deployed(definition: Definition, join = ''): DeployedFlow {
   const { source = `topic = 'st'`, columns: read = columns, table = 't' } = definition;
   const { options = '', using = 'k', sequence = 'seq', settings = '' } = definition;
   const query = definition.query ?? 'SELECT k, seq, n, v FROM STREAM(s)';
@@ -29,8 +29,8 @@ CREATE SOURCE s (${read}) WITH (${source});
 CREATE SOURCE r (${read}) WITH (topic = 'rt');
 CREATE STREAMING TABLE ${table} ${options} FLOW REPLACE USING (${using}) SEQUENCE BY ${sequence} BY NAME ${query};`;
   const { plan, faults } = planPipeline([{ file: 'a.sql', text }]);
-  const [flow] = plan?.flows ?? [];
-  const [found] = plan?.tables ?? [];
+  const flow = plan?.flows.find(({ name }) => name === `${table}${join}`);
+  const found = plan?.tables.find(({ name }) => name === flow?.target);
   if (flow === undefined || found === undefined) throw new Error(JSON.stringify(faults));
   const stored = JSON.parse(JSON.stringify(deployedFlow(flow, found))) as Record<string, unknown>;
   const read2 = readDeployedFlow(stored);

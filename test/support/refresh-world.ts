@@ -3,7 +3,7 @@ import { MemoryStateStore } from '../../src/adapters/memory/memory-state-store.t
 import { systemClock } from '../../src/adapters/system/system-clock.ts';
 import { topicIdHex } from '../../src/data/provenance.ts';
 import { parseColumnsText } from '../../src/data/type-text.ts';
-import type { PipelinePlan } from '../../src/plan/pipeline-plan.ts';
+import { isKeyed, type PipelinePlan } from '../../src/plan/pipeline-plan.ts';
 import { planPipeline } from '../../src/plan/plan-pipeline.ts';
 import type { Log } from '../../src/ports/log.ts';
 import type { KeyLoss } from '../../src/refresh/loss.ts';
@@ -204,7 +204,7 @@ export class RefreshWorld {
   ): Promise<BesideOptions> {
     const options = await this.runOptions(name, flags, log);
     const { flow } = options;
-    if (flow.kind === 'append') throw new Error(`append flows write ${name}`);
+    if (!isKeyed(flow)) throw new Error(`rows are appended to ${name}`);
     return {
       ...options,
       flow,
@@ -226,7 +226,7 @@ export class RefreshWorld {
   async table(name: string): Promise<ReadonlyMap<string, CommittedSet>> {
     const table = this.plan.tables.find((one) => one.name === name);
     const flow = this.plan.flows.find(({ target }) => target === name);
-    if (table === undefined || flow === undefined || flow.kind === 'append') {
+    if (table === undefined || flow === undefined || !isKeyed(flow)) {
       throw new Error(`no table ${name} with keys`);
     }
     const sets = new Map<string, CommittedSet>();

@@ -60,6 +60,28 @@ describe('topology', () => {
     });
   });
 
+  test('a join of two streams has a flow, a table and topics of its own, in one partition count', () => {
+    const query = 'SELECT a.k, a.seq FROM STREAM(s) a JOIN STREAM(r) b ON a.k = b.k';
+    const { flows, topics } = topology(planOf(replaceSql(query)), 'shop', counts);
+    expect(flows.map(({ flow, group }) => [flow, group])).toEqual([
+      ['t.join', 'shop.t.join'],
+      ['t', 'shop.t'],
+    ]);
+    const told = topics.map(
+      ({ name, role, partitions, configs }) =>
+        `${name}: ${role}, ${configs['cleanup.policy']}, ${partitions}`,
+    );
+    expect(told).toEqual(
+      expect.arrayContaining([
+        't.join: output, delete, 6',
+        'shop.t.join.repartition: repartition, delete, 6',
+        'shop.t.join.levels: levels, compact, 6',
+        't: output, compact, 6',
+        'shop.t.repartition: repartition, delete, 6',
+      ]),
+    );
+  });
+
   test('repartition and output topic have equal counts: the table’s own, else that of the widest source', () => {
     const union = 'SELECT k, seq FROM STREAM(s) UNION ALL SELECT k, seq FROM STREAM(r)';
     const partitions = (sql: string) =>

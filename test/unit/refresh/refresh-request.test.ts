@@ -18,6 +18,7 @@ const lossless: RequestFacts = {
   lost: { keys: 0, rows: 0, levels: 0 },
   pendingLost: 0,
   isAppended: false,
+  isJoined: false,
   downstream: [],
   changes: [],
   isOtherForm: false,

@@ -6,9 +6,6 @@ CREATE STREAMING TABLE u FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME
 SELECT o.region, o.seq FROM STREAM(orders) o LEFT JOIN STREAM(refunds) r ON o.item = r.item;
 --                          ^ JOIN_WATERMARK_MISSING
 --                                                                          ^ JOIN_TIME_RANGE_MISSING
-CREATE STREAMING TABLE v FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME
-SELECT o.region, o.seq FROM STREAM(orders) o JOIN STREAM(refunds) r ON o.item = r.item;
---                          ^ NOT_SUPPORTED_YET
 CREATE STREAMING TABLE w FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME
 SELECT region, seq FROM STREAM(orders) WATERMARK qty DELAY OF INTERVAL 1 MINUTE;
 --                                               ^ WATERMARK_INVALID

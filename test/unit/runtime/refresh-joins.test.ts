@@ -1,0 +1,69 @@
+import { expect, test } from 'vitest';
+import { refreshBeside } from '../../../src/runtime/refresh-beside.ts';
+import { refreshInPlace } from '../../../src/runtime/refresh-run.ts';
+import { refreshTogether } from '../../../src/runtime/refresh-together.ts';
+import { RefreshWorld, tableText } from '../../support/refresh-world.ts';
+
+const sql = (more = '') => `CREATE STREAMING TABLE t FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME
+  SELECT x.k, x.seq, y.v FROM STREAM(a) x JOIN STREAM(b) y ON x.k = y.k${more};`;
+
+async function joinedWorld(): Promise<RefreshWorld> {
+  const world = new RefreshWorld(sql(), ['a', 'b'], 1);
+  await world.produce('a', 0, { k: 'A', seq: 1, v: '' }, { k: 'B', seq: 1, v: '' });
+  await world.produce('b', 0, { k: 'A', seq: 1, v: 'old' }, { k: 'A', seq: 1, v: 'new' });
+  await world.update();
+  return world;
+}
+
+const line = (k: string, seq: number, v: string) => JSON.stringify({ k, seq, v });
+const rowsOf = async (world: RefreshWorld) => tableText(await world.table('t'));
+
+test('FR-37 a refresh of a table over a join reads the joined rows again, which are kept', async () => {
+  const world = await joinedWorld();
+  await world.log.deleteRecords('a', new Map([[0, 2]]));
+  expect((await world.preview('t')).report).toMatchObject({ lossless: true });
+  const outcome = await refreshBeside(await world.besideOptions('t'));
+  expect(outcome).toMatchObject({ generation: 1, published: 0, buried: 0 });
+  expect(await rowsOf(world)).toEqual([line('A', 1, 'new'), line('A', 1, 'old')].sort());
+});
+
+test('FR-03 FR-26 a refresh of the join forgets what it kept, and joins anew by the new condition', async () => {
+  const world = await joinedWorld();
+  world.sql = sql(" AND y.v <> 'old'");
+  await expect(world.update()).rejects.toMatchObject({ code: 'DEFINITION_CHANGED' });
+  const together = new Set(['t.join', 't']);
+  const run = async (allowLoss: boolean) => {
+    const first = await world.runOptions('t.join', { allowLoss });
+    const second = await world.runOptions('t', { allowLoss });
+    const { catalog } = first;
+    return refreshTogether([
+      { ...first, together },
+      { ...second, catalog, together },
+    ]);
+  };
+  // A joined row does not say where its two rows are, so it is taken for lost.
+  await expect(run(false)).rejects.toMatchObject({ code: 'DATA_LOSS_REFUSED' });
+  await run(true);
+  expect(await rowsOf(world)).toEqual([]);
+  const kept = world.log.readCommitted('p.t.join.levels');
+  expect(new Map(kept.map(({ key, value }) => [String(key), value]))).toEqual(
+    new Map([
+      ['{"k":"A"}', null],
+      ['{"k":"B"}', null],
+    ]),
+  );
+  await world.update();
+  expect(await rowsOf(world)).toEqual([line('A', 1, 'new')]);
+  // What the former generation kept of B is no partner of what comes now but through the source.
+  await world.produce('b', 0, { k: 'B', seq: 1, v: 'late' });
+  await world.update();
+  expect(await rowsOf(world)).toEqual([line('A', 1, 'new'), line('B', 1, 'late')]);
+  expect(world.log.readCommitted('t.join')).toHaveLength(2);
+});
+
+test('rows of a join cannot be kept one by one', async () => {
+  const world = await joinedWorld();
+  const options = await world.runOptions('t.join', { keepUnrecoverable: true });
+  const together = new Set(['t.join', 't']);
+  await expect(refreshInPlace({ ...options, together })).rejects.toMatchObject({ code: 'USAGE' });
+});
