@@ -127,8 +127,14 @@ export class RefreshCli {
     };
   }
 
-  cli(...args: readonly string[]): Promise<CliResult> {
-    return runCli(args, this.environment());
+  async cli(...args: readonly string[]): Promise<CliResult> {
+    const startedMs = Date.now();
+    const result = await runCli(args, this.environment());
+    if (process.env['REFRESH_TIMES'] === '1') {
+      const seconds = ((Date.now() - startedMs) / 1000).toFixed(1);
+      process.stderr.write(`${args.slice(0, 2).join(' ')}: ${seconds} s\n`);
+    }
+    return result;
   }
 
   /** One triggered update, with whatever gaps it finds accepted where the test says so. */
