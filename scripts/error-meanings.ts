@@ -38,5 +38,7 @@ export const errorMeanings: Readonly<Record<ErrorCode, string>> = {
   CHECKPOINT_MISSING: 'A consumer group has lost a checkpoint that it had.',
   CHECKPOINT_DAMAGED: 'A checkpoint or a catalog record holds what Tidemark did not write.',
   DEFINITION_CHANGED: 'A flow has a checkpoint of another definition than the one it runs with.',
+  DEFINITION_MISSING:
+    'A flow has a checkpoint, and the catalog does not know the definition that it was made with.',
   DATA_LOSS_REFUSED: 'What was asked for would lose rows.',
 };

@@ -35,6 +35,7 @@ const remedies = {
   CHECKPOINT_MISSING: 'stop',
   CHECKPOINT_DAMAGED: 'stop',
   DEFINITION_CHANGED: 'stop',
+  DEFINITION_MISSING: 'stop',
   DATA_LOSS_REFUSED: 'stop',
   SOURCE_REFRESHED: 'stop',
   TABLE_LOCKED: 'stop',

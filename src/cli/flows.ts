@@ -3,6 +3,7 @@ import type { FlowPlan, PipelinePlan } from '../plan/pipeline-plan.ts';
 import { sourcesOf, tableOf } from '../plan/topology.ts';
 import { flowChanges, needsRefresh } from '../refresh/changes.ts';
 import { deployedFlow, readDeployedFlow } from '../refresh/deployed-flow.ts';
+import { type TableConsumers, tableConsumers } from '../refresh/table-consumers.ts';
 import type { Catalog } from '../runtime/catalog.ts';
 import { type FlowStatus, StatusReader } from '../runtime/pipeline-status.ts';
 import { type Command, type ExitCode, usageError } from './command.ts';
@@ -17,7 +18,13 @@ export const flows: Command = {
   arguments: '',
   example:
     'tidemark flows --pipeline bookings.sql --pipeline.name bookings --kafka.brokers localhost:9092',
-  flags: pipelineFlag,
+  flags: {
+    ...pipelineFlag,
+    consumers: {
+      type: 'boolean',
+      doc: 'Also who reads each table: flows and views of the pipeline, and the consumer groups of others on its topic.',
+    },
+  },
   usesConfig: true,
   run: async (invocation) => {
     if (invocation.positionals.length > 0) {
@@ -36,8 +43,20 @@ export const flows: Command = {
           const gone = (catalog?.all('flow') ?? [])
             .map(({ name }) => name)
             .filter((name) => !plan.flows.some((flow) => flow.name === name));
-          if (invocation.json) invocation.printJson({ pipeline, flows: rows, gone });
-          else invocation.terminal.out(flowsText(rows, gone));
+          const consumers = invocation.isSet('consumers')
+            ? tableConsumers(
+                plan,
+                pipeline,
+                await log.groupsOn(plan.tables.map(({ topic }) => topic)),
+              )
+            : undefined;
+          if (invocation.json) {
+            const more = consumers === undefined ? {} : { consumers };
+            invocation.printJson({ pipeline, flows: rows, gone, ...more });
+          } else {
+            invocation.terminal.out(flowsText(rows, gone));
+            if (consumers !== undefined) invocation.terminal.out(consumersText(consumers));
+          }
           return 0;
         } finally {
           await reader.close();
@@ -126,4 +145,18 @@ function flowsText(rows: readonly FlowRow[], gone: readonly string[]): string {
       ? ''
       : `deployed, and no longer in the pipeline: ${gone.join(', ')}; a new name takes the checkpoint over with tidemark checkpoint carry\n`;
   return `${text}${left}`;
+}
+
+function consumersText(consumers: readonly TableConsumers[]): string {
+  const list = (names: readonly string[]): string => (names.length === 0 ? '-' : names.join(', '));
+  return tableText(
+    ['table', 'topic', 'flows', 'views', 'groups of others'],
+    consumers.map(({ table, topic, flows: readers, views, groups }) => [
+      table,
+      topic,
+      list(readers),
+      list(views),
+      list(groups),
+    ]),
+  );
 }

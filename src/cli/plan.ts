@@ -7,6 +7,7 @@ import {
   type DeploymentPlan,
   deploymentPlan,
   type FlowVerdict,
+  type ViewVerdict,
 } from '../refresh/deployment-plan.ts';
 import type { RefreshReport } from '../refresh/refresh-report.ts';
 import { type GatheredDeployment, gatherDeployment } from '../runtime/plan-facts.ts';
@@ -78,7 +79,7 @@ async function effectsOf(
 }
 
 type FoundPlan = DeploymentPlan &
-  Pick<GatheredDeployment, 'refusals' | 'stops' | 'views'> & {
+  Pick<GatheredDeployment, 'refusals' | 'stops'> & {
     readonly effects: readonly RefreshReport[];
   };
 
@@ -94,7 +95,7 @@ function reportJson(
       renamedFrom: renamedFrom?.flow ?? null,
       carry: renamedFrom?.carry === true ? carryCommand(renamedFrom.flow, verdict.flow) : null,
     })),
-    materializedViews: views.map(({ name, isNew }) => ({ view: name, status: viewStatus(isNew) })),
+    materializedViews: views,
     topics,
     refusals: refusals.map(errorFields),
     stopped: stops.map(({ flow, code, message, atMs }) => ({
@@ -105,10 +106,6 @@ function reportJson(
     })),
     ...(effects.length === 0 ? {} : { effects }),
   };
-}
-
-function viewStatus(isNew: boolean): 'new' | 'recomputed' {
-  return isNew ? 'new' : 'recomputed';
 }
 
 function carryCommand(before: string, after: string): string {
@@ -123,6 +120,13 @@ const statusTexts: Readonly<Record<FlowVerdict['status'], string>> = {
   gone: 'gone: its checkpoint, its topics and its rows stay as they are',
 };
 
+const viewTexts: Readonly<Record<ViewVerdict['status'], string>> = {
+  new: 'new: the next update computes it',
+  unchanged: 'unchanged',
+  recomputed: 'changed: the next update computes it anew, and writes what differs',
+  gone: 'gone: its topic and its rows stay as they are',
+};
+
 function reportText(
   { pipeline, plan: pipelinePlan }: Deployment,
   { flows, topics, views, refusals, stops, effects }: FoundPlan,
@@ -132,13 +136,12 @@ function reportText(
   for (const verdict of flows) {
     lines.push(...flowLines(verdict, pipelinePlan));
   }
-  for (const { name, isNew } of views) {
-    lines.push(
-      `materialized view ${name}: ${isNew ? 'new: the first update computes it' : 'each update computes it, whatever changed'}`,
-    );
-  }
   for (const view of written.views) {
     lines.push(`view ${view}: part of the queries that read it; nothing is deployed of it`);
+  }
+  for (const { view, status, changes } of views) {
+    lines.push(`materialized view ${view}: ${viewTexts[status]}`);
+    for (const { id, text } of changes) lines.push(`  ${id} compatible: ${text}`);
   }
   for (const { topic, role, action, partitions, existing } of topics) {
     if (action === 'create') {

@@ -39,6 +39,8 @@ export interface Log {
   deleteRecords(topic: string, before: ReadonlyMap<number, number>): Promise<void>;
   /** Deletes topics with all they hold; one that is missing is left alone. */
   deleteTopics(names: readonly string[]): Promise<void>;
+  /** Topic → the groups that have a checkpoint in it, whoever they belong to, in order. */
+  groupsOn(topics: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>>;
   /** Who is in a group, as its coordinator knows; empty: nobody, or there is no such group. */
   groupMembers(group: string): Promise<readonly SeatedMember[]>;
   /** Takes the seats of a group's members away at once, as a session does that timed out: for those known to be dead. */

@@ -3,6 +3,9 @@ import type { FlowChange, ReasonId } from './changes.ts';
 /** What is there contradicts keys, order or place of new rows: nothing but another topic can take both. */
 const needsOtherTopic: readonly ReasonId[] = ['FR-13', 'FR-19', 'FR-28', 'FL-21'];
 
+/** FR-17: a column that changes is better left alone. */
+const columnReasons: readonly ReasonId[] = ['FR-12', 'FR-14', 'FR-15', 'FR-16'];
+
 /**
  * What can be done instead of going on from a checkpoint of another definition, the best first; whole sentences.
  * Invariant: nothing that would mix two definitions in one topic is offered.
@@ -23,8 +26,8 @@ export function alternatives(
       `or give the flow a new name: it keeps the rows and reads its sources from the beginning, which merges into them (flow "${flow}" is then gone)`,
     );
   }
-  if (reasons.some((id) => id === 'FR-12' || id === 'FR-15' || id === 'FR-16')) {
-    offered.push('or keep the column as it was, and add another one');
+  if (reasons.some((id) => columnReasons.includes(id))) {
+    offered.push('or keep the column as it was, add a new one beside it, and unite both in a view');
   }
   return offered;
 }

@@ -1,9 +1,13 @@
+import type { ViewDefinition } from '../plan/view-definition.ts';
 import { alternatives } from './alternatives.ts';
 import { type FlowChange, flowChanges, needsRefresh } from './changes.ts';
 import type { Gap } from './continuity.ts';
 import type { DeployedFlow } from './deployed-flow.ts';
+import { type ViewChange, viewChanges } from './view-changes.ts';
 
 export type NamedFlow = { readonly name: string; readonly definition: DeployedFlow };
+
+export type NamedView = { readonly name: string; readonly definition: ViewDefinition };
 
 export type WantedTopicFacts = {
   readonly name: string;
@@ -21,6 +25,9 @@ export type DeploymentFacts = {
   readonly flows: readonly NamedFlow[];
   /** As the catalog remembers. */
   readonly deployed: readonly NamedFlow[];
+  /** Materialized views, as the files say and as the catalog remembers. */
+  readonly views: readonly NamedView[];
+  readonly deployedViews: readonly NamedView[];
   readonly topics: readonly WantedTopicFacts[];
   /** Flow → what keeps it from going on from its checkpoints. */
   readonly gaps: ReadonlyMap<string, readonly Gap[]>;
@@ -55,8 +62,16 @@ export type TopicVerdict = {
   readonly existing: number | null;
 };
 
+/** A materialized view is never refused: what changed is computed anew. */
+export type ViewVerdict = {
+  readonly view: string;
+  readonly status: 'new' | 'unchanged' | 'recomputed' | 'gone';
+  readonly changes: readonly ViewChange[];
+};
+
 export type DeploymentPlan = {
   readonly flows: readonly FlowVerdict[];
+  readonly views: readonly ViewVerdict[];
   readonly topics: readonly TopicVerdict[];
 };
 
@@ -80,8 +95,24 @@ export function deploymentPlan(facts: DeploymentFacts): DeploymentPlan {
         }),
       ),
     ],
+    views: viewVerdicts(facts),
     topics: facts.topics.map(topicVerdict),
   };
+}
+
+function viewVerdicts({ views, deployedViews }: DeploymentFacts): readonly ViewVerdict[] {
+  const names = new Set(views.map(({ name }) => name));
+  return [
+    ...views.map(({ name, definition }): ViewVerdict => {
+      const before = deployedViews.find((one) => one.name === name)?.definition;
+      if (before === undefined) return { view: name, status: 'new', changes: [] };
+      const changes = viewChanges(before, definition);
+      return { view: name, status: changes.length > 0 ? 'recomputed' : 'unchanged', changes };
+    }),
+    ...deployedViews
+      .filter(({ name }) => !names.has(name))
+      .map(({ name }): ViewVerdict => ({ view: name, status: 'gone', changes: [] })),
+  ];
 }
 
 function verdict(

@@ -6,6 +6,7 @@ export type CatalogKind =
   | 'topic'
   | 'instance'
   | 'flow'
+  | 'view'
   | 'takeover'
   | 'checkpoint'
   | 'gap'
@@ -176,10 +177,14 @@ export class Catalog {
 }
 
 /** What somebody who only looks asks of a catalog. */
-export type KnownCatalog = Pick<Catalog, 'get' | 'read'>;
+export type KnownCatalog = Pick<Catalog, 'get' | 'all' | 'read'>;
 
 /** That of a pipeline which never ran. */
-export const noCatalog: KnownCatalog = { get: () => undefined, read: () => Promise.resolve() };
+export const noCatalog: KnownCatalog = {
+  get: () => undefined,
+  all: () => [],
+  read: () => Promise.resolve(),
+};
 
 /** The catalog of a pipeline as it stands; undefined: it never ran. Nothing is created. */
 export async function openCatalog(log: Log, topic: string): Promise<Catalog | undefined> {

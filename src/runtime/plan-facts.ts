@@ -2,10 +2,12 @@ import type { FlowError } from '../base/errors.ts';
 import { flowOfBuilt } from '../plan/names.ts';
 import type { FlowPlan, PipelinePlan } from '../plan/pipeline-plan.ts';
 import { groupOf, repartitionTopicOf, sourcesOf, tableOf, topology } from '../plan/topology.ts';
+import { viewDefinition } from '../plan/view-definition.ts';
 import type { Log, TopicDescription } from '../ports/log.ts';
 import type { Gap } from '../refresh/continuity.ts';
 import { deployedFlow, readDeployedFlow } from '../refresh/deployed-flow.ts';
 import type { DeploymentFacts, WantedTopicFacts } from '../refresh/deployment-plan.ts';
+import { readViewDefinition } from '../refresh/view-changes.ts';
 import { type Catalog, noCatalog } from './catalog.ts';
 import { decideWithAccepted, gapError } from './gaps.ts';
 import { markedGeneration, tableGeneration, writersOf } from './generation.ts';
@@ -29,7 +31,6 @@ export type GatheredDeployment = DeploymentFacts & {
   readonly refusals: readonly FlowError[];
   /** Flows and views that stood when they were tried last. */
   readonly stops: readonly Stop[];
-  readonly views: readonly { readonly name: string; readonly isNew: boolean }[];
 };
 
 /** What is deployed of a pipeline, beside its definition. Nothing is created, written or joined. */
@@ -51,6 +52,14 @@ export async function gatherDeployment(options: PlanFactsOptions): Promise<Gathe
       const isFlow = flowOfBuilt(name) === name || !isBuilt;
       return definition === undefined || !isFlow ? [] : [{ name, definition }];
     }),
+    views: plan.materializedViews.map((view) => ({
+      name: view.name,
+      definition: viewDefinition(view),
+    })),
+    deployedViews: (catalog?.all('view') ?? []).flatMap(({ name, value }) => {
+      const definition = readViewDefinition(value);
+      return definition === undefined ? [] : [{ name, definition }];
+    }),
     topics: isComplete(plan, described) ? await wantedTopics(log, plan, pipeline, described) : [],
     gaps,
     refusals: [
@@ -62,7 +71,6 @@ export async function gatherDeployment(options: PlanFactsOptions): Promise<Gathe
       const stop = stopOf(catalog, name);
       return stop === undefined ? [] : [stop];
     }),
-    views: plan.materializedViews.map(({ name }) => ({ name, isNew: isNewView(options, name) })),
   };
 }
 
@@ -79,11 +87,6 @@ function isComplete(plan: PipelinePlan, described: ReadonlyMap<string, TopicDesc
 function heldFlows({ catalog, plan, nowMs }: PlanFactsOptions): readonly FlowError[] {
   if (catalog === undefined) return [];
   return plan.flows.flatMap(({ name }) => lockedError(catalog, name, nowMs) ?? []);
-}
-
-function isNewView({ plan, catalog }: PlanFactsOptions, view: string): boolean {
-  const topic = plan.tables.find(({ name }) => name === view)?.topic ?? '';
-  return catalog?.get('topic', topic) === undefined;
 }
 
 async function wantedTopics(

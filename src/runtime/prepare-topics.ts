@@ -9,6 +9,7 @@ import {
   type TablePlan,
 } from '../plan/pipeline-plan.ts';
 import {
+  groupOf,
   hasLevels,
   hasStage,
   levelsTopicOf,
@@ -16,10 +17,12 @@ import {
   repartitionTopicOf,
   viewInputs,
 } from '../plan/topology.ts';
+import { viewDefinition } from '../plan/view-definition.ts';
 import type { Log, TopicDescription, TopicSpec } from '../ports/log.ts';
 import { alternatives } from '../refresh/alternatives.ts';
 import { flowChanges, needsRefresh } from '../refresh/changes.ts';
 import { deployedFlow, readDeployedFlow } from '../refresh/deployed-flow.ts';
+import { readViewDefinition } from '../refresh/view-changes.ts';
 import { Catalog, type KnownCatalog } from './catalog.ts';
 import type { FlowFacts, SourceFacts, StaticFacts, TopicFacts } from './flow-facts.ts';
 import { generationOf, swapsOf, writersOf } from './generation.ts';
@@ -72,7 +75,10 @@ export async function prepareTopics(options: PrepareOptions): Promise<PreparedPi
   const catalog = new Catalog(log, catalogTopic);
   try {
     await catalog.read();
-    for (const flow of plan.flows) checkDefinition(plan, flow, catalog);
+    for (const flow of plan.flows) {
+      await checkHistory(options, flow, catalog);
+      checkDefinition(plan, flow, catalog);
+    }
     const { known, existing, resolved } = await wantedOf(options, sourceTopics, catalog);
     for (const topic of resolved) await checkExisting({ log, catalog, existing }, topic);
     await createMissing(
@@ -146,7 +152,12 @@ export async function startRefusals(
     }
   };
   const sources = await attempt(() => describeSources(plan, log));
-  for (const flow of plan.flows) await attempt(() => checkDefinition(plan, flow, catalog));
+  for (const flow of plan.flows) {
+    await attempt(async () => {
+      await checkHistory(options, flow, catalog);
+      checkDefinition(plan, flow, catalog);
+    });
+  }
   if (sources === undefined) return refusals;
   const wanted = await attempt(() =>
     wantedOf({ ...options, replicationFactor: -1 }, sources, catalog),
@@ -523,6 +534,60 @@ async function refuseForeign(log: Log, catalog: KnownCatalog, topic: WantedTopic
 }
 
 /**
+ * Refuses to go on from a checkpoint of which nobody knows any more what it was made with. An instance that takes a flow
+ * over has written its definition before, so what has a checkpoint and none has lost it.
+ */
+async function checkHistory(
+  { plan, pipeline, log }: Pick<PrepareOptions, 'plan' | 'pipeline' | 'log'>,
+  flow: FlowPlan,
+  catalog: KnownCatalog,
+): Promise<void> {
+  const isKnown = (): boolean =>
+    readDeployedFlow(catalog.get('flow', flow.name)?.value) !== undefined;
+  if (isKnown()) return;
+  const isTaken = catalog.all('takeover').some(({ name }) => name.startsWith(`${flow.name}/`));
+  const isDamaged = catalog.get('flow', flow.name) !== undefined;
+  const isEmpty = catalog.all('flow').length === 0;
+  const isLost = isTaken || isDamaged || (isEmpty && (await isWritten(log, plan, pipeline, flow)));
+  if (!isLost) return;
+  // Another instance may have started the flow since the catalog was read.
+  await catalog.read();
+  if (isKnown()) return;
+  throw new FlowError(
+    'DEFINITION_MISSING',
+    `the catalog of the pipeline does not know what flow "${flow.name}" was made with`,
+    {
+      detail: `The flow has a checkpoint, and topic "${pipeline}.catalog" has no definition of it: its records were deleted, or the topic was created anew.`,
+      hint: `Restore topic "${pipeline}.catalog" from a copy, with its records in order. Without one: give the table another topic (WITH (topic = '…')) and the flow a new name, and it starts from the beginning.`,
+    },
+  );
+}
+
+/** Whether the flow has a checkpoint, and its table records. */
+async function isWritten(
+  log: Log,
+  plan: PipelinePlan,
+  pipeline: string,
+  flow: FlowPlan,
+): Promise<boolean> {
+  const { topic } = tableOf(plan, flow);
+  const topics = [...sourcesOf(plan, flow).map((source) => source.topic), topic];
+  let isCommitted = false;
+  let isFilled = false;
+  for (const { name, partitions } of (await log.describeTopics([...new Set(topics)])).values()) {
+    const numbers = Array.from({ length: partitions }, (_, partition) => partition);
+    if (name === topic) {
+      const ranges = await log.offsetRanges(name, numbers);
+      isFilled ||= [...ranges.values()].some(({ start, end }) => end > start);
+    } else {
+      const group = groupOf(pipeline, flow.name);
+      isCommitted ||= (await log.committedOffsets(group, name, numbers)).size > 0;
+    }
+  }
+  return isCommitted && isFilled;
+}
+
+/**
  * Refuses to go on from a checkpoint whose rows contradict the present definition. Everything else that changed is told
  * by `plan` and remembered.
  */
@@ -560,6 +625,13 @@ async function remember(
       known?.fingerprint === value.fingerprint && flowChanges(known, value).length === 0;
     if (!isKnown) {
       entries.push({ kind: 'flow' as const, name: flow.name, value });
+    }
+  }
+  for (const view of plan.materializedViews) {
+    const value = viewDefinition(view);
+    const known = readViewDefinition(catalog.get('view', view.name)?.value);
+    if (known?.fingerprint !== value.fingerprint) {
+      entries.push({ kind: 'view' as const, name: view.name, value });
     }
   }
   if (entries.length > 0) await catalog.write(entries, nowMs);

@@ -102,6 +102,10 @@ export class SimulatedLog implements Log {
     return this.#call(() => this.#log.deleteTopics(names));
   }
 
+  groupsOn(topics: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
+    return this.#call(() => this.#log.groupsOn(topics));
+  }
+
   groupMembers(group: string): Promise<readonly SeatedMember[]> {
     return this.#call(() => this.#log.groupMembers(group));
   }

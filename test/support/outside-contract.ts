@@ -55,6 +55,28 @@ export function describeOutsideContract(adapter: string, open: () => Promise<Log
       expect(await log.committedOffsets(group, topic, [0, 1])).toEqual(new Map());
     });
 
+    test('FR-42 the groups that have a checkpoint in a topic are known', async () => {
+      const [read, other] = [await makeTopic(2), await makeTopic()];
+      for (const name of ['two', 'one']) {
+        await log.commitCheckpoint(`${read}-${name}`, [
+          { topic: read, partition: 1, offset: 0, metadata: '' },
+        ]);
+      }
+      await log.commitCheckpoint(`${read}-two`, [
+        { topic: other, partition: 0, offset: 0, metadata: '' },
+      ]);
+      expect(await log.groupsOn([read, other, `${read}-missing`])).toEqual(
+        new Map([
+          [read, [`${read}-one`, `${read}-two`]],
+          [other, [`${read}-two`]],
+          [`${read}-missing`, []],
+        ]),
+      );
+      await log.deleteCheckpoints(`${read}-one`);
+      expect((await log.groupsOn([read])).get(read)).toEqual([`${read}-two`]);
+      await log.deleteCheckpoints(`${read}-two`);
+    });
+
     test('while a member is there nothing is set from outside, and the member is told of', async () => {
       const topic = await makeTopic();
       const group = `${topic}-group`;

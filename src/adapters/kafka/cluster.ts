@@ -111,6 +111,11 @@ export class KafkaCluster {
     return this.#brokers.get(nodeId);
   }
 
+  /** Brokers that the cluster has, as it said last. */
+  nodeIds(): readonly number[] {
+    return [...this.#brokers.keys()];
+  }
+
   /** Those that are known, then those that were configured. */
   addresses(): readonly { readonly host: string; readonly port: number }[] {
     const known = shuffle([...this.#brokers.values()]);

@@ -5,7 +5,9 @@ import { brokerError } from './kafka-errors.ts';
 import { deleteGroups } from './wire/delete-groups.ts';
 import { describeGroups } from './wire/describe-groups.ts';
 import { leaveGroup } from './wire/leave-group.ts';
+import { listGroups } from './wire/list-groups.ts';
 import { offsetCommit } from './wire/offset-commit.ts';
+import { offsetFetch } from './wire/offset-fetch.ts';
 
 const unknownMember = 25;
 const groupMissing = 69;
@@ -30,6 +32,39 @@ export async function groupMembers(
     instanceId: instanceId ?? undefined,
     host: clientHost.replace(/^\//, ''),
   }));
+}
+
+/** Topic → the groups that have a checkpoint in it. Every broker knows those that it coordinates. */
+export async function groupsOn(
+  cluster: KafkaCluster,
+  topics: readonly string[],
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const found = new Map(topics.map((topic) => [topic, [] as string[]]));
+  await cluster.refreshTopics(topics);
+  const names = new Set<string>();
+  for (const nodeId of cluster.nodeIds()) {
+    const answer = await cluster.control.request(nodeId, listGroups, { states: [] });
+    if (answer.errorCode !== 0)
+      throw brokerError(answer.errorCode, `the groups of broker ${nodeId}`);
+    for (const { group, protocolType } of answer.groups) {
+      if (protocolType === 'consumer' || protocolType === '') names.add(group);
+    }
+  }
+  for (const group of [...names].sort()) {
+    const answer = await cluster.requestCoordinator(
+      { channel: cluster.control, kind: 'group', key: group },
+      offsetFetch,
+      { groups: [{ group, partitions: null }], requireStable: false },
+      { errorOf: ({ groups: [answered] }) => answered?.errorCode ?? 0 },
+    );
+    const read = new Set(
+      (answer.groups[0]?.partitions ?? []).flatMap(({ topic, offset }) =>
+        offset >= 0 ? [topic] : [],
+      ),
+    );
+    for (const topic of read) found.get(topic)?.push(group);
+  }
+  return found;
 }
 
 /** Whoever of them lives finds out with its next heartbeat, and joins anew. */

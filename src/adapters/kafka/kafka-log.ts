@@ -13,7 +13,13 @@ import type {
 } from '../../ports/log.ts';
 import { KafkaCluster } from './cluster.ts';
 import type { ConnectionSettings } from './connection.ts';
-import { commitFromOutside, deleteGroup, groupMembers, removeMembers } from './group-admin.ts';
+import {
+  commitFromOutside,
+  deleteGroup,
+  groupMembers,
+  groupsOn,
+  removeMembers,
+} from './group-admin.ts';
 import { KafkaGroupMember } from './group-member.ts';
 import { brokerError } from './kafka-errors.ts';
 import { openKafkaProducer } from './kafka-producer.ts';
@@ -277,6 +283,10 @@ class KafkaLog implements Log {
       const [left] = names.filter((name) => this.#cluster.knownTopic(name) !== undefined);
       if (left !== undefined) throw brokerError(7, `topic "${left}"`);
     });
+  }
+
+  groupsOn(topics: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
+    return groupsOn(this.#cluster, topics);
   }
 
   groupMembers(group: string): Promise<readonly SeatedMember[]> {

@@ -99,6 +99,21 @@ export class MemoryBroker {
     this.#topicChanged(name);
   }
 
+  groupsOn(topics: readonly string[]): ReadonlyMap<string, readonly string[]> {
+    return new Map(
+      topics.map((topic) => {
+        const count = this.#topics.get(topic)?.partitions.length ?? 0;
+        const numbers = Array.from({ length: count }, (_, partition) => partition);
+        const groups = [...this.#groups].flatMap(([name, group]) =>
+          numbers.some((partition) => group.committed(topic, partition) !== undefined)
+            ? [name]
+            : [],
+        );
+        return [topic, groups.sort()];
+      }),
+    );
+  }
+
   group(name: string): MemoryGroup {
     let group = this.#groups.get(name);
     if (group === undefined) {

@@ -139,6 +139,10 @@ export class MemoryClient implements Log {
     });
   }
 
+  groupsOn(topics: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
+    return this.#life.through(() => this.#broker.groupsOn(topics));
+  }
+
   groupMembers(group: string): Promise<readonly SeatedMember[]> {
     return this.#life.through(() => this.#broker.group(group).members());
   }

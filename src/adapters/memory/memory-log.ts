@@ -204,6 +204,10 @@ export class MemoryLog implements Log {
     return this.#client.deleteTopics(names);
   }
 
+  groupsOn(topics: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
+    return this.#client.groupsOn(topics);
+  }
+
   groupMembers(group: string): Promise<readonly SeatedMember[]> {
     return this.#client.groupMembers(group);
   }

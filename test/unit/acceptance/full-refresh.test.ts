@@ -2,8 +2,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { commands } from '../../../src/cli/commands.ts';
+import { deploymentPlan } from '../../../src/refresh/deployment-plan.ts';
 import { areChained, refreshOrder } from '../../../src/refresh/refresh-report.ts';
+import { tableConsumers } from '../../../src/refresh/table-consumers.ts';
 import { openCatalog } from '../../../src/runtime/catalog.ts';
+import { gatherDeployment } from '../../../src/runtime/plan-facts.ts';
 import { refreshBeside } from '../../../src/runtime/refresh-beside.ts';
 import { RefreshWorld, tableText } from '../../support/refresh-world.ts';
 
@@ -62,6 +65,99 @@ test('FR-32 each way out of a lost checkpoint is a command, and the guide names 
   for (const text of ['tidemark refresh', 'checkpoint rewind', 'run --accept-gap', 'backfill']) {
     expect(guide).toContain(text);
   }
+});
+
+test('FR-25 the definition of a materialized view is remembered, and a changed one computed anew', async () => {
+  const viewOf = (query: string): string => `${table('f')} CREATE MATERIALIZED VIEW m AS ${query};`;
+  const world = await written(viewOf('SELECT k, count(*) AS n FROM t GROUP BY k'));
+  const verdicts = async () => {
+    const { log, catalog, plan, pipeline } = await world.outside();
+    const facts = await gatherDeployment({ log, catalog, plan, pipeline, nowMs: 0 });
+    return deploymentPlan(facts).views;
+  };
+  expect(await verdicts()).toEqual([{ view: 'm', status: 'unchanged', changes: [] }]);
+  world.sql = viewOf('SELECT k, count(*) AS n, max(v) AS v FROM t GROUP BY k');
+  expect(await verdicts()).toMatchObject([
+    { view: 'm', status: 'recomputed', changes: [{ id: 'FR-25' }] },
+  ]);
+  await world.update();
+  expect(await verdicts()).toEqual([{ view: 'm', status: 'unchanged', changes: [] }]);
+  expect(String(world.log.readCommitted('m').at(-1)?.value)).toContain('"v":"t');
+});
+
+describe('FR-31 a checkpoint whose definition is lost', () => {
+  test('the catalog was created anew: nothing is gone on with, and nothing written', async () => {
+    const world = await written();
+    world.log.deleteTopic('p.catalog');
+    const before = world.log.readCommitted('t').length;
+    // Of another definition, which nobody could tell.
+    world.sql = table('f', 'SELECT k, seq, upper(v) AS v FROM STREAM(a)');
+    await expect(world.update()).rejects.toMatchObject({
+      code: 'DEFINITION_MISSING',
+      hint: expect.stringContaining('Restore topic "p.catalog"'),
+    });
+    expect(world.log.readCommitted('t')).toHaveLength(before);
+    // A new name and a new topic is a way out.
+    world.sql = table('g').replace('TABLE t', "TABLE t WITH (topic = 't2')");
+    await world.update();
+    expect(world.log.readCommitted('t2').length).toBeGreaterThan(0);
+  });
+
+  test.each(['deleted', 'unreadable'])('one definition is %s', async (what) => {
+    const world = await written();
+    const { catalog } = await world.outside();
+    const value = what === 'deleted' ? undefined : { fingerprint: 'x' };
+    await catalog.write([{ kind: 'flow', name: 'f', value }], 0);
+    await expect(world.update()).rejects.toMatchObject({ code: 'DEFINITION_MISSING' });
+  });
+
+  test('a flow that is new to the catalog is none', async () => {
+    const world = await written();
+    const { log } = world;
+    await log.commitCheckpoint('p.g', [{ topic: 'a', partition: 0, offset: 3, metadata: '' }]);
+    world.sql = `${table('f')} CREATE STREAMING TABLE t2;
+CREATE FLOW g AS INSERT INTO t2 BY NAME REPLACE USING (k) SEQUENCE BY seq ${select};`;
+    await world.update();
+    expect(tableText(await world.table('t'))).toEqual(rows);
+  });
+});
+
+test('FR-40 FR-17 a new table beside the old one, and a view that unites both', async () => {
+  const world = await written();
+  world.sql = `${table('f')}
+CREATE STREAMING TABLE t2;
+CREATE FLOW f2 AS INSERT INTO t2 BY NAME REPLACE USING (k) SEQUENCE BY seq
+SELECT k, seq, v, upper(v) AS loud FROM STREAM(a) WHERE k <> 'x';
+CREATE MATERIALIZED VIEW united AS
+SELECT k, seq, v, loud FROM t2
+UNION ALL SELECT k, seq, v, CAST(NULL AS STRING) AS loud FROM t WHERE k NOT IN (SELECT k FROM t2);`;
+  await world.update();
+  await world.update();
+  const united = world.log.readCommitted('united').map(({ value }) => String(value));
+  expect(united.sort()).toEqual([
+    '[{"k":"x","seq":1,"v":"one","loud":null}]',
+    '[{"k":"y","seq":2,"v":"tie","loud":"TIE"}]',
+    '[{"k":"y","seq":2,"v":"two","loud":"TWO"}]',
+  ]);
+});
+
+test('FR-42 who reads a table: flows and views of the pipeline, and groups of others', async () => {
+  const world = await written(`CREATE STREAMING TABLE raw AS ${select};
+CREATE STREAMING TABLE t FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME SELECT k, seq, v FROM STREAM(raw);
+CREATE MATERIALIZED VIEW m AS SELECT k, count(*) AS n FROM t GROUP BY k;`);
+  await world.update();
+  for (const topic of ['raw', 't']) {
+    await world.log.commitCheckpoint(`app-${topic}`, [
+      { topic, partition: 0, offset: 0, metadata: '' },
+    ]);
+  }
+  const { plan, pipeline } = world;
+  const groups = await world.log.groupsOn(plan.tables.map(({ topic }) => topic));
+  const found = tableConsumers(plan, pipeline, groups);
+  const of = (name: string) => found.find((one) => one.table === name);
+  expect(of('raw')).toMatchObject({ flows: ['t'], views: [], groups: ['app-raw'] });
+  expect(of('t')).toMatchObject({ flows: [], views: ['m'], groups: ['app-t'] });
+  expect(of('m')).toMatchObject({ flows: [], views: [], groups: [] });
 });
 
 test.each([

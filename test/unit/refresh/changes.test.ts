@@ -290,7 +290,16 @@ describe('the alternatives', () => {
       deployed({}),
       deployed({ query: 'SELECT k, seq, n FROM STREAM(s)' }),
     );
-    expect(alternatives(dropped, names).join(' ')).toMatch(/keep the column/);
+    expect(alternatives(dropped, names).join(' ')).toMatch(
+      /keep the column as it was, add a new one beside it, and unite both in a view/,
+    );
+    const narrowed = flowChanges(
+      deployed({ query: 'SELECT k, seq, big AS n, v FROM STREAM(s)' }),
+      deployed({}),
+    );
+    expect(alternatives(narrowed, names).join(' ')).toMatch(/keep the column/);
+    const filtered = flowChanges(deployed({}), deployed({ using: 'v' }));
+    expect(alternatives(filtered, names).join(' ')).not.toMatch(/keep the column/);
   });
 });
 

@@ -13,7 +13,15 @@ function named(name: string, definition: Definition = {}): NamedFlow {
 }
 
 function decide(facts: Partial<DeploymentFacts>) {
-  return deploymentPlan({ flows: [], deployed: [], topics: [], gaps: new Map(), ...facts });
+  return deploymentPlan({
+    flows: [],
+    deployed: [],
+    views: [],
+    deployedViews: [],
+    topics: [],
+    gaps: new Map(),
+    ...facts,
+  });
 }
 
 function statuses(facts: Partial<DeploymentFacts>): Record<string, string> {

@@ -116,13 +116,14 @@ describe('FR-11 plan tells what run refuses', () => {
     expect(await gathered(world)).toMatchObject({
       refusals: [],
       stops: [],
-      views: [{ name: 'm', isNew: true }],
+      views: [{ name: 'm' }],
+      deployedViews: [],
     });
     await world.produce('a', 0, row);
     await world.update();
     expect(await gathered(world)).toMatchObject({
       refusals: [],
-      views: [{ name: 'm', isNew: false }],
+      deployedViews: [{ name: 'm' }],
     });
   });
 
