@@ -5,11 +5,17 @@ export type Mutant = {
   readonly name: string;
   /** What no longer holds. */
   readonly breaks: string;
+  /** The pipeline in which it shows; undefined: whichever the seeds draw. */
+  readonly shape?: string;
   readonly edits: readonly Edit[];
 };
 
 function mutant(name: string, breaks: string, ...edits: readonly Edit[]): Mutant {
   return { name, breaks, edits };
+}
+
+function mutantIn(shape: string, name: string, breaks: string, ...edits: readonly Edit[]): Mutant {
+  return { name, breaks, shape, edits };
 }
 
 function edit(file: string, from: string, to: string): Edit {
@@ -203,7 +209,8 @@ export const mutants: readonly Mutant[] = [
     'what a new owner has read and deleted is no gap',
     edit(flowRunner, 'if (now?.offset === seen.offset) return;', 'if (now !== null) return;'),
   ),
-  mutant(
+  mutantIn(
+    'appended',
     'written topics unwatched',
     'an open transaction of a dead instance does not hold up the readers of dead letters and appended rows',
     edit('src/runtime/stuck-partitions.ts', 'void this.#ask(runners);', 'this.#isAsking = false;'),
@@ -217,17 +224,8 @@ export const mutants: readonly Mutant[] = [
       '(isLoopOver || stillTurning() !== undefined) ? this.#finish() : Promise.reject(stillTurning())',
     ),
   ),
-  mutant(
-    'checkpoint before the catalog',
-    'what the catalog knows of a checkpoint is looked up before the checkpoint itself',
-    edit(flowRunner, "const recorded = mark?.['topicId'];", 'let recorded: unknown;'),
-    edit(
-      flowRunner,
-      '      const range = await this.#rangeOf(topic, partition);',
-      "      const range = await this.#rangeOf(topic, partition);\n      recorded = catalog.get('checkpoint', name)?.value['topicId'];",
-    ),
-  ),
-  mutant(
+  mutantIn(
+    'appended',
     'appended twice',
     'a row of an append flow is there once, however often its record is read',
     edit(
@@ -264,13 +262,15 @@ export const mutants: readonly Mutant[] = [
       'return;',
     ),
   ),
-  mutant(
+  mutantIn(
+    'upserted',
     'cache of changes without bound',
     'so does a task of AUTO CDC',
     edit('src/task/key-cache.ts', 'if (this.#youngBytes <= this.#bytesMax) return;', 'return;'),
   ),
   // Expectations, sinks, flows that run once, change feeds, views
-  mutant(
+  mutantIn(
+    'viewed',
     'dropped by a view and counted as kept',
     'expectations of views are counted for each row, met or not',
     edit(
@@ -279,7 +279,8 @@ export const mutants: readonly Mutant[] = [
       'judged.count(expectation, true);',
     ),
   ),
-  mutant(
+  mutantIn(
+    'viewed',
     'a view drops nothing',
     'a row that a view drops is as if its source had never produced it',
     edit(
@@ -288,7 +289,8 @@ export const mutants: readonly Mutant[] = [
       'if (judge(row) || true) next(row, index);',
     ),
   ),
-  mutant(
+  mutantIn(
+    'sunk',
     'sinks unwatched',
     'an open transaction of a dead instance does not hold up the readers of a sink',
     edit(
@@ -297,7 +299,8 @@ export const mutants: readonly Mutant[] = [
       'if (facts.repartition === undefined && facts.table.isSink !== true) topics',
     ),
   ),
-  mutant(
+  mutantIn(
+    'backfilled',
     'once and again',
     'a flow that runs once reads what was there when it started first, and nothing later',
     edit(
@@ -306,7 +309,8 @@ export const mutants: readonly Mutant[] = [
       'const known = readPins(flow, catalog);\n  if (known?.isDone === true) return known;',
     ),
   ),
-  mutant(
+  mutantIn(
+    'replaced_once',
     'once and not all',
     'a flow that runs once reads all that was there',
     edit(
@@ -315,21 +319,24 @@ export const mutants: readonly Mutant[] = [
       'numbers.map((partition) => Math.max(0, (ranges.get(partition)?.stable ?? 0) - 1))',
     ),
   ),
-  mutant(
+  mutantIn(
+    'upserted',
     'a delete is forgotten',
     'a delete outlives its row, so that an older one which comes late stays dead',
     edit(
-      'src/task/change-task.ts',
-      'if (rows.length === 0 && changes.length > 0) {',
-      'if (rows.length === 0 && changes.length > 1_000) {',
+      'src/operators/scd1.ts',
+      '    if (change.isDelete) {\n      kept.push(change);\n      break;',
+      '    if (change.isDelete) {\n      break;',
     ),
   ),
-  mutant(
+  mutantIn(
+    'upserted',
     'a truncate of what is at hand',
     'a truncate reaches every key, those that no cache holds, too',
     edit('src/task/change-task.ts', 'return this.#needsAllKeys;', 'return false;'),
   ),
-  mutant(
+  mutantIn(
+    'upserted',
     'who comes last wins',
     'at one sequence it is not arrival that decides',
     edit(
@@ -338,7 +345,8 @@ export const mutants: readonly Mutant[] = [
       'if (order < 0 || compareSpans((others[middle] as Change).sequence, input.sequence) === 0) low = middle + 1;',
     ),
   ),
-  mutant(
+  mutantIn(
+    'historical',
     'history without its ends',
     'what a delete has ended stays in the history',
     edit(
@@ -347,12 +355,14 @@ export const mutants: readonly Mutant[] = [
       'if (open !== undefined && kept.length < 3) rows.push({ ...open, end: sequence });',
     ),
   ),
-  mutant(
+  mutantIn(
+    'emptied',
     'levels not restored',
     'deletes are known again after the state was lost',
     edit(takeover, 'await restoreLevels(options, session, partition, mark);', ''),
   ),
-  mutant(
+  mutantIn(
+    'summed',
     'groups that are gone',
     'a view has no record of a group that is no more',
     edit(
@@ -361,7 +371,8 @@ export const mutants: readonly Mutant[] = [
       '',
     ),
   ),
-  mutant(
+  mutantIn(
+    'summed',
     'inputs seen too late',
     'what comes in while a view is computed makes it due again',
     edit('src/runtime/view-runner.ts', '    const offsets = await this.#inputOffsets();\n', ''),
@@ -371,13 +382,15 @@ export const mutants: readonly Mutant[] = [
       '    const run = await this.#nextRun();\n    const offsets = await this.#inputOffsets();\n',
     ),
   ),
-  mutant(
+  mutantIn(
+    'summed',
     'a view waits for the dead',
     'what a dead owner of a view has left open does not hold it up',
     edit('src/runtime/view-runner.ts', 'if (this.isOwner) await this.#openProducer();', ''),
   ),
   // What log and store owe
-  mutant(
+  mutantIn(
+    'appended',
     'pending offsets not awaited',
     'a checkpoint is read once no open transaction may move it',
     edit(

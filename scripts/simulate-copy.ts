@@ -1,10 +1,11 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { SimulationReport } from '../src/testing/simulate-pipeline.ts';
+import type { SimulationShape } from '../src/testing/shape-parts.ts';
+import type { SimulationOptions, SimulationReport } from '../src/testing/simulate-pipeline.ts';
 
 /**
- * Child of `try-mutant.ts`, `simulate-copy.ts FOLDER SEEDS`: simulates a copy of the source until a seed fails, and tells
- * how far it is.
+ * Child of `try-mutant.ts`, `simulate-copy.ts FOLDER SEEDS [SHAPE]`: simulates a copy of the source until a seed fails,
+ * and tells how far it is.
  */
 export type CopyMessage = {
   readonly seed: number;
@@ -14,15 +15,21 @@ export type CopyMessage = {
   readonly isLast: boolean;
 };
 
-const [folder = '', seeds = '0'] = process.argv.slice(2);
-const url = pathToFileURL(join(folder, 'src/testing/simulate-pipeline.ts')).href;
-const { simulate } = (await import(url)) as {
-  simulate: (seed: number) => Promise<SimulationReport>;
+const [folder = '', seeds = '0', shapeName] = process.argv.slice(2);
+const inCopy = (file: string): string => pathToFileURL(join(folder, 'src/testing', file)).href;
+const { simulate } = (await import(inCopy('simulate-pipeline.ts'))) as {
+  simulate: (seed: number, options: SimulationOptions) => Promise<SimulationReport>;
 };
+const { simulationShapes } = (await import(inCopy('simulation-shapes.ts'))) as {
+  simulationShapes: readonly SimulationShape[];
+};
+const shape = simulationShapes.find(({ name }) => name === shapeName);
+if (shapeName !== undefined && shape === undefined) throw new Error(`no shape "${shapeName}"`);
+const options = shape === undefined ? {} : { shape };
 const seedsMax = Number(seeds);
 tell({ seed: 0, fault: undefined, cpuSeconds: 0, isLast: false });
 for (let seed = 1; seed <= seedsMax; seed += 1) {
-  const { faults } = await simulate(seed);
+  const { faults } = await simulate(seed, options);
   const { user, system } = process.cpuUsage();
   const isLast = faults.length > 0 || seed === seedsMax;
   if (isLast || seed % 100 === 0) {

@@ -15,14 +15,14 @@ export type MutantOutcome = {
   readonly cpuSeconds: number;
 };
 
-type Planted = Pick<Mutant, 'name' | 'edits'>;
+type Planted = Pick<Mutant, 'name' | 'edits' | 'shape'>;
 
 const root = resolve(import.meta.dirname, '..');
 /** Of a seed that does not end at all. */
 const silenceMsMax = 120_000;
 
 /** A copy of the source with a bug in it. Fails where the text that the bug changes is not there exactly once. */
-export function plant({ name, edits }: Planted): string {
+export function plant({ name, edits }: Pick<Mutant, 'name' | 'edits'>): string {
   const folder = mkdtempSync(join(tmpdir(), 'tidemark-mutant-'));
   cpSync(join(root, 'src'), join(folder, 'src'), { recursive: true });
   for (const file of ['package.json', 'tsconfig.json']) {
@@ -46,19 +46,27 @@ export function plant({ name, edits }: Planted): string {
 export async function tryMutant(one: Planted, seedsMax: number): Promise<MutantOutcome> {
   const folder = plant(one);
   try {
-    return await simulateCopy(one.name, folder, seedsMax);
+    return await simulateCopy(one, folder, seedsMax);
   } finally {
     rmSync(folder, { recursive: true });
   }
 }
 
-function simulateCopy(name: string, folder: string, seedsMax: number): Promise<MutantOutcome> {
+function simulateCopy(
+  { name, shape }: Planted,
+  folder: string,
+  seedsMax: number,
+): Promise<MutantOutcome> {
   const script = join(import.meta.dirname, 'simulate-copy.ts');
   const flags = ['--max-semi-space-size=64', '--single-threaded-gc', '--import', 'tsx'];
-  const child = spawn(process.execPath, [...flags, script, folder, String(seedsMax)], {
-    cwd: root,
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-  });
+  const child = spawn(
+    process.execPath,
+    [...flags, script, folder, String(seedsMax), ...(shape === undefined ? [] : [shape])],
+    {
+      cwd: root,
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    },
+  );
   return new Promise((done, fail) => {
     let last: CopyMessage | undefined;
     const end = (seed: number | undefined, fault: string): void => {

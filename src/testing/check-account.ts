@@ -5,8 +5,8 @@ export type AccountCheck = {
   readonly flow: string;
   readonly account: AccountOfFlow;
   readonly expected: FlowCounters;
-  /** By all flows that feed the table stage. */
-  readonly handedOn: number;
+  /** By all flows that feed the table stage; undefined: that stage has stopped. */
+  readonly handedOn: number | undefined;
   /** Changes that tell the same are one, wherever they come from; otherwise a row that comes twice is a fault. */
   readonly mayRepeat: boolean;
   /** Nothing was read twice on purpose, and nothing is written outside of a transaction: each count is exact. */
@@ -59,7 +59,7 @@ function equations(source: FlowCounters, table: TableCounters): string[] {
 /** What one stage hands on, the next one receives, each row once. */
 function crossings({ handedOn, mayRepeat }: AccountCheck, table: TableCounters): string[] {
   const faults: string[] = [];
-  if (handedOn + table.replayed !== table.rows) {
+  if (handedOn !== undefined && handedOn + table.replayed !== table.rows) {
     faults.push(`${handedOn} rows were handed on, ${table.rows} arrived`);
   }
   if (table.duplicate > 0 && !mayRepeat) {

@@ -79,7 +79,12 @@ export type Focus = {
 };
 
 /** One misfortune that strikes once, at the place that a process passes next. */
-export type Ambush = { readonly place: Place; readonly misfortune: Misfortune };
+export type Ambush = {
+  readonly place: Place;
+  readonly misfortune: Misfortune;
+  /** How long a stall lasts; absent: as long as others do. */
+  readonly stallMs?: number;
+};
 
 /** What kind of bad day a seed has. */
 export type Mood = { readonly rates: Rates; readonly focuses: readonly Focus[] };
@@ -123,11 +128,12 @@ export function drawMood(random: Random): Mood {
 }
 
 /** What a process passes while it takes partitions over. */
-const takeoverPlaces: readonly Place[] = ['join', 'join_answer', 'checkpoint_answer'];
+const takeoverPlaces: readonly Place[] = ['join', 'join', 'join_answer', 'checkpoint_answer'];
 
 /** In which a process sleeps while the others go on without it. */
-export function drawSleep(random: Random): Ambush {
-  return { place: random.pick(takeoverPlaces) ?? 'join', misfortune: 'stall' };
+export function drawSleep(random: Random, sessionTimeoutMs: number): Ambush {
+  const stallMs = sessionTimeoutMs + random.below(2 * sessionTimeoutMs);
+  return { place: random.pick(takeoverPlaces) ?? 'join', misfortune: 'stall', stallMs };
 }
 
 /** Where two steps lie that nothing but the protocol between them holds together. */

@@ -81,7 +81,7 @@ async function live(world: SimulatedWorld): Promise<void> {
   const middle = world.random.below(2 * rounds);
   const { disturbances, disturbancePermille } = world.scenario;
   // Before anybody has a checkpoint.
-  if (disturbances.includes('oversleep') && world.random.chance(disturbancePermille)) {
+  if (disturbances.includes('oversleep') && world.random.chance(disturbancePermille / 2)) {
     await oversleep(world);
   }
   for (let round = 0; round < rounds; round += 1) {

@@ -44,6 +44,7 @@ export class SimulatedProcess {
   #skewMs = 0;
   #stalled: Promise<void> | undefined;
   #ambush: Ambush | undefined;
+  #nextStallMs: number | undefined;
   #reportCrash: () => void = () => undefined;
   /** Resolves when the process crashes. */
   readonly crashed: Promise<void>;
@@ -97,6 +98,7 @@ export class SimulatedProcess {
     const ambush = this.#ambush;
     if (ambush?.place !== place) return this.#options.faults.strike(place);
     this.#ambush = undefined;
+    this.#nextStallMs = ambush.stallMs;
     return ambush.misfortune;
   }
 
@@ -160,7 +162,8 @@ export class SimulatedProcess {
         this.crash();
         break;
       case 'stall':
-        this.stall(drawStallMs());
+        this.stall(this.#nextStallMs ?? drawStallMs());
+        this.#nextStallMs = undefined;
         break;
       case 'delay':
         await clock.sleep(faults.below(longDelayMsMax));

@@ -231,6 +231,11 @@ export class SimulatedWorld {
     return pin !== undefined && offset >= pin;
   }
 
+  /** Whether nothing of a partition is read from an offset on: all that the flow is to read was read before. */
+  isDoneAt(flow: FlowUnderTest, topic: string, partition: number, offset: number): boolean {
+    return this.#done.has(flow.plan.name) || this.isBeyond(flow, topic, partition, offset);
+  }
+
   /** Whether each view was computed over everything that its input has; of flows that stopped it has what there is. */
   #areViewsCurrent(): boolean {
     const { views = [] } = this.scenario.shape;

@@ -83,13 +83,14 @@ function ambush({ random, note }: SimulatedWorld, { name, process }: SimulatedIn
  */
 export async function oversleep(world: SimulatedWorld): Promise<void> {
   const { random, scenario, clock, workload } = world;
+  const before = random.chance(700) ? random.pick(world.instances) : undefined;
   const newcomer = world.begin();
-  const victim = random.chance(500) ? newcomer : (random.pick(world.instances) ?? newcomer);
-  const drawn = drawSleep(random);
+  const victim = before ?? newcomer;
+  const { sessionTimeoutMs } = scenario.settings;
+  const drawn = drawSleep(random, sessionTimeoutMs);
   world.note(() => `${victim.name} will sleep at ${drawn.place}`);
   victim.process.lieInWait(drawn);
   if (world.instances.length === 1) world.begin();
-  const { sessionTimeoutMs } = scenario.settings;
   await workload.produce(random.below(scenario.roundRecordsMax));
   await clock.sleep(sessionTimeoutMs + random.below(2 * sessionTimeoutMs));
   await workload.produce(random.below(scenario.roundRecordsMax));

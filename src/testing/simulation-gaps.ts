@@ -39,7 +39,7 @@ export async function takeUnread(world: SimulatedWorld): Promise<void> {
     const { plan, group } = flow;
     const from = world.committed(group, topic, partition);
     // Who has never read anything starts with what is there.
-    if (from !== undefined && (from >= start || world.isBeyond(flow, topic, partition, from))) {
+    if (from !== undefined && (from >= start || world.isDoneAt(flow, topic, partition, from))) {
       continue;
     }
     const reached = from === undefined ? 0 : (world.reached(group, topic, partition) ?? 0);
@@ -66,7 +66,7 @@ async function takeMore(world: SimulatedWorld): Promise<ReadonlySet<string>> {
       for (const flow of world.readersOf(topic)) {
         const { plan, group } = flow;
         const from = world.committed(group, topic, partition);
-        if (from !== undefined && (from >= start || world.isBeyond(flow, topic, partition, from))) {
+        if (from !== undefined && (from >= start || world.isDoneAt(flow, topic, partition, from))) {
           continue;
         }
         const reached = from === undefined ? 0 : (world.reached(group, topic, partition) ?? 0);

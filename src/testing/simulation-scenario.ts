@@ -77,9 +77,10 @@ export function drawScenario(random: Random, shape: SimulationShape | undefined)
   const isWide = isLarge && random.chance(250);
   const sessionTimeoutMs = 1_000 + random.below(5_000);
   const isExact = delivery === 'exactly_once';
-  const chosen = disturbances.filter(
-    (one) => random.chance(400) && (isExact || !stalling.includes(one)),
-  );
+  const possible = disturbances.filter((one) => isExact || !stalling.includes(one));
+  // Some worlds have one thing happen again and again, the others a little of several.
+  const theme = random.chance(250) ? random.pick(possible) : undefined;
+  const chosen = theme === undefined ? possible.filter(() => random.chance(400)) : [theme];
   return {
     shape: shape ?? drawnShape,
     output: random.chance(500) ? 'row_set' : 'rows',
@@ -93,7 +94,7 @@ export function drawScenario(random: Random, shape: SimulationShape | undefined)
     roundRecordsMax: isWide ? 80 : isLarge ? 4 + random.below(10) : 2 + random.below(5),
     processesMax: 1 + random.below(isLarge ? 3 : 2),
     mood: isExact ? mood : withoutStalls(mood),
-    disturbancePermille: random.below(700),
+    disturbancePermille: theme === undefined ? random.below(700) : 500 + random.below(500),
     disturbances: chosen,
     ending: endingOf(shape ?? drawnShape, drawEnding(random, isExact)),
     hasEpilogue: random.chance(isLarge ? 250 : 80),
