@@ -6,7 +6,7 @@ import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import type { CommitPhases } from '../ports/log.ts';
 import { refreshFigures } from '../refresh/refresh-progress.ts';
 import { isOver } from '../refresh/refresh-states.ts';
-import type { FlowFacts } from '../runtime/flow-facts.ts';
+import { type FlowFacts, feedOf } from '../runtime/flow-facts.ts';
 import type { PartitionProgress } from '../runtime/flow-runner.ts';
 import type { FlowFigures } from '../runtime/flow-tally.ts';
 import type { Readable } from '../runtime/readable-watch.ts';
@@ -368,6 +368,7 @@ export class ServiceMetrics {
         this.#stageMs.set(stage, spentMs);
       }
       for (const flow of progress.flows) this.#showFlow(flow);
+      this.#showStages(progress.flows);
     }
     this.#showReadable();
     return registry.text();
@@ -376,8 +377,9 @@ export class ServiceMetrics {
   #showFlow(progress: FlowProgress): void {
     const { registry } = this;
     const { health, facts: factsNow } = this.#options;
-    const { flow, failed } = progress;
+    const { flow, failed, isPaused } = progress;
     registry.set('tidemark_flow_failed', { flow }, failed === undefined ? 0 : 1);
+    registry.set('tidemark_flow_paused', { flow }, isPaused ? 1 : 0);
     const { eventTimeMs } = progress;
     if (eventTimeMs !== undefined) {
       registry.set('tidemark_watermark_timestamp_seconds', { flow }, eventTimeMs / 1000);
@@ -391,6 +393,24 @@ export class ServiceMetrics {
     );
     const facts = factsNow().find((one) => one.flow.name === flow);
     if (facts !== undefined) this.#showPartitions(progress, facts);
+  }
+
+  /** Several flows may feed one table stage, so what is between the stages is told by table. */
+  #showStages(flows: readonly FlowProgress[]): void {
+    const between = new Map<string, number>();
+    for (const { flow, partitions } of flows) {
+      const facts = this.#options.facts().find((one) => one.flow.name === flow);
+      if (facts === undefined || feedOf(facts) === undefined) continue;
+      let rows = between.get(facts.table.name) ?? 0;
+      for (const { committedCounters } of partitions) {
+        if ('handedOn' in committedCounters) rows += committedCounters.handedOn;
+        else rows -= committedCounters.rows - committedCounters.replayed;
+      }
+      between.set(facts.table.name, rows);
+    }
+    for (const [table, rows] of between) {
+      this.registry.set('tidemark_stage_difference_rows', { table }, rows);
+    }
   }
 
   #showPartitions({ flow, partitions }: FlowProgress, facts: FlowFacts): void {

@@ -93,6 +93,13 @@ const declared = [
     help: '1 for a flow that stopped on an error which only a person can resolve.',
   },
   {
+    name: 'tidemark_flow_paused',
+    type: 'gauge',
+    group: 'identity and state',
+    labels: ['flow'],
+    help: '1 for a flow that stands still because somebody paused it.',
+  },
+  {
     name: 'tidemark_input_records_total',
     type: 'counter',
     group: 'input',
@@ -230,6 +237,13 @@ const declared = [
     group: 'keyed rows',
     labels: ['flow'],
     help: 'Rows and records that the committed account of the flow on this instance cannot explain. Anything but 0 is a fault of Tidemark.',
+  },
+  {
+    name: 'tidemark_stage_difference_rows',
+    type: 'gauge',
+    group: 'keyed rows',
+    labels: ['table'],
+    help: 'Rows that the flows of the table have handed on, less those that have reached its keys, by the committed accounts of the partitions of this instance: what is on its way between the stages. Summed over the instances it is 0 once tidemark_table_lag_records is; another number then means lost or repeated rows, or a checkpoint that somebody has moved since.',
   },
   {
     name: 'tidemark_source_lag_records',

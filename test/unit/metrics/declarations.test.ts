@@ -29,7 +29,7 @@ const labelsAllowed = [
 ];
 
 const units =
-  /_(seconds|bytes|records|rows|keys|partitions|total|info|up|state|ready|failed|difference|max|active|ratio)$/;
+  /_(seconds|bytes|records|rows|keys|partitions|total|info|up|state|ready|failed|paused|difference|max|active|ratio)$/;
 
 test.each(metricDeclarations)('$name is named and described by the rules', (metric) => {
   const { name, type, labels, values, help } = metric;

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { MemoryLog } from '../../../src/adapters/memory/memory-log.ts';
 import { MemoryStateStore } from '../../../src/adapters/memory/memory-state-store.ts';
 import {
@@ -88,6 +88,7 @@ describe('counters', () => {
     expect(result('failed')).toBe(13);
     const keyed = [...series].filter(([name]) => name.startsWith('tidemark_keyed_rows_total'));
     expect(keyed.reduce((sum, [, value]) => sum + value, 0)).toBe(77);
+    expect(series.get('tidemark_stage_difference_rows{table="cur"}')).toBe(0);
     expect(series.get('tidemark_keyed_rows_total{flow="cur",outcome="new"}')).toBe(5);
     expect(series.get('tidemark_row_account_difference{flow="cur"}')).toBe(0);
     const upserts = series.get('tidemark_output_records_total{flow="cur",op="upsert"}');
@@ -390,6 +391,42 @@ describe('gauges', () => {
     expect(series.get('tidemark_flow_partitions{flow="cur",stage="table"}')).toBe(2);
     const info = 'tidemark_info{flow="cur",table="cur",kind="replace_using"}';
     expect(series.get(info)).toBe(1);
+  });
+
+  test('rows that were handed on and have not come to the table are told', async () => {
+    const one = await service({ memory: world() });
+    await one.caughtUp(0);
+    const { worker } = one.running ?? {};
+    if (worker === undefined) throw new Error('nothing runs');
+    await expect.poll(() => worker.progress().flows[0]?.partitions.length).toBe(4);
+    const [flow] = worker.progress().flows;
+    // Of each source partition 6 rows are committed, of each partition of the table 3, one of them a replayed one.
+    const partitions = (flow?.partitions ?? []).map((partition) => {
+      const { committedCounters: counted } = partition;
+      const isSource = 'handedOn' in counted;
+      return {
+        ...partition,
+        committedCounters: isSource
+          ? { ...counted, handedOn: 6 }
+          : { ...counted, rows: 3, replayed: 1 },
+      };
+    });
+    const progress = { ...worker.progress(), flows: [{ ...flow, partitions }] };
+    vi.spyOn(worker, 'progress').mockReturnValue(progress as ReturnType<typeof worker.progress>);
+    const series = await one.scrape();
+    expect(series.get('tidemark_stage_difference_rows{table="cur"}')).toBe(8);
+  });
+
+  test('a flow that is paused says so, until it goes on', async () => {
+    const one = await service({ memory: world() });
+    await one.caughtUp(0);
+    const paused = async (): Promise<number | undefined> =>
+      (await one.scrape()).get('tidemark_flow_paused{flow="cur"}');
+    expect(await paused()).toBe(0);
+    one.running?.worker.setPaused(new Set(['cur']));
+    expect(await paused()).toBe(1);
+    one.running?.worker.setPaused(new Set());
+    expect(await paused()).toBe(0);
   });
 
   test('a flow that failed says so; its errors have a bounded set of labels', async () => {
