@@ -138,7 +138,8 @@ export const mutants: readonly Mutant[] = [
       'return this.#assigned.get(name) === before.get(name) || true;',
     ),
   ),
-  mutant(
+  mutantIn(
+    'plain',
     'missed generation',
     'a task survives only where its partition was nobody else’s',
     edit(
@@ -157,7 +158,8 @@ export const mutants: readonly Mutant[] = [
     ),
   ),
   // Takeover
-  mutant(
+  mutantIn(
+    'plain',
     'restore to the last stable offset',
     'state is complete at the high watermark',
     edit(takeover, 'if (range.stable >= goal) return', 'if (range.stable >= 0) return'),
@@ -215,7 +217,8 @@ export const mutants: readonly Mutant[] = [
     'an open transaction of a dead instance does not hold up the readers of dead letters and appended rows',
     edit('src/runtime/stuck-partitions.ts', 'void this.#ask(runners);', 'this.#isAsking = false;'),
   ),
-  mutant(
+  mutantIn(
+    'plain',
     'finishes next to a turn',
     'a stop that no longer waits for a turn commits nothing of it',
     edit(
