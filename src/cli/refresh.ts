@@ -20,6 +20,7 @@ import { refreshTogether } from '../runtime/refresh-together.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
 import { type Deployment, withDeployment } from './deployment.ts';
 import { LostKeysFile } from './lost-keys-file.ts';
+import { timeFlag, waitUntil } from './not-before.ts';
 import { namedTable, pipelineFlag } from './pipeline-files.ts';
 import { previewText, sourcesText } from './refresh-text.ts';
 import { trialOf } from './refresh-trial.ts';
@@ -64,6 +65,15 @@ export const refresh: Command = {
       value: 'RECORDS',
       doc: 'How many records of each table to read once more with the present definition, before anything is touched (default: 100000 with --plan, all with --in-place).',
     },
+    shadow: {
+      type: 'boolean',
+      doc: 'Build it and tell what would change, then throw it away: the table stays as it is.',
+    },
+    'not-before': {
+      type: 'string',
+      value: 'TIME',
+      doc: 'Wait for the maintenance window: begin at this time, for example 2026-12-01T03:00:00Z.',
+    },
     cancel: { type: 'boolean', doc: 'Give up a refresh that has not touched the table yet.' },
     cascade: {
       type: 'boolean',
@@ -75,12 +85,19 @@ export const refresh: Command = {
   run: async (invocation) =>
     withDeployment(invocation, async (deployment) => {
       const tables = tablesOf(invocation, deployment);
+      refuseMixed(invocation);
+      const startMs = invocation.text('not-before');
+      const notBeforeMs = startMs === undefined ? undefined : timeFlag('not-before', startMs);
       if (invocation.isSet('plan') || invocation.isSet('dry-run')) {
         return preview(invocation, deployment, tables);
       }
       if (!(await isConfirmed(invocation, tables))) {
         invocation.terminal.err('nothing was done\n');
         return 2;
+      }
+      if (notBeforeMs !== undefined && !(await isTime(invocation, notBeforeMs))) {
+        invocation.terminal.err('stopped before it began: nothing was done\n');
+        return 1;
       }
       const outcomes = areChained(deployment.plan, tables)
         ? await performTogether(invocation, deployment, tables)
@@ -91,6 +108,21 @@ export const refresh: Command = {
       return 0;
     }),
 };
+
+/** A shadow of a table is built beside it, and is never what the table becomes. */
+function refuseMixed(invocation: Invocation): void {
+  const other = ['in-place', 'cancel', 'plan', 'dry-run'].find((flag) => invocation.isSet(flag));
+  if (!invocation.isSet('shadow') || other === undefined) return;
+  throw usageError(`--shadow and --${other} exclude each other`);
+}
+
+function isTime({ terminal }: Invocation, timeMs: number): Promise<boolean> {
+  return waitUntil(timeMs, {
+    clock: systemClock,
+    say: (text) => terminal.err(`${text}\n`),
+    onStop: (listener) => terminal.onStop(listener),
+  });
+}
 
 /** In the order in which they have to be refreshed. */
 function tablesOf(invocation: Invocation, { plan }: Deployment): readonly TablePlan[] {
@@ -118,7 +150,8 @@ function tablesOf(invocation: Invocation, { plan }: Deployment): readonly TableP
 /** Asked on a terminal only, where somebody can answer; a script has said what it wants. */
 async function isConfirmed(invocation: Invocation, tables: readonly TablePlan[]): Promise<boolean> {
   const { ask } = invocation.terminal;
-  if (ask === undefined || invocation.isSet('yes') || invocation.isSet('cancel')) return true;
+  const isHarmless = invocation.isSet('cancel') || invocation.isSet('shadow');
+  if (ask === undefined || invocation.isSet('yes') || isHarmless) return true;
   const names = tables.map(({ name }) => name).join(', ');
   const how = invocation.isSet('in-place') ? ' It is emptied first.' : '';
   const answer = await ask(`Refresh ${names} from the beginning of the sources?${how} [y/N] `);
@@ -284,6 +317,7 @@ async function withState<Result>(
       settings: workerSettings(config, true),
       replicationFactor: config['kafka.replicationFactor'],
       recordsPerSecondMax: invocation.whole('rate', rateBounds),
+      isShadow: invocation.isSet('shadow'),
       onStop: (listener) => terminal.onStop(listener),
     });
   } finally {
@@ -293,8 +327,8 @@ async function withState<Result>(
 
 /** The command as a person would repeat it. */
 function commandText(invocation: Invocation, table: string): string {
-  const flags = ['in-place', 'allow-loss', 'keep-unrecoverable', 'cancel'].filter((flag) =>
-    invocation.isSet(flag),
+  const flags = ['in-place', 'allow-loss', 'keep-unrecoverable', 'shadow', 'cancel'].filter(
+    (flag) => invocation.isSet(flag),
   );
   return ['tidemark refresh', table, ...flags.map((flag) => `--${flag}`)].join(' ');
 }
@@ -307,6 +341,13 @@ function tell({ terminal, json }: Invocation, outcome: RefreshOutcome): void {
       ? 'nothing was lost'
       : `lost: keys: ${lost.keys}, rows: ${lost.rows}${lost.levels > 0 ? `, levels: ${lost.levels}` : ''}`;
   const unread = deadLetters === 0 ? '' : `; dead letters: ${deadLetters} (tidemark dlq list)`;
+  if (outcome.isShadow === true) {
+    const losing = lost.keys === 0 ? 'lose nothing' : `lose ${loss.slice('lost: '.length)}`;
+    terminal.out(
+      `a refresh of table ${table} would write ${published} records, remove ${buried}, and ${losing}${unread}. It was thrown away: the table is as it was.\n`,
+    );
+    return;
+  }
   const next =
     mode === 'in_place'
       ? 'The next run fills it: tidemark run.'

@@ -24,6 +24,7 @@ import {
   swap,
 } from './refresh-run.ts';
 import { scanPending } from './refresh-scan.ts';
+import type { SwapResult } from './refresh-swap.ts';
 import { throttledLog } from './refresh-throttle.ts';
 import { startWorker } from './start-worker.ts';
 import type { Worker, WorkerSettings } from './worker.ts';
@@ -309,12 +310,19 @@ class Beside {
       await settleTable(this.#run);
       let lost = { keys: 0, rows: 0, levels: 0 };
       let deadLetters = 0;
-      let result = { published: 0, buried: 0 };
+      let result: SwapResult = { published: 0, buried: 0, lost };
       if (progress.state === 'building') {
         onStep?.('reading what has come meanwhile');
         await this.#update();
         deadLetters = await this.#refuseUnreadable();
-        lost = await this.#refuseLoss();
+        const measured = await this.#refuseLoss();
+        lost = measured.lost;
+        if (this.#options.isShadow === true) {
+          await unlockFlows(catalog, locks, clock.now());
+          await this.#built.cleanUp();
+          await progress.close('cancelled', clock.now(), []);
+          return { ...this.#outcome({ ...measured, deadLetters }), isShadow: true };
+        }
         await this.#built.makeLevels(this.#partitions ?? 1);
         const facts = await gatherFacts(this.#options);
         await this.#beginSwap(endsOf(facts));
@@ -329,21 +337,30 @@ class Beside {
       await this.#built.handOver();
       await this.#built.cleanUp();
       await progress.close('done', clock.now(), locks);
-      const { table, generation, allowLoss, keepUnrecoverable } = progress.record;
-      const isLost = allowLoss && !keepUnrecoverable;
-      return {
-        table,
-        generation,
-        mode: 'beside',
-        published: result.published,
-        buried: result.buried,
-        lost: isLost ? lost : { keys: 0, rows: 0, levels: 0 },
-        deadLetters,
-      };
+      return this.#outcome({ ...result, lost, deadLetters });
     } catch (error) {
       if (!isTouched) await unlockFlows(catalog, locks, clock.now());
       throw error;
     }
+  }
+
+  #outcome({
+    published,
+    buried,
+    lost,
+    deadLetters,
+  }: SwapResult & { readonly deadLetters: number }): RefreshOutcome {
+    const { table, generation, allowLoss, keepUnrecoverable } = this.#run.progress.record;
+    const isLost = allowLoss && !keepUnrecoverable;
+    return {
+      table,
+      generation,
+      mode: 'beside',
+      published,
+      buried,
+      lost: isLost ? lost : { keys: 0, rows: 0, levels: 0 },
+      deadLetters,
+    };
   }
 
   /** From here on there is no way back: of this and a cancellation the one that came first has its way. */
@@ -368,17 +385,18 @@ class Beside {
   }
 
   /** What retention took away meanwhile counts as what it took before. */
-  async #refuseLoss(): Promise<{ keys: number; rows: number; levels: number }> {
+  async #refuseLoss(): Promise<SwapResult> {
     const { log } = this.#options;
     const facts = await gatherFacts(this.#options);
-    const { lost } = await swap(this.#run, facts, await this.#built.topics(), true);
+    const measured = await swap(this.#run, facts, await this.#built.topics(), true);
+    const { lost } = measured;
     const pending = await scanPending({ log, facts });
     refuseUnwanted(this.#run, {
       lost,
       pendingLost: pending.lost,
       partitions: facts.output?.partitions.length,
     });
-    return lost;
+    return measured;
   }
 
   /**

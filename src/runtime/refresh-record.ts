@@ -16,6 +16,8 @@ export type RefreshRecord = {
   readonly keepUnrecoverable: boolean;
   readonly startedAtMs: number;
   readonly changedAtMs: number;
+  /** It is only built, to tell what would change. */
+  readonly isShadow?: true;
   /** Where the output topic ended before anything was written to it, one offset a partition. */
   readonly from?: readonly number[] | undefined;
   /** Records read so far, of those that stood there when it was looked last. */

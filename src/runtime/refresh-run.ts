@@ -46,6 +46,8 @@ export type RefreshRunOptions = Omit<OutsideOptions, 'token'> & {
   readonly together?: ReadonlySet<string> | undefined;
   readonly allowLoss: boolean;
   readonly keepUnrecoverable: boolean;
+  /** It is built and measured, and never becomes the table. What would be lost is told, not refused. */
+  readonly isShadow?: boolean | undefined;
   readonly heldBytesMax?: number;
   /** Records that are tried with the present definition before a table is emptied; absent: all. */
   readonly tryRecordsMax?: number | undefined;
@@ -65,6 +67,8 @@ export type RefreshOutcome = {
   readonly lost: LossCounts;
   /** Records of the sources that the new generation could not read, and has set aside. */
   readonly deadLetters: number;
+  /** It was only built: the figures are what would have been written and lost. */
+  readonly isShadow?: true;
 };
 
 /** What one refresh of one table holds on to. */
@@ -83,12 +87,18 @@ const stuckAfterMs = 2_000;
 
 /** A refresh of the flow from its beginning, or from where the last attempt stood. */
 export function beginRun(options: RefreshRunOptions, mode: RefreshMode): RefreshRun {
-  const { catalog, clock, plan, table, flow, allowLoss, keepUnrecoverable } = options;
+  const { catalog, clock, plan, table, flow, keepUnrecoverable, isShadow = false } = options;
+  const allowLoss = isShadow ? !keepUnrecoverable : options.allowLoss;
   const open = openRefresh(catalog, flow.name);
   if (open !== undefined && open.mode !== mode && !isUntouched(open.state)) {
     throw new FlowError('TABLE_LOCKED', `a refresh of table "${table.name}" was interrupted`, {
       detail: `It was a refresh ${open.mode === 'in_place' ? 'in place' : 'beside the table'}, and it stands at "${open.state}".`,
       hint: `Finish it first: tidemark refresh ${table.name}${open.mode === 'in_place' ? ' --in-place' : ''}`,
+    });
+  }
+  if (isShadow && open !== undefined && open.isShadow !== true) {
+    throw new FlowError('TABLE_LOCKED', `a refresh of table "${table.name}" is under way`, {
+      hint: `Let the same command finish it, or give it up while it builds: tidemark refresh ${table.name} --cancel`,
     });
   }
   const nowMs = clock.now();
@@ -109,6 +119,7 @@ export function beginRun(options: RefreshRunOptions, mode: RefreshMode): Refresh
     startedAtMs: isResumed ? open.startedAtMs : nowMs,
     from: isResumed ? open.from : undefined,
     changedAtMs: nowMs,
+    ...(isShadow ? { isShadow } : {}),
   };
   return {
     options,
@@ -160,7 +171,10 @@ export function refuseUnwanted(
     decideRefresh(request, {
       lost: facts.lost,
       pendingLost: facts.pendingLost,
-      downstream: downstreamOf(plan, table).filter((name) => together?.has(name) !== true),
+      downstream:
+        progress.record.isShadow === true
+          ? []
+          : downstreamOf(plan, table).filter((name) => together?.has(name) !== true),
       isAppended: table.output === 'append',
       isJoined: options.flow.kind === 'join',
       changes: changesOf(run),

@@ -492,3 +492,64 @@ describe('cancel and crashes', () => {
     240_000,
   );
 });
+
+describe('FR-41 a shadow of the table', () => {
+  test('tells what would change and be lost, and leaves no trace', async () => {
+    const world = await expiredWorld();
+    await world.produce('a', 0, row('R4', 2, 'new'));
+    const before = world.log.readCommitted('t').length;
+    const shadow = { ...(await world.besideOptions('t')), isShadow: true };
+    // R4 has come meanwhile, three rows have expired.
+    expect(await refreshBeside(shadow)).toMatchObject({
+      isShadow: true,
+      published: 1,
+      buried: 3,
+      lost: { keys: 3, rows: 3, levels: 0 },
+    });
+    expect(world.log.readCommitted('t')).toHaveLength(before);
+    await expectClean(world);
+    const kept = {
+      ...(await world.besideOptions('t', { keepUnrecoverable: true })),
+      isShadow: true,
+    };
+    expect(await refreshBeside(kept)).toMatchObject({ published: 1, buried: 0, lost: { keys: 0 } });
+    await world.update();
+    expect(tableText(await world.table('t'))).toHaveLength(6);
+    await expect(refreshBeside(await world.besideOptions('t'))).rejects.toMatchObject({
+      code: 'DATA_LOSS_REFUSED',
+    });
+  });
+
+  test('of another definition: what the new query would change', async () => {
+    const world = new RefreshWorld(sqlOf(), ['a'], 1);
+    await world.produce('a', 0, row('R1', 1, 'x'), row('R2', 1, 'Y'));
+    await world.update();
+    const former = world.sql;
+    world.sql = sqlOf('', 'SELECT k, seq, upper(v) AS v FROM STREAM(a)');
+    const shadow = { ...(await world.besideOptions('t')), isShadow: true };
+    expect(await refreshBeside(shadow)).toMatchObject({ published: 1, buried: 0 });
+    world.sql = former;
+    await world.update();
+    expect(tableText(await world.table('t'))).toEqual(lines(['R1', 1, 'x'], ['R2', 1, 'Y']));
+  });
+
+  test('does not take over a refresh that is under way; a refresh goes on from a shadow', async () => {
+    const world = await expiredWorld();
+    const interrupted = async (isShadow: boolean) => {
+      const client = world.log.connect();
+      const { log } = new FailingLog(client, 60, true);
+      const options = await world.besideOptions('t', { allowLoss: true }, log);
+      await expect(refreshBeside({ ...options, isShadow })).rejects.toBeDefined();
+      client.kill();
+    };
+    await interrupted(true);
+    expect(await refreshBeside(await world.besideOptions('t', { allowLoss: true }))).toMatchObject({
+      buried: 3,
+    });
+    await interrupted(false);
+    const shadow = { ...(await world.besideOptions('t')), isShadow: true };
+    await expect(refreshBeside(shadow)).rejects.toMatchObject({ code: 'TABLE_LOCKED' });
+    await refreshBeside(await world.besideOptions('t', { allowLoss: true }));
+    await expectClean(world);
+  });
+});

@@ -212,6 +212,30 @@ describe('other definitions', () => {
   });
 });
 
+describe('with the service running', () => {
+  test.each([
+    ['REPLACE USING', sqlOf()],
+    ['append', `CREATE STREAMING TABLE t AS ${select};`],
+  ])('FR-35 it lets go of the flow, and fills the table by itself: %s', async (_, sql) => {
+    const world = new RefreshWorld(sql, ['a'], 1);
+    await world.produce('a', 0, ...['R1', 'R2', 'R3'].map((k) => row(k, 1, 'x')));
+    const services = [await world.service('one'), await world.service('two')];
+    const rowsNow = async (): Promise<string[]> => {
+      const from = (await world.log.offsetRanges('t', [0])).get(0)?.start ?? 0;
+      if (sql === sqlOf()) return tableText(await world.table('t'));
+      const records = world.log.readCommitted('t').filter(({ offset }) => offset >= from);
+      return records.map(({ value }) => String(value)).sort();
+    };
+    await expect.poll(rowsNow, { timeout: 5_000 }).toHaveLength(3);
+    await world.log.deleteRecords('a', new Map([[0, 1]]));
+    await refreshInPlace({ ...(await world.runOptions('t', { allowLoss: true })), waitMs: 5_000 });
+    await world.produce('a', 0, row('R4', 1, 'x'));
+    const expected = lines(['R2', 1, 'x'], ['R3', 1, 'x'], ['R4', 1, 'x']);
+    await expect.poll(rowsNow, { timeout: 10_000 }).toEqual(expected);
+    for (const service of services) await service.stop();
+  });
+});
+
 describe('crashes', () => {
   test.each([
     ['allowLoss', true, 3],
