@@ -144,10 +144,13 @@ function strictConverter(from: DataType, to: DataType, mode: CastMode, zone: Zon
     case 'interval_day_time':
       return toDayTime(from, to);
     case 'interval':
-      return parsed(to, (text) => {
-        const sum = parseUnits(text);
-        return sum && { months: sum.months, days: sum.days, micros: sum.micros };
-      });
+      // What is no interval is NULL here, as in Spark.
+      return (value) => {
+        const sum = parseUnits(value as string);
+        return sum === undefined
+          ? null
+          : { months: sum.months, days: sum.days, micros: sum.micros };
+      };
     default:
       throw new TypeError(`no cast from ${formatType(from)} to ${formatType(to)}`);
   }
@@ -468,12 +471,22 @@ function toTimestampNtz(from: DataType, to: DataType, zone: Zone): Converter {
 
 // ---------------------------------------------------------------- intervals
 
+function invalidInterval(text: string, to: DataType, kind: string): ExpressionError {
+  const { message } = invalidInput(text, to);
+  return new ExpressionError(`INVALID_INTERVAL_FORMAT.${kind}`, message);
+}
+
+function refused(error: ExpressionError): never {
+  throw error;
+}
+
 function toYearMonth(from: DataType, to: YearMonthType): Converter {
   if (from.kind === 'string') {
-    return parsed(to, (text) => {
-      const body = intervalBody(text, to);
-      return body === undefined ? undefined : parseYearMonthBody(body, to.from, to.to);
-    });
+    return (value) => {
+      const body = intervalBody(value as string, to);
+      const months = body === undefined ? undefined : parseYearMonthBody(body, to.from, to.to);
+      return months ?? refused(invalidInterval(value as string, to, 'UNMATCHED_FORMAT_STRING'));
+    };
   }
   const unit = to.to === 'year' ? 12 : 1;
   if (from.kind === 'interval_year_month') {
@@ -489,10 +502,12 @@ function toYearMonth(from: DataType, to: YearMonthType): Converter {
 
 function toDayTime(from: DataType, to: DayTimeType): Converter {
   if (from.kind === 'string') {
-    return parsed(to, (text) => {
-      const body = intervalBody(text, to);
-      return body === undefined ? undefined : parseDayTimeBody(body, to.from, to.to);
-    });
+    return (value) => {
+      const body = intervalBody(value as string, to);
+      const micros = body === undefined ? undefined : parseDayTimeBody(body, to.from, to.to);
+      const kind = 'UNMATCHED_FORMAT_STRING_WITH_NOTICE';
+      return micros ?? refused(invalidInterval(value as string, to, kind));
+    };
   }
   const unit = microsOf[to.to];
   if (from.kind === 'interval_day_time') {

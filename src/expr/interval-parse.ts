@@ -36,12 +36,7 @@ export function parseDayTimeBody(
 ): bigint | undefined {
   const first = dayTimeFields.indexOf(from);
   const last = dayTimeFields.indexOf(to);
-  let pattern = '^([+-]?)';
-  for (let i = first; i <= last; i += 1) {
-    if (i > first) pattern += dayTimeFields[i - 1] === 'day' ? '[ T]' : ':';
-    pattern += dayTimeFields[i] === 'second' ? '(\\d+)(\\.\\d{1,9})?' : '(\\d+)';
-  }
-  const match = new RegExp(`${pattern}$`).exec(text.trim());
+  const match = dayTimeForm(first, last).exec(text.trim());
   if (match === null) return undefined;
   let micros = 0n;
   for (let i = first; i <= last; i += 1) {
@@ -54,6 +49,21 @@ export function parseDayTimeBody(
   if (fraction !== undefined) micros += BigInt(fraction.slice(1, 7).padEnd(6, '0'));
   const signed = match[1] === '-' ? -micros : micros;
   return signed === BigInt.asIntN(64, signed) ? signed : undefined;
+}
+
+function dayTimeForm(first: number, last: number): RegExp {
+  let pattern = '^([+-]?)';
+  for (let i = first; i <= last; i += 1) {
+    if (i > first) pattern += dayTimeFields[i - 1] === 'day' ? '[ T]' : ':';
+    pattern += dayTimeFields[i] === 'second' ? '(\\d+)(\\.\\d{1,9})?' : '(\\d+)';
+  }
+  return new RegExp(`${pattern}$`);
+}
+
+/** Whether a text has the parts of a day-time literal, whatever their values. */
+export function hasDayTimeForm(text: string, from: DayTimeField, to: DayTimeField): boolean {
+  const [first, last] = [dayTimeFields.indexOf(from), dayTimeFields.indexOf(to)];
+  return dayTimeForm(first, last).test(text.trim());
 }
 
 function followingMax(field: DayTimeField): number {

@@ -48,7 +48,7 @@ function wrongFormat(message: string): ExpressionError {
 
 function padded(text: string, spec: Spec): string {
   if (spec.flags.includes('-')) return text.padEnd(spec.width);
-  const isNumber = /[dfeExXogG]/.test(spec.conversion);
+  const isNumber = /[dfeExXogG]/.test(spec.conversion) && !/^(?:null|NULL)$/.test(text);
   if (!spec.flags.includes('0') || !isNumber) return text.padStart(spec.width);
   const sign = /^[+\- (]/.test(text) ? text.charAt(0) : '';
   return sign + text.slice(sign.length).padStart(spec.width - sign.length, '0');
@@ -59,12 +59,16 @@ function converted(spec: Spec, { value, type }: FormatArgument, zone: Zone): str
   const lower = conversion.toLowerCase();
   if (lower === 'b')
     return cased(String(type.kind === 'boolean' ? value === true : value !== null), spec);
-  if (value === null) return cased('null', spec);
+  if (!/^[sdxofecgha]$/.test(lower)) throw wrongFormat(`there is no conversion %${conversion}`);
+  if (value === null) return cut(cased('null', spec), spec);
   switch (lower) {
     case 's': {
-      const text = cased(textOf(type, zone)(value), spec);
-      return spec.precision === undefined ? text : text.slice(0, spec.precision);
+      // A date is the number of its days here, as in Spark.
+      const text = type.kind === 'date' ? String(value) : textOf(type, zone)(value);
+      return cut(cased(text, spec), spec);
     }
+    case 'g':
+      return signed(cased(general(value, type, spec), spec), spec);
     case 'd':
       return signed(grouped(integerOf(value, type, spec), spec), spec);
     case 'x':
@@ -75,10 +79,15 @@ function converted(spec: Spec, { value, type }: FormatArgument, zone: Zone): str
     case 'e':
       return signed(cased(exponential(value, type, spec), spec), spec);
     case 'c':
-      return isIntegral(type) ? String.fromCodePoint(Number(value)) : String(value);
+      if (!isIntegral(type) || type.kind === 'bigint') throw mismatch(spec);
+      return String.fromCodePoint(Number(value));
     default:
       throw wrongFormat(`there is no conversion %${conversion}`);
   }
+}
+
+function cut(text: string, { precision }: Spec): string {
+  return precision === undefined ? text : text.slice(0, precision);
 }
 
 function cased(text: string, spec: Spec): string {
@@ -90,23 +99,22 @@ function mismatch(spec: Spec): ExpressionError {
 }
 
 function integerOf(value: Value, type: DataType, spec: Spec): string {
-  if (!isIntegral(type)) throw mismatch(spec);
+  if (!isIntegral(type) && type.kind !== 'date') throw mismatch(spec);
   return String(value);
 }
 
 function radixText(value: Value, type: DataType, spec: Spec): string {
-  if (!isIntegral(type)) throw mismatch(spec);
-  const bits = { tinyint: 8, smallint: 16, int: 32 }[type.kind as string] ?? 64;
+  if (!isIntegral(type) && type.kind !== 'date') throw mismatch(spec);
+  const bits = { tinyint: 8, smallint: 16, int: 32, date: 32 }[type.kind as string] ?? 64;
   const unsigned = BigInt.asUintN(bits, BigInt(value as number | bigint));
-  return unsigned.toString(spec.conversion.toLowerCase() === 'x' ? 16 : 8);
+  const isHex = spec.conversion.toLowerCase() === 'x';
+  const mark = spec.flags.includes('#') ? (isHex ? '0x' : '0') : '';
+  return mark + unsigned.toString(isHex ? 16 : 8);
 }
 
 function fixed(value: Value, type: DataType, places: number): string {
-  if (type.kind === 'decimal') {
-    return formatDecimal(rescale(value as bigint, type.scale, places), places);
-  }
   if (type.kind !== 'double' && type.kind !== 'float') {
-    throw wrongFormat('%f takes doubles, floats and decimals');
+    throw wrongFormat('%f takes doubles and floats');
   }
   const number = value as number;
   if (!Number.isFinite(number)) return String(number);
@@ -119,6 +127,20 @@ function exponential(value: Value, type: DataType, spec: Spec): string {
   if (type.kind !== 'double' && type.kind !== 'float') throw mismatch(spec);
   const text = (value as number).toExponential(spec.precision ?? 6);
   return text.replace(/e([+-])(\d)$/, 'e$10$2');
+}
+
+/** With as many digits as the precision says: as %f in a middle range, else as %e. */
+function general(value: Value, type: DataType, spec: Spec): string {
+  if (type.kind !== 'double' && type.kind !== 'float') throw mismatch(spec);
+  const number = value as number;
+  if (!Number.isFinite(number)) return String(number);
+  const digits = spec.precision === 0 ? 1 : (spec.precision ?? 6);
+  const size = Math.abs(number);
+  if (size !== 0 && (size < 1e-4 || size >= 10 ** digits)) {
+    return exponential(value, type, { ...spec, precision: digits - 1 });
+  }
+  const whole = size === 0 ? 1 : Math.floor(Math.log10(size)) + 1;
+  return fixed(value, type, Math.max(digits - whole, 0));
 }
 
 function grouped(text: string, spec: Spec): string {

@@ -1,4 +1,4 @@
-import { formatDecimal, powerOfTen } from '../data/decimal.ts';
+import { formatDecimal } from '../data/decimal.ts';
 
 /**
  * Patterns of `to_number` and `to_char`: `9` and `0` for digits, `.` or `D`, `,` or `G`, `$`, and a sign
@@ -46,7 +46,7 @@ export function parseByPattern(text: string, pattern: NumberPattern): bigint | u
   if (signed === undefined) return undefined;
   const [isNegative, afterSign] = signed;
   const hasDollar = afterSign.startsWith('$');
-  if (hasDollar && !pattern.hasDollar) return undefined;
+  if (hasDollar !== pattern.hasDollar) return undefined;
   const body = hasDollar ? afterSign.slice(1) : afterSign;
   const [whole = '', fraction, ...more] = body.split('.');
   if (more.length > 0 || (fraction !== undefined && !pattern.hasPoint)) return undefined;
@@ -54,8 +54,8 @@ export function parseByPattern(text: string, pattern: NumberPattern): bigint | u
   if (!/^\d*$/.test(fraction ?? '') || (fraction ?? '').length > pattern.fractionDigits) {
     return undefined;
   }
+  if (!/\d/.test(body)) return undefined;
   const digits = whole.replaceAll(',', '') + (fraction ?? '').padEnd(pattern.fractionDigits, '0');
-  if (!/\d/.test(digits)) return undefined;
   return isNegative ? -BigInt(digits) : BigInt(digits);
 }
 
@@ -91,63 +91,84 @@ function fitsWhole(text: string, pattern: string): boolean {
   });
 }
 
-/** Prints a decimal; `#` for every digit when it has too many. */
+/**
+ * Prints a decimal. Digits that have no place in the pattern, on either side of the point, make a `#` of
+ * each place; a number without a sign in its pattern is printed without one.
+ */
 export function printByPattern(unscaled: bigint, scale: number, pattern: NumberPattern): string {
-  const size = unscaled < 0n ? -unscaled : unscaled;
-  const shown = scaledTo(size, scale, pattern.fractionDigits);
-  const [whole = '0', fraction = ''] = formatDecimal(shown, pattern.fractionDigits).split('.');
-  const digits = whole === '0' ? '' : whole;
-  const body =
-    digits.length > pattern.wholeDigits
-      ? pattern.whole.replace(/[90]/g, '#')
-      : placed(digits, pattern.whole);
-  const rest = digits.length > pattern.wholeDigits ? fraction.replace(/\d/g, '#') : fraction;
-  const number = pattern.hasPoint ? `${body}.${rest}` : body;
-  return withSign(withDollar(number, pattern), unscaled < 0n, pattern);
+  const isNegative = unscaled < 0n;
+  const [whole = '', fraction = ''] = formatDecimal(isNegative ? -unscaled : unscaled, scale).split(
+    '.',
+  );
+  const digits = whole.replace(/^0+/, '');
+  const decimals = fraction.replace(/0+$/, '');
+  if (digits.length > pattern.wholeDigits || decimals.length > pattern.fractionDigits) {
+    return overflowing(pattern, isNegative);
+  }
+  const out = new Printed();
+  if (pattern.signFirst) out.sign(signMark(pattern, isNegative));
+  if (pattern.sign === 'PR' && isNegative) out.sign('<');
+  if (pattern.hasDollar) out.text += '$';
+  placeDigits(digits, pattern.whole, out);
+  if (pattern.hasPoint) out.point(decimals.padEnd(pattern.fractionDigits, '0'));
+  if (pattern.sign === 'PR') out.behind(isNegative ? '>' : '  ');
+  else if (pattern.sign !== undefined && !pattern.signFirst) {
+    out.behind(signMark(pattern, isNegative));
+  }
+  return out.text;
 }
 
-function scaledTo(size: bigint, scale: number, places: number): bigint {
-  if (places >= scale) return size * powerOfTen(places - scale);
-  return size / powerOfTen(scale - places);
+function signMark(pattern: NumberPattern, isNegative: boolean): string {
+  return isNegative ? '-' : pattern.sign === 'S' ? '+' : ' ';
+}
+
+function overflowing(pattern: NumberPattern, isNegative: boolean): string {
+  const mark = pattern.sign === undefined ? '' : signMark(pattern, isNegative);
+  const point = pattern.hasPoint ? `.${'#'.repeat(pattern.fractionDigits)}` : '';
+  const number = `${pattern.hasDollar ? '$' : ''}${pattern.whole.replace(/[90]/g, '#').replaceAll(',', ' ')}${point}`;
+  if (pattern.sign === 'PR') return isNegative ? `<${number}>` : `${number}  `;
+  return pattern.signFirst ? mark + number : number + mark;
+}
+
+/** What is printed so far: a space goes before a sign, a sign before spaces. */
+class Printed {
+  text = '';
+
+  sign(mark: string): void {
+    this.text += mark;
+  }
+
+  space(): void {
+    const hasSign = /[-+<]$/.test(this.text);
+    this.text = hasSign ? `${this.text.slice(0, -1)} ${this.text.slice(-1)}` : `${this.text} `;
+  }
+
+  /** A number below one has a zero before its point. */
+  point(decimals: string): void {
+    if (this.text.endsWith(' ')) this.text = `${this.text.slice(0, -1)}0`;
+    this.text += `.${decimals}`;
+  }
+
+  behind(mark: string): void {
+    const spaces = mark.trim() === '' ? '' : (/ +$/.exec(this.text)?.[0] ?? '');
+    this.text = this.text.slice(0, this.text.length - spaces.length) + mark + spaces;
+  }
 }
 
 /** Digits put into the places of the pattern from the right: 9 becomes a space where there is none, 0 a zero. */
-function placed(digits: string, pattern: string): string {
-  const out: string[] = [];
-  let at = digits.length;
-  const places = [...pattern];
+function placeDigits(digits: string, pattern: string, out: Printed): void {
+  let places = pattern.replaceAll(',', '').length;
   const firstZero = pattern.indexOf('0');
-  for (let i = places.length - 1; i >= 0; i -= 1) {
-    if (places[i] === ',') {
-      out.unshift(at > 0 || (firstZero >= 0 && firstZero < i) ? ',' : ' ');
-    } else if (at > 0) {
-      at -= 1;
-      out.unshift(digits[at] ?? '');
-    } else {
-      const isZero = firstZero >= 0 && i >= firstZero;
-      out.unshift(isZero ? '0' : ' ');
+  for (const [i, place] of [...pattern].entries()) {
+    const isZero = firstZero >= 0 && i > firstZero;
+    if (place === ',') {
+      if (digits.length > places || isZero) out.text += ',';
+      else out.space();
+      continue;
     }
-  }
-  return out.join('');
-}
-
-function withDollar(number: string, pattern: NumberPattern): string {
-  if (!pattern.hasDollar) return number;
-  const spaces = /^ */.exec(number)?.[0] ?? '';
-  return `${spaces}$${number.slice(spaces.length)}`;
-}
-
-function withSign(number: string, isNegative: boolean, pattern: NumberPattern): string {
-  switch (pattern.sign) {
-    case undefined:
-      return isNegative ? `-${number}` : number;
-    case 'PR':
-      return isNegative ? `<${number}>` : number;
-    default: {
-      const mark = isNegative ? '-' : pattern.sign === 'S' ? '+' : ' ';
-      if (!pattern.signFirst) return number + mark;
-      const spaces = /^ */.exec(number)?.[0] ?? '';
-      return `${spaces}${mark}${number.slice(spaces.length)}`;
-    }
+    if (digits.length >= places) out.text += digits[digits.length - places] ?? '';
+    else if (isZero || i === firstZero) out.text += '0';
+    else out.space();
+    places -= 1;
   }
 }

@@ -1,4 +1,5 @@
 import type { Column, DataType } from '../data/types.ts';
+import type { Row } from '../data/value.ts';
 import type { AggregateNode, SortKey } from '../expr/aggregate.ts';
 import type { CallNode, Expression, Operation } from '../expr/expression.ts';
 import type { BoundGenerator } from '../expr/generator.ts';
@@ -91,6 +92,16 @@ export type BatchPlan =
       readonly limit: number | undefined;
       readonly offset: number;
     }
+  /** The rows of `anchor`, then those of `step` over the rows of the round before, at most so many rounds. */
+  | {
+      readonly node: 'recursion';
+      readonly anchor: BatchPlan;
+      readonly step: BatchPlan;
+      readonly cell: { rows: readonly Row[] };
+      readonly levels: number;
+    }
+  /** What the round before of a recursion gave. */
+  | { readonly node: 'round'; readonly cell: { readonly rows: readonly Row[] } }
   /** A common table expression: `uses` counts how often it is read. */
   | { readonly node: 'shared'; readonly input: BatchPlan; readonly cell: { uses: number } };
 

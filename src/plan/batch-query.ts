@@ -16,6 +16,7 @@ import {
   firstSlot,
 } from './batch-context.ts';
 import type { BatchPlan, BoundBatch } from './batch-plan.ts';
+import { bindRecursion, isRecursive } from './batch-recursion.ts';
 import { aliased, bindName, bindValues, plainRules, unionType } from './batch-relation.ts';
 import { ordinalOf, requireComparable } from './batch-rules.ts';
 import { bindBatchSelect } from './batch-select.ts';
@@ -111,24 +112,28 @@ function commonTables(
       throw fault('DUPLICATED_CTE_NAMES', `${cte.name.text} is defined twice`, cte.name.place);
     }
     seen.add(key);
-    ctes.set(key, commonTable(cte, { ...context, ctes: new Map(ctes) }));
+    const isOwn = query.recursive !== undefined && isRecursive(cte);
+    ctes.set(key, commonTable(cte, { ...context, ctes: new Map(ctes) }, isOwn));
   }
   // Even one that nobody reads must be right.
   for (const key of seen) ctes.get(key)?.bind();
   return ctes;
 }
 
-function commonTable(cte: ast.Query['ctes'][number], context: BatchContext): BatchCommonTable {
+function commonTable(
+  cte: ast.CommonTable,
+  context: BatchContext,
+  isOwn: boolean,
+): BatchCommonTable {
   let known: BoundBatch | undefined;
   const cell = { uses: -1 };
   return {
     bind: () => {
       if (known === undefined) {
         const before = context.slots.next;
-        const bound = aliased(bindQuery(cte.query, context), {
-          name: cte.name,
-          columns: cte.columns,
-        });
+        const bound = isOwn
+          ? bindRecursion(cte, context, bindBody)
+          : aliased(bindQuery(cte.query, context), { name: cte.name, columns: cte.columns });
         // With values from outside its rows differ from one row to the next.
         const isFixed = context.outer === undefined || context.slots.next === before;
         known = isFixed ? { ...bound, plan: { node: 'shared', input: bound.plan, cell } } : bound;

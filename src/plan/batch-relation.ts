@@ -24,6 +24,7 @@ import {
   bindInner,
   starColumns,
 } from './batch-context.ts';
+import { bindPivot, bindUnpivot } from './batch-pivot.ts';
 import type { BatchJoin, BatchPlan, Subplan } from './batch-plan.ts';
 import { functionName, orderedArguments } from './bind-call.ts';
 import { bindExpression, type ExpressionScope } from './bind-expression.ts';
@@ -649,7 +650,28 @@ function bindForeign(
     // Joined relations under one alias.
     return aliased(bindRelation(relation.relation, context), relation.alias);
   }
-  throw fault('NOT_SUPPORTED', `${relation.clause.clause} is not supported`, relation.clause.place);
+  const { pivot, place, text } = relation.clause;
+  const sample = /^TABLESAMPLE\s*\(\s*(\d+)\s+(ROWS|PERCENT)\s*\)$/i.exec(text);
+  const count = Number(sample?.[1]);
+  const isRows = sample?.[2]?.toUpperCase() === 'ROWS';
+  // What is no matter of chance: the first rows, all, or none.
+  if (sample !== null && (isRows || count === 0 || count === 100)) {
+    const { plan, columns } = bindRelation(relation.relation, context);
+    const limit = isRows ? count : count === 0 ? 0 : undefined;
+    return aliased(
+      { plan: { node: 'limit', input: plan, limit, offset: 0 }, columns },
+      relation.alias,
+    );
+  }
+  if (pivot !== undefined) {
+    const input = bindRelation(relation.relation, context);
+    const bound =
+      pivot.kind === 'pivot'
+        ? bindPivot(input, pivot, place, context)
+        : bindUnpivot(input, pivot, place);
+    return aliased(qualified(bound, []), relation.alias);
+  }
+  throw fault('NOT_SUPPORTED', `${relation.clause.clause} is not supported`, place);
 }
 
 /** Two types of columns in one place of a set operation. */

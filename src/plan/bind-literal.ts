@@ -8,6 +8,7 @@ import { literal } from '../expr/call.ts';
 import type { Expression } from '../expr/expression.ts';
 import { fault } from '../expr/faults.ts';
 import {
+  hasDayTimeForm,
   microsOf,
   parseDayTimeBody,
   parseUnits,
@@ -151,13 +152,30 @@ export function bindInterval(node: IntervalNode): Expression {
     const count = countText(unit.value);
     if (count === undefined || !sum.add(count, unit.unit)) {
       throw fault(
-        'INVALID_INTERVAL_FORMAT.INTERVAL_PARSING',
+        countRefusal(count ?? '', unit.unit),
         `this is no number of ${unit.unit}s`,
         unit.place,
       );
     }
   }
   return unitLiteral(sum.sum(), '', node.place);
+}
+
+/** Spark's class for a count that is none. */
+function countRefusal(count: string, unit: string): string {
+  const text = count.trim();
+  if (/[a-z]/i.test(text)) return '_LEGACY_ERROR_TEMP_0026';
+  if (!knownUnits.has(unit)) return 'INVALID_TYPED_LITERAL';
+  const kind = /^[+-]?\d*\.\d*$/.test(text)
+    ? 'INVALID_FRACTION'
+    : /^[+-]?\d+$/.test(text)
+      ? 'ARITHMETIC_EXCEPTION'
+      : /^[+-]?[\d.]+\s+\S/.test(text)
+        ? 'INVALID_UNIT'
+        : /^(?:[+-]?\d|[+-]$)/.test(text)
+          ? 'INVALID_VALUE'
+          : 'UNRECOGNIZED_NUMBER';
+  return `INVALID_INTERVAL_FORMAT.${kind}`;
 }
 
 function countText(node: ast.Expression): string | undefined {
@@ -181,6 +199,11 @@ function countText(node: ast.Expression): string | undefined {
 const yearMonthUnits: readonly string[] = ['year', 'month'];
 const dayTimeUnits: readonly string[] = ['day', 'hour', 'minute', 'second'];
 
+const knownUnits: ReadonlySet<string> = new Set([
+  ...['year', 'month', 'week', 'day', 'hour', 'minute', 'second'],
+  ...['millisecond', 'microsecond', 'nanosecond'],
+]);
+
 /** The field of a unit that a type has none of. */
 const fieldOf: Readonly<Record<string, string>> = {
   week: 'day',
@@ -192,7 +215,7 @@ const fieldOf: Readonly<Record<string, string>> = {
 /** Years and months, or days and smaller units; both in one literal are refused, as in Spark. */
 function unitLiteral(sum: UnitSum | undefined, text: string, place: Place): Expression {
   if (sum === undefined) {
-    throw fault('INVALID_INTERVAL_FORMAT.INTERVAL_PARSING', `'${text}' is no interval`, place);
+    throw fault('INVALID_TYPED_LITERAL', `'${text}' is no interval`, place);
   }
   const fields = [...sum.units].map((unit) => fieldOf[unit] ?? unit);
   const months = yearMonthUnits.filter((field) => fields.includes(field));
@@ -216,7 +239,13 @@ function unitLiteral(sum: UnitSum | undefined, text: string, place: Place): Expr
     (times[0] ?? 'second') as DayTimeField,
     (times.at(-1) ?? 'second') as DayTimeField,
   );
-  return literal(BigInt(sum.days) * microsOf.day + sum.micros, type, place);
+  const micros = BigInt(sum.days) * microsOf.day + sum.micros;
+  if (micros === BigInt.asIntN(64, micros)) return literal(micros, type, place);
+  throw fault(
+    'INTERVAL_ARITHMETIC_OVERFLOW.WITHOUT_SUGGESTION',
+    'an interval has no more than 106751991 days',
+    place,
+  );
 }
 
 type IntervalRangeNode = Extract<ast.Expression, { node: 'interval_range' }>;
@@ -228,8 +257,9 @@ export function bindIntervalRange(node: IntervalRangeNode): Expression {
   if (yearMonthUnits.includes(from) && yearMonthUnits.includes(to)) {
     const months = parseYearMonthBody(text, from as YearMonthField, to as YearMonthField);
     if (months === undefined) {
+      const isMonthsOnly = /^[+-]?\d+-\d+$/.test(text);
       throw fault(
-        'INVALID_INTERVAL_FORMAT.INTERVAL_PARSING',
+        `INVALID_INTERVAL_FORMAT.${isMonthsOnly ? 'INTERVAL_PARSING' : 'UNMATCHED_FORMAT_STRING'}`,
         `'${node.text}' is no interval ${from} to ${to}`,
         place,
       );
@@ -240,14 +270,20 @@ export function bindIntervalRange(node: IntervalRangeNode): Expression {
     const micros = parseDayTimeBody(text, from as DayTimeField, to as DayTimeField);
     if (micros === undefined) {
       throw fault(
-        '_LEGACY_ERROR_TEMP_0063',
+        hasDayTimeForm(text, from as DayTimeField, to as DayTimeField)
+          ? '_LEGACY_ERROR_TEMP_0063'
+          : 'INVALID_INTERVAL_FORMAT.UNMATCHED_FORMAT_STRING_WITH_NOTICE',
         `'${node.text}' is no interval ${from} to ${to}`,
         place,
       );
     }
     return literal(micros, dayTime(from as DayTimeField, to as DayTimeField), place);
   }
-  throw fault('_LEGACY_ERROR_TEMP_0028', `there is no interval ${from} to ${to}`, place);
+  throw fault(
+    'INVALID_INTERVAL_FORMAT.UNSUPPORTED_FROM_TO_EXPRESSION',
+    `there is no interval ${from} to ${to}`,
+    place,
+  );
 }
 
 function signedText(node: IntervalRangeNode): string {

@@ -22,6 +22,11 @@ import { isStreamingBody, isStreamingQuery, withCommonTables } from './stream-ki
 export function bindQuery(query: Query, context: BindContext): BoundRelation | undefined {
   const { faults } = context;
   refuseOrder(query, faults);
+  if (query.recursive !== undefined) {
+    const message = 'a streaming query can not be recursive';
+    faults.add(planFault('RELATION_REFUSED', message, query.recursive));
+    return undefined;
+  }
   const inner = withCommonTables(query, context);
   const bound = bindBody(query.body, inner);
   bindUnread(query, inner);

@@ -124,7 +124,7 @@ export const planFaults = {
   WATERMARK_INVALID: 'A watermark is not made of a timestamp and a length of time.',
   TIME_WINDOWS: 'A select list has several different time windows.',
   RELATION_REFUSED:
-    'A streaming query has PIVOT, UNPIVOT, TABLESAMPLE or an old version of a table.',
+    'A streaming query has WITH RECURSIVE, PIVOT, UNPIVOT, TABLESAMPLE or an old version of a table.',
   ALIAS_COLUMNS: 'An alias names more or fewer columns than there are.',
   NOT_SUPPORTED_YET: 'A construct is valid, and this version cannot run it yet.',
 } as const satisfies Record<string, string>;

@@ -292,14 +292,45 @@ export type ForeignClause = {
   readonly clause: string;
   readonly text: string;
   readonly place: Place;
+  /** What PIVOT and UNPIVOT say: a query over tables carries them out. */
+  readonly pivot?: Pivot | Unpivot;
+};
+
+/** `PIVOT (aggregate [AS name], … FOR column IN (value [AS name], …))`; several columns have tuples of values. */
+export type Pivot = {
+  readonly kind: 'pivot';
+  readonly aggregates: readonly {
+    readonly value: Expression;
+    readonly name: Identifier | undefined;
+  }[];
+  readonly columns: readonly Identifier[];
+  readonly values: readonly Expression[];
+};
+
+/** `UNPIVOT (value FOR name IN (column [AS name], …))`; several values have groups of columns. */
+export type Unpivot = {
+  readonly kind: 'unpivot';
+  readonly includesNulls: boolean;
+  readonly values: readonly Identifier[];
+  readonly name: Identifier;
+  readonly groups: readonly {
+    readonly columns: readonly Name[];
+    readonly alias: Identifier | undefined;
+  }[];
+};
+
+export type CommonTable = {
+  readonly name: Identifier;
+  readonly columns: readonly Identifier[];
+  readonly query: Query;
+  /** `MAX RECURSION LEVEL n`. */
+  readonly levels?: Expression;
 };
 
 export type Query = {
-  readonly ctes: readonly {
-    readonly name: Identifier;
-    readonly columns: readonly Identifier[];
-    readonly query: Query;
-  }[];
+  readonly ctes: readonly CommonTable[];
+  /** `WITH RECURSIVE`: its place. */
+  readonly recursive?: Place;
   readonly body: QueryBody;
   readonly orderBy: readonly OrderItem[];
   /** SORT BY, CLUSTER BY, DISTRIBUTE BY: the first one's name and the text of all, kept so that they can be refused by name. */

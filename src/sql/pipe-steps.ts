@@ -1,6 +1,7 @@
 import type { Place } from '../base/place.ts';
 import type {
   Expression,
+  ForeignClause,
   GroupBy,
   Identifier,
   Query,
@@ -29,6 +30,7 @@ export type PipeStep =
       readonly groupBy: GroupBy | undefined;
     }
   | { readonly step: 'join'; readonly join: (left: Relation) => Relation }
+  | { readonly step: 'pivot'; readonly clause: ForeignClause }
   | { readonly step: 'organize'; readonly order: Query };
 
 /**
@@ -69,6 +71,11 @@ export function applyPipe(query: Query, step: PipeStep, place: Place): Query {
     }
     case 'join':
       return wrap(selectFrom(step.join(input), [star(place)]));
+    case 'pivot': {
+      const pivoted = { node: 'foreign', relation: input, clause: step.clause } as const;
+      const relation = { ...pivoted, watermark: undefined, alias: undefined, place };
+      return wrap(selectFrom(relation, [star(place)]));
+    }
     case 'organize':
       return { ...step.order, body: { node: 'parenthesized', query, place }, place };
   }

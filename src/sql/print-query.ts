@@ -16,12 +16,14 @@ import { literalOfText } from './text-literal.ts';
 /** Queries in their canonical spelling, on one line. */
 export abstract class QueryPrinter extends ExpressionPrinter {
   override query(query: Query): string {
-    const ctes = query.ctes.map(({ name, columns, query: inner }) => {
+    const ctes = query.ctes.map(({ name, columns, query: inner, levels }) => {
       const list = columns.length === 0 ? '' : ` ${this.identifiers(columns)}`;
-      return `${this.identifier(name)}${list} AS (${this.query(inner)})`;
+      const most = levels === undefined ? '' : ` MAX RECURSION LEVEL ${this.expression(levels)}`;
+      return `${this.identifier(name)}${list}${most} AS (${this.query(inner)})`;
     });
+    const word = query.recursive === undefined ? 'WITH' : 'WITH RECURSIVE';
     return [
-      ...(ctes.length === 0 ? [] : [`WITH ${ctes.join(', ')}`]),
+      ...(ctes.length === 0 ? [] : [`${word} ${ctes.join(', ')}`]),
       this.#body(query.body, 0),
       ...(query.orderBy.length === 0 ? [] : [`ORDER BY ${this.orderItems(query.orderBy)}`]),
       ...(query.otherOrder === undefined ? [] : [query.otherOrder.text]),

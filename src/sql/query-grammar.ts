@@ -1,5 +1,7 @@
 import { EOF, type IToken, type TokenType } from 'chevrotain';
+import type { Place } from '../base/place.ts';
 import type {
+  CommonTable,
   Expression,
   ForeignClause,
   GroupBy,
@@ -15,7 +17,7 @@ import type {
 } from './ast.ts';
 import { applyPipe, type PipeStep } from './pipe-steps.ts';
 import { RelationGrammar } from './relation-grammar.ts';
-import { CloseParen, Comma, K, OpenParen, PipeArrow, Star } from './tokens.ts';
+import { CloseParen, Comma, K, OpenParen, PipeArrow, Star, Word } from './tokens.ts';
 
 type SetOperator = 'union' | 'intersect' | 'except';
 
@@ -27,10 +29,16 @@ export abstract class QueryGrammar extends RelationGrammar {
   override readonly query = this.RULE('query', (): Query => {
     this.ACTION(() => this.descend());
     const first = this.LA(1);
-    const ctes: { name: Identifier; columns: readonly Identifier[]; query: Query }[] = [];
+    const ctes: CommonTable[] = [];
+    let recursive: Place | undefined;
     this.OPTION(() => {
       this.CONSUME(K.WITH);
-      this.OPTION2({ GATE: () => this.isWord(2), DEF: () => this.SUBRULE(this.refusedRecursion) });
+      this.OPTION2({
+        GATE: () => this.isWord(2),
+        DEF: () => {
+          recursive = this.placeOf(this.CONSUME(K.RECURSIVE));
+        },
+      });
       this.AT_LEAST_ONE_SEP({
         SEP: Comma,
         DEF: () => ctes.push(this.SUBRULE(this.commonTable)),
@@ -38,7 +46,7 @@ export abstract class QueryGrammar extends RelationGrammar {
     });
     const body = this.SUBRULE(this.setOperation, { ARGS: [0] });
     const organized = this.SUBRULE(this.organization, { ARGS: [body, first] });
-    let query: Query = { ...organized, ctes };
+    let query: Query = { ...organized, ctes, ...(recursive !== undefined && { recursive }) };
     this.MANY(() => {
       this.CONSUME(PipeArrow);
       const step = this.SUBRULE(this.pipeStep);
@@ -50,30 +58,39 @@ export abstract class QueryGrammar extends RelationGrammar {
     return { ...query, place: this.placeFrom(first) };
   });
 
-  readonly refusedRecursion = this.RULE('refusedRecursion', (): void => {
-    const token = this.CONSUME(K.RECURSIVE);
-    this.ACTION(() => this.refuseByName(token, 'WITH RECURSIVE'));
-  });
-
   protected refuseByName(token: IToken, what: string, hint?: string): never {
     return this.refuse(this.placeOf(token), `${what} is not supported`, hint, 'NOT_SUPPORTED');
   }
 
-  readonly commonTable = this.RULE('commonTable', () => {
+  readonly commonTable = this.RULE('commonTable', (): CommonTable => {
     const name = this.SUBRULE(this.identifier);
     let columns: Identifier[] = [];
+    let levels: Expression | undefined;
     this.OPTION({
       GATE: () => !this.startsQuery(2),
       DEF: () => {
         columns = this.SUBRULE(this.identifiers);
       },
     });
+    this.OPTION3({
+      GATE: () => this.startsLevels(),
+      DEF: () => {
+        this.CONSUME(Word);
+        this.CONSUME2(Word);
+        this.CONSUME3(Word);
+        levels = this.SUBRULE(this.numeral);
+      },
+    });
     this.OPTION2(() => this.CONSUME(K.AS));
     this.CONSUME(OpenParen);
     const query = this.SUBRULE(this.query);
     this.CONSUME(CloseParen);
-    return { name, columns, query };
+    return { name, columns, query, ...(levels !== undefined && { levels }) };
   });
+
+  private startsLevels(): boolean {
+    return ['MAX', 'RECURSION', 'LEVEL'].every((word, i) => this.upper(this.LA(i + 1)) === word);
+  }
 
   /** INTERSECT binds tighter than UNION and EXCEPT. */
   readonly setOperation = this.RULE('setOperation', (least: number): QueryBody => {
@@ -489,6 +506,10 @@ export abstract class QueryGrammar extends RelationGrammar {
         },
       },
       { ALT: () => ({ step: 'group', ...this.SUBRULE(this.pipeAggregate) }) },
+      {
+        GATE: () => this.startsPivot(),
+        ALT: () => ({ step: 'pivot', clause: this.SUBRULE(this.pivot) }),
+      },
       {
         GATE: () => this.startsJoin(),
         ALT: () => ({ step: 'join', join: this.SUBRULE(this.joinClause) }),

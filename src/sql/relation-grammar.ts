@@ -10,7 +10,7 @@ import type {
   TableAlias,
   Watermark,
 } from './ast.ts';
-import { OptionGrammar } from './option-grammar.ts';
+import { PivotGrammar } from './pivot-grammar.ts';
 import { CloseParen, Comma, K, OpenParen, Word } from './tokens.ts';
 import { wordUse } from './word-use.ts';
 
@@ -18,7 +18,7 @@ type JoinKind = Extract<Relation, { node: 'join' }>['kind'];
 type Values = Extract<QueryBody, { node: 'values' }>;
 
 /** What stands behind FROM. Invariant: an alias stands behind a watermark, as in Spark. */
-export abstract class RelationGrammar extends OptionGrammar {
+export abstract class RelationGrammar extends PivotGrammar {
   readonly fromClause = this.RULE('fromClause', (): Relation[] => {
     this.CONSUME(K.FROM);
     const relations: Relation[] = [];
@@ -414,32 +414,6 @@ export abstract class RelationGrammar extends OptionGrammar {
   });
 
   // -------------------------------------------------------------- clauses that are only kept by name
-
-  private startsPivot(): boolean {
-    if (this.is(1, K.PIVOT)) return this.is(2, OpenParen);
-    return this.is(1, K.UNPIVOT) && this.is(2, OpenParen, K.INCLUDE, K.EXCLUDE);
-  }
-
-  readonly pivot = this.RULE('pivot', (): ForeignClause => {
-    const first = this.LA(1);
-    this.OR([
-      { ALT: () => this.CONSUME(K.PIVOT) },
-      {
-        ALT: () => {
-          this.CONSUME(K.UNPIVOT);
-          this.OPTION(() => {
-            this.OR2([
-              { ALT: () => this.CONSUME(K.INCLUDE) },
-              { ALT: () => this.CONSUME(K.EXCLUDE) },
-            ]);
-            this.CONSUME(K.NULLS);
-          });
-        },
-      },
-    ]);
-    this.SUBRULE(this.balanced);
-    return this.foreignClause(this.upper(first), first);
-  });
 
   readonly sample = this.RULE('sample', (): ForeignClause => {
     const first = this.CONSUME(K.TABLESAMPLE);

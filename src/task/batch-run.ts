@@ -3,6 +3,7 @@ import type { Row, Value } from '../data/value.ts';
 import { type AggregateNode, aggregateParts, type SortKey } from '../expr/aggregate.ts';
 import { compile } from '../expr/compile.ts';
 import type { CompileContext, Evaluator, Expression, Frame } from '../expr/expression.ts';
+import { ExpressionError } from '../expr/expression-error.ts';
 import { groupedRows, type RowAggregate } from '../operators/batch-group.ts';
 import { joinedRows } from '../operators/batch-join.ts';
 import {
@@ -126,6 +127,10 @@ class BatchRun {
         const input = this.compile(plan.input);
         return () => limitedRows(input(), plan.limit, plan.offset);
       }
+      case 'recursion':
+        return this.#recursion(plan);
+      case 'round':
+        return () => plan.cell.rows;
       case 'shared': {
         const input = this.compile(plan.input);
         if (plan.cell.uses < 2) return input;
@@ -133,6 +138,25 @@ class BatchRun {
         return () => (rows ??= [...input()]);
       }
     }
+  }
+
+  #recursion(plan: Extract<BatchPlan, { node: 'recursion' }>): Rows {
+    const [anchor, step] = [this.compile(plan.anchor), this.compile(plan.step)];
+    const { cell, levels } = plan;
+    return function* rows() {
+      let round: readonly Row[] = [...anchor()];
+      for (let level = 0; round.length > 0; level += 1) {
+        yield* round;
+        if (level >= levels) {
+          throw new ExpressionError(
+            'RECURSION_LEVEL_LIMIT_EXCEEDED',
+            `the recursion goes on after ${levels} rounds`,
+          );
+        }
+        cell.rows = round;
+        round = [...step()];
+      }
+    };
   }
 
   #one(expression: Expression): Evaluator {

@@ -53,23 +53,71 @@ const printable: Readonly<Record<string, number>> = {
 const unreadable = new Set(['E', 'F', 'q', 'Q']);
 const weekBased = new Set(['Y', 'W', 'w', 'u', 'e', 'c']);
 
+/** Letters of Java that Spark takes from nobody. */
+const unsupported = new Set(['A', 'B', 'n', 'N', 'p']);
+
 /** Letters of the formatter that Spark had before version 3; a pattern of those alone meant something then. */
 const legacyLetters = new Set('GyYMLwWDdFEuaHkKhmsSzZX');
 
 /** Throws PatternError. */
 export function readPattern(pattern: string, use: PatternUse): readonly PatternElement[] {
-  const reader = new PatternReader(pattern, use);
-  return reader.elements(0);
+  const reader = new PatternReader(pattern);
+  try {
+    checkLetters(pattern, use);
+    return reader.elements(0);
+  } catch (error) {
+    if (!(error instanceof PatternError)) throw error;
+    if (use === 'parse_local') {
+      throw new PatternError('INVALID_DATETIME_PATTERN.WITH_SUGGESTION', error.message);
+    }
+    if (!isLegacy(pattern)) throw error;
+    const kind = 'INCONSISTENT_BEHAVIOR_CROSS_VERSION.DATETIME_PATTERN_RECOGNITION';
+    throw new PatternError(kind, error.message);
+  }
+}
+
+/** Letters that are refused wherever they stand outside of quotes, part by part, before all other faults. */
+function checkLetters(pattern: string, use: PatternUse): void {
+  for (const part of pattern.split("'").filter((_, i) => i % 2 === 0)) {
+    const letters = [...part];
+    const week = letters.find((letter) => weekBased.has(letter));
+    if (week !== undefined) {
+      throw new PatternError(
+        'INCONSISTENT_BEHAVIOR_CROSS_VERSION.DATETIME_WEEK_BASED_PATTERN',
+        `the letter ${week} counts by weeks, which is not supported`,
+      );
+    }
+    const unknown = letters.find(
+      (letter) => unsupported.has(letter) || (use !== 'print' && unreadable.has(letter)),
+    );
+    if (unknown !== undefined) {
+      throw new PatternError(
+        'INVALID_DATETIME_PATTERN.ILLEGAL_CHARACTER',
+        `the letter ${unknown} has no meaning`,
+      );
+    }
+    const long = /([GMLEQq])\1{4}/.exec(part)?.[0];
+    if (long !== undefined) {
+      throw new PatternError('INVALID_DATETIME_PATTERN.LENGTH', `${long} is too long`);
+    }
+  }
+}
+
+/** A pattern that Spark's older formatter would take: it knew no reserved characters. */
+function isLegacy(pattern: string): boolean {
+  const parts = pattern.replaceAll("''", '').split("'");
+  const letters = parts.filter((_, i) => i % 2 === 0).join(' ');
+  const isClosed = parts.length % 2 === 1;
+  const isKnown = (letters.match(/[a-zA-Z]/g) ?? []).every((letter) => legacyLetters.has(letter));
+  return isClosed && isKnown && !/X{4}/.test(letters);
 }
 
 class PatternReader {
   readonly #pattern: string;
-  readonly #use: PatternUse;
   #at = 0;
 
-  constructor(pattern: string, use: PatternUse) {
+  constructor(pattern: string) {
     this.#pattern = pattern;
-    this.#use = use;
   }
 
   elements(depth: number): readonly PatternElement[] {
@@ -123,45 +171,14 @@ class PatternReader {
       count += 1;
       this.#at += 1;
     }
-    if (weekBased.has(letter)) {
-      throw this.#refused(
-        'INCONSISTENT_BEHAVIOR_CROSS_VERSION.DATETIME_WEEK_BASED_PATTERN',
-        `the letter ${letter} counts by weeks, which is not supported`,
-      );
-    }
     const most = Object.hasOwn(printable, letter) ? (printable[letter] ?? 0) : 0;
-    if (most === 0) {
-      throw this.#refused(
-        'INVALID_DATETIME_PATTERN.ILLEGAL_CHARACTER',
-        `the letter ${letter} has no meaning`,
-      );
-    }
-    if (this.#use !== 'print' && unreadable.has(letter)) {
-      throw this.#refused(
-        'INVALID_DATETIME_PATTERN.WITH_SUGGESTION',
-        `the letter ${letter} can be printed but not read`,
-      );
-    }
+    if (most === 0) throw this.#malformed(`the letter ${letter} has no meaning`);
     const isShort =
       (letter === 'V' && count !== 2) || (letter === 'O' && count !== 1 && count !== 4);
     if (count > most || isShort) {
-      throw this.#refused(
-        'INVALID_DATETIME_PATTERN.WITH_SUGGESTION',
-        `the letter ${letter} can't stand ${count} times`,
-      );
+      throw this.#malformed(`the letter ${letter} can't stand ${count} times`);
     }
     return { element: 'field', letter, count };
-  }
-
-  /** A pattern that Spark's older formatter would take gets the class that says so. */
-  #refused(errorClass: string, message: string): PatternError {
-    const letters = this.#pattern.replace(/'[^']*'/g, '').match(/[a-zA-Z]/g) ?? [];
-    const isLegacy =
-      this.#use !== 'parse_local' && letters.every((letter) => legacyLetters.has(letter));
-    return new PatternError(
-      isLegacy ? 'INCONSISTENT_BEHAVIOR_CROSS_VERSION.DATETIME_PATTERN_RECOGNITION' : errorClass,
-      message,
-    );
   }
 
   #malformed(message: string): PatternError {

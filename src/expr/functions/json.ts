@@ -107,7 +107,11 @@ function fromJson(c: FunctionCall): Expression {
   const type = schemaOf(c);
   const json = coerceArgument(c.name, argumentAt(c, 0), 0, exactly(parameter.string));
   const options = optionsOf(c, 2);
-  const isFailFast = options.get('mode')?.toUpperCase() === 'FAILFAST';
+  const mode = options.get('mode')?.toUpperCase() ?? 'PERMISSIVE';
+  if (mode !== 'PERMISSIVE' && mode !== 'FAILFAST') {
+    throw fault('PARSE_MODE_UNSUPPORTED', `from_json has no mode ${mode}`, c.place);
+  }
+  const isFailFast = mode === 'FAILFAST';
   const corruptName = options.get('columnnameofcorruptrecord') ?? corruptColumn;
   return strictCall({
     name: `from_json(${JSON.stringify([...options])})`,

@@ -43,7 +43,12 @@ function formatNumber(c: FunctionCall): Expression {
   });
 }
 
-type Exact = { readonly unscaled: bigint; readonly scale: number };
+type Exact = {
+  readonly unscaled: bigint;
+  readonly scale: number;
+  /** Of minus zero. */
+  readonly isNegative?: boolean;
+};
 
 /** The exact value; of a double all of its binary digits, so that halves are what they are. */
 function exactOf(type: DataType): (value: number | bigint) => Exact {
@@ -53,7 +58,9 @@ function exactOf(type: DataType): (value: number | bigint) => Exact {
 }
 
 function exactDouble(value: number): Exact {
-  if (Number.isInteger(value)) return { unscaled: BigInt(value), scale: 0 };
+  if (Number.isInteger(value)) {
+    return { unscaled: BigInt(value), scale: 0, isNegative: Object.is(value, -0) };
+  }
   // The digits of Java are those that tell the double from its neighbours.
   const parsed = parseDecimal(String(value)) ?? { unscaled: 0n, scale: 0 };
   const scale = Math.max(parsed.scale, 0);
@@ -94,7 +101,7 @@ function printed(value: Exact, pattern: NumberPattern): string {
   if (pattern.wholeLeast === 0 && whole === '0' && fraction !== '') whole = '';
   whole = whole.padStart(pattern.wholeLeast, '0');
   if (pattern.grouped) whole = whole.replace(/\B(?=(\d{3})+$)/g, ',');
-  const isNegative = value.unscaled < 0n;
+  const isNegative = value.unscaled < 0n || value.isNegative === true;
   return `${isNegative ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`;
 }
 

@@ -46,7 +46,10 @@ function patternOf(c: FunctionCall): NumberPattern | undefined {
 
 /** Spark's class for what is wrong with a pattern. */
 function refusalOf(pattern: string): string {
+  if (pattern === '') return 'INVALID_FORMAT.EMPTY';
   if (!/[09]/.test(pattern)) return 'INVALID_FORMAT.WRONG_NUM_DIGIT';
+  if (/^[^$]*[90][^$]*\$/.test(pattern)) return 'INVALID_FORMAT.CUR_MUST_BEFORE_DIGIT';
+  if (/^(?:\$S|PR)/i.test(pattern)) return 'INVALID_FORMAT.UNEXPECTED_TOKEN';
   const isKnown = /^(?:[09.D,G$S]|MI|PR)*$/i.test(pattern);
   return isKnown ? 'INVALID_FORMAT.WRONG_NUM_TOKEN' : 'INVALID_FORMAT.UNEXPECTED_TOKEN';
 }

@@ -161,6 +161,10 @@ describe('queries', () => {
       'WITH t AS (SELECT 1), u(a) (SELECT 2) SELECT * FROM t, u',
       'WITH t AS (SELECT 1), u (a) AS (SELECT 2) SELECT * FROM t, u',
     ],
+    [
+      'WITH RECURSIVE r(n) MAX RECURSION LEVEL 3 (SELECT 1 UNION ALL SELECT n FROM r) TABLE r',
+      'WITH RECURSIVE r (n) MAX RECURSION LEVEL 3 AS (SELECT 1 UNION ALL SELECT n FROM r) TABLE r',
+    ],
     ['TABLE a.b', 'TABLE a.b'],
     ['VALUES (1)', 'VALUES (1)'],
   ])('%s', (text, expected) => {
@@ -214,7 +218,6 @@ describe('queries', () => {
       'WATERMARK stands behind the alias',
     ],
     ['SELECT * FROM STREAM(t) WATERMARK ts DELAY OF 10 SECONDS', "found '10', expected INTERVAL"],
-    ['WITH RECURSIVE t AS (SELECT 1) SELECT 1', 'WITH RECURSIVE is not supported'],
     ['SELECT from_json(a).* FROM t', "found '.'"],
     ['SELECT (SELECT 1', "expected ')'"],
     ['SELECT 1 FROM t JOIN', 'expected a table'],
