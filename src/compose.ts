@@ -44,6 +44,7 @@ export async function composeLog(
     onTrouble,
     isStopped,
     what,
+    trouble: 'silent',
     options: 'kafka.brokers',
     open: () => openKafkaLog(options),
   });
@@ -114,6 +115,7 @@ export async function composeState(
       onTrouble,
       isStopped,
       what: 'The state directory',
+      trouble: 'taken',
       options: 'state.directory',
       open,
     });
@@ -129,7 +131,8 @@ export async function composeState(
       throw error;
     }
   };
-  return waitFor({ config, onTrouble, isStopped, what: 'Redis', options: 'redis.url', open });
+  const where = { what: 'Redis', trouble: 'silent', options: 'redis.url' } as const;
+  return waitFor({ config, onTrouble, isStopped, ...where, open });
 }
 
 /** How Redis is reached: one server, a master behind sentinels, or a cluster. */
@@ -182,6 +185,8 @@ type Wait<Result> = {
   /** Whether somebody asked for the end meanwhile: the failure at hand is then the last one. */
   readonly isStopped: () => boolean;
   readonly what: string;
+  /** Whether it is heard of nothing, or somebody else has it, who may keep it: that is told once. */
+  readonly trouble: 'silent' | 'taken';
   /** The configuration that says where it is. */
   readonly options: string;
   readonly open: () => Promise<Result>;
@@ -192,13 +197,21 @@ async function waitFor<Result>(wait: Wait<Result>): Promise<Result> {
   const { config, onTrouble, isStopped, what, open } = wait;
   const deadline = systemClock.monotonic() + config['retry.startTimeoutMs'];
   let delayMs = config['retry.delayMinMs'];
+  let told: string | undefined;
   for (;;) {
     try {
       return await open();
     } catch (error) {
       if (!(error instanceof FlowError) || error.remedy !== 'retry' || isStopped()) throw error;
-      if (systemClock.monotonic() + delayMs > deadline) throw gaveUp(wait, error);
-      onTrouble(`${what} does not answer yet (${error.message}); next try in ${delayMs} ms`);
+      const leftMs = deadline - systemClock.monotonic();
+      if (delayMs > leftMs) throw gaveUp(wait, error);
+      if (wait.trouble === 'silent') {
+        onTrouble(`${what} does not answer yet (${error.message}); next try in ${delayMs} ms`);
+      } else if (error.message !== told) {
+        const seconds = Math.ceil(leftMs / 1000);
+        onTrouble(`${what} is not free yet (${error.message}); waiting up to ${seconds} s for it`);
+      }
+      told = error.message;
       await systemClock.sleep(delayMs);
       if (isStopped()) throw error;
       delayMs = Math.min(delayMs * 2, config['retry.delayMaxMs']);
@@ -207,10 +220,11 @@ async function waitFor<Result>(wait: Wait<Result>): Promise<Result> {
 }
 
 /** The last failure, with what to look at; its code is kept. */
-function gaveUp({ config, what, options }: Wait<unknown>, error: FlowError): FlowError {
+function gaveUp({ config, what, options, trouble }: Wait<unknown>, error: FlowError): FlowError {
   const seconds = config['retry.startTimeoutMs'] / 1000;
   const reason = [`${error.message}.`, error.detail].filter((part) => part !== undefined).join(' ');
-  return new FlowError(error.code, `${lowerFirst(what)} did not answer within ${seconds} s`, {
+  const failure = trouble === 'silent' ? 'did not answer' : 'did not become free';
+  return new FlowError(error.code, `${lowerFirst(what)} ${failure} within ${seconds} s`, {
     detail: reason,
     hint:
       error.hint ??

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { basename, dirname, extname, join } from 'node:path';
-import { type PipelineCase, readPipelineCase } from '../testing/pipeline-case.ts';
+import { parseExactJson } from '../testing/exact-json.ts';
+import { type PipelineCase, pipelineCaseOf } from '../testing/pipeline-case.ts';
 import { usageError } from './command.ts';
 import { isModule } from './load-module.ts';
 import { readText } from './read-text.ts';
@@ -24,9 +25,9 @@ export function readCaseFolder(pipelines: readonly string[]): PipelineCase[] {
         .filter((line) => line !== '');
     }
     try {
-      const rest = JSON.parse(readText(expected)) as Record<string, unknown>;
+      const rest = parseExactJson(readText(expected)) as Record<string, unknown>;
       const own = isModule(path) ? { sql: '', file: path } : { sql: readText(path) };
-      return [readPipelineCase(JSON.stringify({ name, ...own, inputs, ...rest }))];
+      return [pipelineCaseOf({ name, ...own, inputs, ...rest })];
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       throw usageError(`case "${name}" in "${folder}" cannot be read: ${reason}`);

@@ -1,4 +1,5 @@
 import { FlowError } from '../base/errors.ts';
+import { topicIdText } from '../data/provenance.ts';
 import { type FlowPlan, isKeyed } from '../plan/pipeline-plan.ts';
 import { groupOf } from '../plan/topology.ts';
 import {
@@ -143,7 +144,7 @@ function rowJson(row: KnownCheckpoint): unknown {
     committed: committed ?? null,
     logStart: start,
     end,
-    topicId,
+    topicId: topicIdText(topicId),
     checkpointTopicId: row.checkpointTopicId ?? null,
     state: stateOf(row),
     metadata: metadata ?? null,

@@ -1,4 +1,5 @@
 import type { LogPlace } from '../base/log-place.ts';
+import { topicIdText } from '../data/provenance.ts';
 import { readHeaders } from '../data/record-headers.ts';
 import type { FlowPlan } from '../plan/pipeline-plan.ts';
 import { tableOf } from '../plan/topology.ts';
@@ -185,7 +186,7 @@ function letterJson(letter: PlacedDeadLetter): unknown {
     letter;
   return {
     topic,
-    topicId,
+    topicId: topicIdText(topicId),
     partition,
     offset,
     timestamp: time(timestampMs),

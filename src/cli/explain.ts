@@ -3,18 +3,18 @@ import { explainPipeline } from '../plan/explain.ts';
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import { type Command, usageError } from './command.ts';
 import { faultJson, loadPipeline } from './load-pipeline.ts';
+import { pipelineFlag, pipelinePaths } from './pipeline-files.ts';
 
 export const explain: Command = {
   name: 'explain',
   summary: 'show what a pipeline does: steps with types, tasks, topics, state',
   arguments: 'FILE…',
   example: 'tidemark explain bookings.sql --flow by_property',
-  flags: { flow: { type: 'string', value: 'NAME', doc: 'Only this flow.' } },
+  flags: { ...pipelineFlag, flow: { type: 'string', value: 'NAME', doc: 'Only this flow.' } },
   usesConfig: true,
   run: async (invocation) => {
     const config = invocation.config();
-    const paths =
-      invocation.positionals.length > 0 ? invocation.positionals : config['pipeline.files'];
+    const paths = pipelinePaths(invocation);
     const { plan, faults, faultText } = await loadPipeline(paths);
     if (faultText !== '') invocation.terminal.err(`${faultText}\n`);
     if (plan === undefined) {

@@ -1,5 +1,5 @@
 import { requireOptions } from '../config/load-config.ts';
-import type { Provenance } from '../data/provenance.ts';
+import { type Provenance, topicIdText } from '../data/provenance.ts';
 import { isKeyed, type TablePlan } from '../plan/pipeline-plan.ts';
 import { type CommittedSet, readTableKeys } from '../runtime/read-table.ts';
 import { keyColumnsOf, keyless, parseTableKey } from '../runtime/table-key.ts';
@@ -69,7 +69,7 @@ function sourceText(
   { topicId, partition, offset, branch, index }: Provenance,
   topics: ReadonlyMap<string, string>,
 ): string {
-  const topic = topics.get(topicId) ?? `topic ${topicId.slice(0, 8)}… (gone)`;
+  const topic = topics.get(topicId) ?? `topic ${topicIdText(topicId)} (gone)`;
   const place = `${topic}/${partition}@${offset}`;
   return branch === 0 && index === 0 ? place : `${place}#${branch}.${index}`;
 }

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createWriteStream, type WriteStream } from 'node:fs';
-import { topicIdHex } from '../data/provenance.ts';
+import { topicIdHex, topicIdText } from '../data/provenance.ts';
 import { truncateKey } from '../data/row-envelope.ts';
 import type { KeyLoss } from '../refresh/loss.ts';
 import type { RefreshFacts } from '../runtime/refresh-facts.ts';
@@ -50,7 +50,7 @@ export function lostKeyLine({ key, rows, level }: KeyLoss, facts: RefreshFacts):
       partition,
       offset,
       reason: part.reason,
-      ...(sourceName(facts, topicId, branch) === null ? { topicId } : {}),
+      ...(sourceName(facts, topicId, branch) === null ? { topicId: topicIdText(topicId) } : {}),
     })),
   );
   // The last truncate is of all keys and of none.

@@ -22,6 +22,12 @@ export const pipelineFlag: Readonly<Record<string, FlagSpec>> = {
   },
 };
 
+/** The files of the pipeline, for verbs that take them as arguments: these, or as every other verb takes them. */
+export function pipelinePaths(invocation: Invocation): readonly string[] {
+  const given = [...invocation.positionals, ...invocation.texts('pipeline')];
+  return given.length > 0 ? given : invocation.config()['pipeline.files'];
+}
+
 /** The plan of the pipeline that is meant; undefined: it is invalid, and its faults have been told. */
 export async function namedPipeline(
   invocation: Invocation,

@@ -17,7 +17,7 @@ import type { Command } from './command.ts';
 import { type Deployment, openDeployment } from './deployment.ts';
 import { errorText, exitCodeOf } from './exit-code.ts';
 import { faultJson, loadPipeline } from './load-pipeline.ts';
-import { namedTable } from './pipeline-files.ts';
+import { namedTable, pipelineFlag, pipelinePaths } from './pipeline-files.ts';
 import { trialLines } from './refresh-text.ts';
 import { trialOf } from './refresh-trial.ts';
 import { errorFields } from './run-log.ts';
@@ -29,6 +29,7 @@ export const plan: Command = {
   example:
     'tidemark plan bookings.sql --pipeline.name bookings --kafka.brokers localhost:9092 --effect',
   flags: {
+    ...pipelineFlag,
     effect: {
       type: 'boolean',
       doc: 'For flows that need a full refresh: what it would read, and exactly what it would lose; exit code 4 when it would lose anything.',
@@ -37,8 +38,7 @@ export const plan: Command = {
   usesConfig: true,
   run: async (invocation) => {
     const config = invocation.config();
-    const paths =
-      invocation.positionals.length > 0 ? invocation.positionals : config['pipeline.files'];
+    const paths = pipelinePaths(invocation);
     const loaded = await loadPipeline(paths);
     if (loaded.faultText !== '') invocation.terminal.err(`${loaded.faultText}\n`);
     if (loaded.plan === undefined) {

@@ -1,6 +1,7 @@
 import { systemClock } from '../adapters/system/system-clock.ts';
+import { FlowError } from '../base/errors.ts';
 import { composeState, workerSettings } from '../compose.ts';
-import { isKeyed, type TablePlan } from '../plan/pipeline-plan.ts';
+import { isKeyed, type PipelinePlan, type TablePlan } from '../plan/pipeline-plan.ts';
 import {
   areChained,
   type ReadRate,
@@ -19,11 +20,13 @@ import {
 import { refreshTogether } from '../runtime/refresh-together.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
 import { type Deployment, withDeployment } from './deployment.ts';
+import { errorText, exitCodeOf } from './exit-code.ts';
 import { LostKeysFile } from './lost-keys-file.ts';
 import { timeFlag, waitUntil } from './not-before.ts';
 import { namedTable, pipelineFlag } from './pipeline-files.ts';
 import { previewText, sourcesText } from './refresh-text.ts';
 import { trialOf } from './refresh-trial.ts';
+import { errorFields } from './run-log.ts';
 
 const progressIntervalMs = 500;
 
@@ -132,8 +135,11 @@ function tablesOf(invocation: Invocation, { plan }: Deployment): readonly TableP
     throw usageError('name the tables to refresh, or all of them with --all, not both');
   }
   const views = new Set(plan.materializedViews.map(({ name }) => name));
-  const isOwn = ({ name, isSink }: TablePlan): boolean => isSink !== true && !views.has(name);
+  const written = new Set(plan.flows.map(({ target }) => target));
+  const isOwn = ({ name, isSink }: TablePlan): boolean =>
+    isSink !== true && !views.has(name) && written.has(name);
   const names = isAll ? plan.tables.filter(isOwn).map(({ name }) => name) : positionals;
+  if (isAll && !invocation.json) tellLeftOut(invocation, plan, names);
   const view = plan.materializedViews.find(({ name }) =>
     names.some((one) => one.toLowerCase() === name.toLowerCase()),
   );
@@ -145,6 +151,20 @@ function tablesOf(invocation: Invocation, { plan }: Deployment): readonly TableP
   }
   const named = [...new Set(names)].map((name) => namedTable(plan, name).table);
   return refreshOrder(plan, named, invocation.isSet('cascade'));
+}
+
+/** What --all does not mean, and why. */
+function tellLeftOut({ terminal }: Invocation, plan: PipelinePlan, names: readonly string[]): void {
+  const views = new Set(plan.materializedViews.map(({ name }) => name));
+  for (const { name, isSink } of plan.tables) {
+    if (names.includes(name)) continue;
+    const reason = views.has(name)
+      ? 'it is a materialized view, which each update computes'
+      : isSink === true
+        ? 'it is a sink, whose topic lies outside of the pipeline'
+        : 'no flow writes it';
+    terminal.err(`${name} is left out: ${reason}\n`);
+  }
 }
 
 /** Asked on a terminal only, where somebody can answer; a script has said what it wants. */
@@ -165,14 +185,32 @@ async function preview(
 ): Promise<ExitCode> {
   const path = invocation.text('lost-keys');
   const file = path === undefined ? undefined : new LostKeysFile(path);
-  const reports: RefreshReport[] = [];
+  const reports: (RefreshReport | Refusal)[] = [];
+  let failure: FlowError | undefined;
   for (const table of tables) {
-    const { report } = await previewTable(invocation, deployment, { table, file, tables });
-    reports.push(report);
+    try {
+      const { report } = await previewTable(invocation, deployment, { table, file, tables });
+      reports.push(report);
+    } catch (error) {
+      // Of several tables each has its own fate; what no table has a part in ends the command.
+      if (tables.length === 1 || !isOwnFailure(error)) throw error;
+      failure ??= error;
+      reports.push({ table: table.name, error: errorFields(error) });
+      if (!invocation.json) {
+        invocation.terminal.out(`Table ${table.name} can not be refreshed:\n${errorText(error)}\n`);
+      }
+    }
   }
   await file?.close();
   if (invocation.json) invocation.printJson(tables.length === 1 ? reports[0] : reports);
-  return 0;
+  return failure === undefined ? 0 : exitCodeOf(failure);
+}
+
+/** A table of several that can't be refreshed, and why. */
+type Refusal = { readonly table: string; readonly error: Record<string, unknown> };
+
+function isOwnFailure(error: unknown): error is FlowError {
+  return error instanceof FlowError && (error.remedy === 'fix-input' || error.remedy === 'stop');
 }
 
 /** Tells what is known at once, then what only a scan can tell. */
@@ -239,22 +277,58 @@ async function performEach(
   tables: readonly TablePlan[],
 ): Promise<readonly RefreshOutcome[]> {
   const outcomes: RefreshOutcome[] = [];
-  for (const table of tables) {
-    const options = runOptions(invocation, deployment, table, tables);
-    if (invocation.isSet('cancel')) {
-      await withState(invocation, deployment, options, cancelRefresh);
-      if (!invocation.json) {
-        invocation.terminal.out(`the refresh of table ${table.name} is given up\n`);
-      }
-      continue;
+  for (const [at, table] of tables.entries()) {
+    try {
+      const options = runOptions(invocation, deployment, table, tables);
+      const outcome = await performOne(invocation, deployment, options);
+      if (outcome !== undefined) outcomes.push(outcome);
+    } catch (error) {
+      if (tables.length > 1) tellHalfDone(invocation, { tables, at, outcomes });
+      throw error;
     }
-    const outcome = invocation.isSet('in-place')
-      ? await refreshInPlace(options)
-      : await withState(invocation, deployment, options, refreshBeside);
-    tell(invocation, outcome);
-    outcomes.push(outcome);
   }
   return outcomes;
+}
+
+/** The tables before the one that failed are done, those behind it were not begun. */
+function tellHalfDone(
+  invocation: Invocation,
+  {
+    tables,
+    at,
+    outcomes,
+  }: {
+    readonly tables: readonly TablePlan[];
+    readonly at: number;
+    readonly outcomes: readonly RefreshOutcome[];
+  },
+): void {
+  const names = (some: readonly TablePlan[]): string =>
+    some.map(({ name }) => name).join(', ') || 'none';
+  if (invocation.json && outcomes.length > 0) invocation.printJson(outcomes);
+  invocation.terminal.err(
+    `done: ${names(tables.slice(0, at))}; failed: ${tables[at]?.name ?? ''}; not begun: ${names(tables.slice(at + 1))}\n`,
+  );
+}
+
+/** undefined: it was given up. */
+async function performOne(
+  invocation: Invocation,
+  deployment: Deployment,
+  options: RefreshRunOptions,
+): Promise<RefreshOutcome | undefined> {
+  if (invocation.isSet('cancel')) {
+    await withState(invocation, deployment, options, cancelRefresh);
+    if (!invocation.json) {
+      invocation.terminal.out(`the refresh of table ${options.table.name} is given up\n`);
+    }
+    return undefined;
+  }
+  const outcome = invocation.isSet('in-place')
+    ? await refreshInPlace(options)
+    : await withState(invocation, deployment, options, refreshBeside);
+  tell(invocation, outcome);
+  return outcome;
 }
 
 function runOptions(

@@ -1,5 +1,5 @@
 import { jsonText } from '../data/json-encode.ts';
-import { type Provenance, topicIdHex } from '../data/provenance.ts';
+import { type Provenance, topicIdHex, topicIdText } from '../data/provenance.ts';
 import { sequenceCodec } from '../data/sequence.ts';
 import type { KeyedFlowPlan, PipelinePlan } from '../plan/pipeline-plan.ts';
 import type { Log } from '../ports/log.ts';
@@ -51,5 +51,6 @@ function sourceJson(
   { topicId, partition, offset, branch, index }: Provenance,
   topics: TopicNames,
 ): Record<string, unknown> {
-  return { topic: topics.get(topicId) ?? null, topicId, partition, offset, branch, index };
+  const topic = topics.get(topicId) ?? null;
+  return { topic, topicId: topicIdText(topicId), partition, offset, branch, index };
 }

@@ -1,5 +1,6 @@
 import pino from 'pino';
 import type { FlowError } from '../base/errors.ts';
+import { changedConfig, shownConfig } from '../config/load-config.ts';
 import type { Config } from '../config/options.ts';
 import type { RuntimeListener } from '../runtime/runtime-events.ts';
 
@@ -7,6 +8,7 @@ export type ServiceLog = {
   readonly listener: RuntimeListener;
   readonly trouble: (text: string) => void;
   readonly info: (fields: Readonly<Record<string, unknown>>, text: string) => void;
+  readonly debug: (fields: Readonly<Record<string, unknown>>, text: string) => void;
   /** What only a developer can correct. */
   readonly bug: (error: unknown, text: string) => void;
 };
@@ -98,8 +100,15 @@ export function serviceLog(
     listener,
     trouble: (text) => logger.warn(text),
     info: (fields, text) => logger.info(fields, text),
+    debug: (fields, text) => logger.debug(fields, text),
     bug: (error, text) => logger.error({ err: error }, text),
   };
+}
+
+/** The configuration at the start: what somebody has set for whoever looks on, every option for developers. */
+export function tellConfig({ info, debug }: ServiceLog, config: Config): void {
+  info({ config: changedConfig(config) }, 'starting');
+  debug({ config: shownConfig(config) }, 'every option');
 }
 
 /** What a log may have of an error. */

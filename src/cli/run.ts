@@ -2,7 +2,7 @@ import { type OpenedTracer, openTracer } from '../adapters/otel/open-tracer.ts';
 import { systemClock } from '../adapters/system/system-clock.ts';
 import { FlowError } from '../base/errors.ts';
 import { type ComposedService, composeService, type ServiceOptions } from '../compose.ts';
-import { requireOptions, shownConfig } from '../config/load-config.ts';
+import { requireOptions } from '../config/load-config.ts';
 import type { Config } from '../config/options.ts';
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import { catalogTopicOf } from '../plan/topology.ts';
@@ -11,8 +11,8 @@ import type { RuntimeListener } from '../runtime/runtime-events.ts';
 import type { Worker } from '../runtime/worker.ts';
 import type { Command, ExitCode, Invocation } from './command.ts';
 import { faultJson, loadPipeline } from './load-pipeline.ts';
-import { namedTable } from './pipeline-files.ts';
-import { type ServiceLog, serviceLog } from './run-log.ts';
+import { namedTable, pipelineFlag, pipelinePaths } from './pipeline-files.ts';
+import { type ServiceLog, serviceLog, tellConfig } from './run-log.ts';
 import { ProgressMeter } from './run-progress.ts';
 import { openServiceFront, type ServiceFront } from './service-front.ts';
 import { traceListener } from './trace-listener.ts';
@@ -29,6 +29,7 @@ export const run: Command = {
   example:
     'tidemark run bookings.sql --pipeline.name bookings --kafka.brokers localhost:9092 --once',
   flags: {
+    ...pipelineFlag,
     once: {
       type: 'boolean',
       doc: 'Process what is there now, up to the offsets at the start, then exit 0.',
@@ -48,9 +49,7 @@ export const run: Command = {
   },
   usesConfig: true,
   run: async (invocation) => {
-    const config = invocation.config();
-    const paths =
-      invocation.positionals.length > 0 ? invocation.positionals : config['pipeline.files'];
+    const paths = pipelinePaths(invocation);
     const { plan, faults, faultText } = await loadPipeline(paths);
     if (faultText !== '') invocation.terminal.err(`${faultText}\n`);
     if (plan === undefined) {
@@ -77,7 +76,7 @@ async function runService(
 ): Promise<ExitCode> {
   const config = invocation.config();
   const log = serviceLog(config);
-  log.info({ config: shownConfig(config) }, 'starting');
+  tellConfig(log, config);
   const once = invocation.isSet('once');
   requireOptions(config, ['pipeline.name', 'kafka.brokers']);
   const front = await openServiceFront({ config, plan, once, log, files });

@@ -3,6 +3,7 @@ import { type TriedTable, type TryResult, tryPipeline } from '../testing/pipelin
 import { pipelineStarter } from '../testing/start-pipeline.ts';
 import { type Command, type Invocation, usageError } from './command.ts';
 import { faultJson, loadPipeline } from './load-pipeline.ts';
+import { pipelineFlag, pipelinePaths } from './pipeline-files.ts';
 import { readText } from './read-text.ts';
 import { tableText } from './table-text.ts';
 import { accountSummary } from './update-summary.ts';
@@ -14,6 +15,7 @@ export const tryCommand: Command = {
   example:
     'tidemark try examples/regions/regions.sql --input region_events=examples/regions/all.jsonl',
   flags: {
+    ...pipelineFlag,
     input: {
       type: 'string',
       multiple: true,
@@ -27,7 +29,7 @@ export const tryCommand: Command = {
     partitions: { type: 'string', value: 'N', doc: 'Partitions of each topic (default 1).' },
     shuffle: { type: 'string', value: 'SEED', doc: 'Records arrive in a random order.' },
   },
-  usesConfig: false,
+  usesConfig: true,
   run: async (invocation) => {
     const inputs = invocation.texts('input').map((text) => {
       const at = text.indexOf('=');
@@ -35,7 +37,7 @@ export const tryCommand: Command = {
       const file = text.slice(at + 1);
       return { topic: text.slice(0, at), file, text: readText(file) };
     });
-    const { plan, faults, faultText } = await loadPipeline(invocation.positionals);
+    const { plan, faults, faultText } = await loadPipeline(pipelinePaths(invocation));
     if (faultText !== '') invocation.terminal.err(`${faultText}\n`);
     if (plan === undefined) {
       if (invocation.json) invocation.printJson({ valid: false, faults: faults.map(faultJson) });

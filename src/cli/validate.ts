@@ -2,20 +2,17 @@ import type { WrittenNames } from '../plan/plan-pipeline.ts';
 import type { Command } from './command.ts';
 import { countText } from './count-text.ts';
 import { faultJson, loadPipeline } from './load-pipeline.ts';
+import { pipelineFlag, pipelinePaths } from './pipeline-files.ts';
 
 export const validate: Command = {
   name: 'validate',
   summary: 'check every rule of a pipeline without reading a topic',
   arguments: 'FILE…',
   example: 'tidemark validate pipelines/*.sql',
-  flags: {},
+  flags: pipelineFlag,
   usesConfig: true,
   run: async (invocation) => {
-    const paths =
-      invocation.positionals.length > 0
-        ? invocation.positionals
-        : invocation.config()['pipeline.files'];
-    const { plan, faults, faultText, written } = await loadPipeline(paths);
+    const { plan, faults, faultText, written } = await loadPipeline(pipelinePaths(invocation));
     const { out, err } = invocation.terminal;
     if (invocation.json) {
       invocation.printJson({

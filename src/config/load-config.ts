@@ -234,6 +234,16 @@ export function shownConfig(config: Config): Record<string, unknown> {
   );
 }
 
+/** Of these, those that differ from the default. */
+export function changedConfig(config: Config): Record<string, unknown> {
+  const shown = shownConfig(config);
+  return Object.fromEntries(
+    optionDeclarations.flatMap(({ name, default: usual = null }) =>
+      JSON.stringify(shown[name]) === JSON.stringify(usual) ? [] : [[name, shown[name]]],
+    ),
+  );
+}
+
 function nearest(name: string): string {
   const [best] = nearestNames(
     name,

@@ -58,7 +58,7 @@ const declared = [
     kind: 'choice',
     choices: ['none', 'gzip', 'snappy', 'lz4', 'zstd'],
     default: 'lz4',
-    doc: 'Compression of what Tidemark writes.',
+    doc: 'Compression of what Tidemark writes. Whoever reads the tables has to know it: every client reads gzip, but some, such as kafkajs, read lz4, snappy and zstd with a further codec only.',
   },
   {
     name: 'kafka.transactionTimeoutMs',

@@ -84,3 +84,8 @@ export function topicIdHex(topicId: string): string {
   assert(/^[0-9a-f]{32}$/.test(hex), `"${topicId}" is no topic id of 16 bytes`);
   return hex;
 }
+
+/** A topic id as people meet it everywhere: 22 characters, as Kafka's own tools print it. */
+export function topicIdText(topicId: string): string {
+  return Buffer.from(topicIdHex(topicId), 'hex').toString('base64url');
+}

@@ -3,6 +3,7 @@ import { parseColumnsText, parseTypeText } from '../data/type-text.ts';
 import type { Column } from '../data/types.ts';
 import type { Row } from '../data/value.ts';
 import { rowText } from './decode-rows.ts';
+import { parseExactJson, withExactNumbers } from './exact-json.ts';
 
 /** The rows that a dataset must hold in the end, as a multiset. */
 export type ExpectedRows = {
@@ -58,7 +59,12 @@ type SchemaJson = readonly (readonly [name: string, type: string])[];
 
 /** Reads a case from its JSON text; throws a plain Error that says what is wrong with it. */
 export function readPipelineCase(text: string): PipelineCase {
-  const json = JSON.parse(text) as CaseJson;
+  return pipelineCaseOf(parseExactJson(text) as Readonly<Record<string, unknown>>);
+}
+
+/** The same from its members, as `parseExactJson` gives them. */
+export function pipelineCaseOf(members: Readonly<Record<string, unknown>>): PipelineCase {
+  const json = members as CaseJson;
   for (const field of ['name', 'sql', 'inputs', 'target'] as const) {
     if (json[field] === undefined) throw new Error(`the case has no "${field}"`);
   }
@@ -101,10 +107,10 @@ function expectedRows(
 
 function expectedRow(columns: readonly Column[], row: readonly unknown[]): Row {
   return columns.map(({ name, type }, index) => {
-    const value = parseCanonical(type, row[index]);
+    const value = parseCanonical(type, withExactNumbers(type, row[index]));
     if (value === undefined) {
       throw new Error(
-        `an expected value does not fit column "${name}": ${JSON.stringify(row[index])}`,
+        `an expected value does not fit column "${name}": ${JSON.stringify(withExactNumbers(undefined, row[index]))}`,
       );
     }
     return value;

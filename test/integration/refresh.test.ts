@@ -222,3 +222,56 @@ CREATE FLOW ${flow} AS INSERT INTO t BY NAME REPLACE USING (${using}) SEQUENCE B
     expect(JSON.parse(after)).toMatchObject({ flows: [{ stopped: null }] });
   });
 });
+
+describe('several tables, and a definition that can not read what is there', () => {
+  const keyed = (name: string, source: string, value = 'v'): string =>
+    `CREATE STREAMING TABLE ${name} WITH (topic = '@${name}');
+CREATE FLOW f${name} AS INSERT INTO ${name} BY NAME REPLACE USING (k) SEQUENCE BY seq SELECT k, seq, ${value} AS v FROM STREAM(${source});`;
+
+  test('FR-05 of --all each table is told by itself, with the code of what keeps one of them', async () => {
+    await open('a', 'b');
+    world.define(`${keyed('t', 'a')}
+${keyed('u', 'b')}
+CREATE SINK o WITH (topic = '@o');
+CREATE FLOW fo AS INSERT INTO o BY NAME SELECT k FROM STREAM(a);
+CREATE MATERIALIZED VIEW m WITH (topic = '@m') AS SELECT count(*) AS n FROM t;`);
+    await world.produce('a', [{ k: 'x', seq: 1, v: 'old' }]);
+    await world.produce('b', [{ k: 'x', seq: 1, v: 'old' }]);
+    await world.update();
+    const whole = await world.cli('refresh', '--all', '--plan');
+    expect(whole.code).toBe(0);
+    expect(whole.err).toContain('o is left out: it is a sink');
+    expect(whole.err).toContain('m is left out: it is a materialized view');
+    await world.log.deleteTopics([world.topic('b')]);
+    const { code, out } = await world.cli('refresh', '--all', '--plan', '--json');
+    expect(code).toBe(1);
+    expect(JSON.parse(out)).toMatchObject([
+      { table: 't', lossless: true },
+      { table: 'u', error: { code: 'TOPIC_MISSING' } },
+    ]);
+    const people = await world.cli('refresh', 'u', 't', '--plan');
+    expect(people.code).toBe(1);
+    expect(people.out).toContain('Table u can not be refreshed:\nerror TOPIC_MISSING');
+    expect(people.out).toContain('A refresh of table t');
+  });
+
+  test('FR-01 what can not be read any more is told by --plan, and refused by --in-place', async () => {
+    await open('a');
+    world.define(keyed('t', 'a'));
+    await world.produce('a', [
+      { k: 'x', seq: 1, v: '1' },
+      { k: 'y', seq: 1, v: 'old' },
+    ]);
+    await world.update();
+    world.define(keyed('t', 'a', 'CAST(v AS INT)'));
+    const planned = await world.cli('refresh', 't', '--plan');
+    expect(planned.code).toBe(0);
+    expect(planned.out).toContain('  1 would stop the flow');
+    const report = JSON.parse((await world.cli('refresh', 't', '--plan', '--json')).out) as object;
+    expect(report).toMatchObject({ lossless: false, trial: { records: 2, tried: 2, stops: 1 } });
+    const refused = await world.cli('refresh', 't', '--in-place', '--yes');
+    expect(refused.code).toBe(4);
+    expect(refused.err).toContain('could not read records that the table was computed from');
+    expect((await world.cli('dump', 't')).out).toContain('"old"');
+  });
+});

@@ -10,7 +10,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { hostname } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { FlowError } from '../../base/errors.ts';
 import { fileError } from './segment-file.ts';
 
@@ -47,7 +47,7 @@ export class DirectoryLock {
       }
       removeDead(path);
     }
-    throw inUse(path, 'several processes start at once');
+    throw inUse(path, 'several processes that start at once');
   }
 
   release(): void {
@@ -106,13 +106,13 @@ function removeDead(path: string): void {
   const owner = parseOwner(text);
   if (owner === undefined) {
     // Its owner may be between creating and filling it.
-    if (ageMs < renewalMs) throw inUse(path, 'another process is starting');
+    if (ageMs < renewalMs) throw inUse(path, 'another process that is starting');
   } else if (owner.host === hostname()) {
     if (held.has(path) || isAlive(owner)) {
-      throw inUse(path, `process ${owner.pid} holds it`);
+      throw inUse(path, `process ${owner.pid} of this host`);
     }
   } else if (ageMs < silenceMsMax) {
-    throw inUse(path, `process ${owner.pid} on host "${owner.host}" holds it`);
+    throw inUse(path, `process ${owner.pid} of host "${owner.host}"`);
   }
   bury(path, text);
 }
@@ -169,9 +169,10 @@ function startOf(pid: number): string | undefined {
   }
 }
 
-function inUse(path: string, detail: string): FlowError {
-  return new FlowError('STATE_UNAVAILABLE', `state directory of lock "${path}" is in use`, {
-    detail: `The lock says that ${detail}.`,
-    hint: 'End the other process, or give each its own state.directory.',
+function inUse(path: string, holder: string): FlowError {
+  const directory = dirname(path);
+  return new FlowError('STATE_UNAVAILABLE', `state directory "${directory}" is held by ${holder}`, {
+    detail: `Its lock file is ${path}.`,
+    hint: 'End that process, or give each its own state.directory.',
   });
 }

@@ -78,6 +78,17 @@ CREATE FLOW f AS INSERT INTO o BY NAME SELECT k FROM STREAM(u);
     );
   });
 
+  test.each([
+    [['validate']],
+    [['explain']],
+    [['try', '--input', 'region_events=examples/regions/all.jsonl']],
+  ])('%o takes the files as an argument, by --pipeline or from the configuration', async (verb) => {
+    const given = await runCli([...verb.slice(0, 1), regions, ...verb.slice(1)]);
+    expect(given.code).toBe(0);
+    expect(await runCli([...verb, '--pipeline', regions])).toEqual(given);
+    expect(await runCli(verb, { TIDEMARK_PIPELINE_FILES: regions })).toEqual(given);
+  });
+
   test('text that is no SQL: exit 3 with its place', async () => {
     const file = folder.write('no.sql', 'CREATE STREEMING TABLE t;\n');
     const { code, err } = await runCli(['validate', file]);
@@ -236,6 +247,31 @@ describe('test', () => {
       cases: [{ name: 'wrong', status: 'failed' }],
     });
     expect(answer.cases[0]?.schedules.map(({ schedule }) => schedule)).toContain('whole');
+  });
+
+  test.each([
+    ['9007199254740993', '12345678901234567890123456789012345.50', 0],
+    ['9007199254740992', '12345678901234567890123456789012345.50', 5],
+    ['9007199254740993', '12345678901234567890123456789012345.51', 5],
+  ])('numbers of %s and %s are compared by every digit: exit %i', async (n, d, code) => {
+    const cases = new CliFolder();
+    cases.write(
+      'big.sql',
+      `CREATE SOURCE s (k BIGINT, seq BIGINT, d DECIMAL(38,2)) WITH (topic = 's');
+CREATE STREAMING TABLE t FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME SELECT * FROM STREAM(s);`,
+    );
+    cases.write(
+      'big.s.input.jsonl',
+      '{"k":9007199254740993,"seq":1,"d":12345678901234567890123456789012345.50}\n',
+    );
+    const schema = '[["k","BIGINT"],["seq","BIGINT"],["d","DECIMAL(38,2)"]]';
+    cases.write(
+      'big.expected.json',
+      `{"target":"t","schema":${schema},"expected":[[${n},1,${d}]]}`,
+    );
+    const result = await runCli(['test', cases.path]);
+    cases.remove();
+    expect(result.code).toBe(code);
   });
 
   test('--filter and --bail choose', async () => {

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { MemoryLog } from '../../../src/adapters/memory/memory-log.ts';
 import { systemClock } from '../../../src/adapters/system/system-clock.ts';
 import { FlowError } from '../../../src/base/errors.ts';
-import { serviceLog } from '../../../src/cli/run-log.ts';
-import { loadConfig, shownConfig } from '../../../src/config/load-config.ts';
+import { serviceLog, tellConfig } from '../../../src/cli/run-log.ts';
+import { loadConfig } from '../../../src/config/load-config.ts';
 import type { RuntimeEvent } from '../../../src/runtime/runtime-events.ts';
 import { WatchedService, watchedPlan } from '../../support/watched-service.ts';
 
@@ -21,7 +21,7 @@ function logged(level: string, use: (log: ReturnType<typeof serviceLog>) => void
   const config = loadConfig({ file: undefined, environment, flags: new Map() });
   const lines: Line[] = [];
   const log = serviceLog(config, { write: (text) => void lines.push(JSON.parse(text) as Line) });
-  log.info({ config: shownConfig(config) }, 'starting');
+  tellConfig(log, config);
   use(log);
   return lines;
 }
@@ -97,4 +97,16 @@ describe('log lines', () => {
     const debug = JSON.stringify(logged('debug', (log) => log.listener(event)));
     expect(debug).toContain('why the flow failed');
   });
+});
+
+test('the configuration at the start: what differs from the defaults, every option at debug, no secret', () => {
+  const quiet = logged('info', () => undefined);
+  const config = { 'pipeline.name': 'p', 'redis.url': '***', 'http.token': '***' };
+  expect(quiet).toMatchObject([{ msg: 'starting', config }]);
+  expect(JSON.stringify(quiet)).not.toContain('kafka.compression');
+  expect(JSON.stringify(quiet).length).toBeLessThan(500);
+  const all = logged('debug', () => undefined);
+  expect(all.map(({ msg }) => msg)).toEqual(['starting', 'every option']);
+  expect(all[1]).toMatchObject({ config: { 'kafka.compression': 'lz4', 'redis.url': '***' } });
+  expect(JSON.stringify(all)).not.toContain('hunter');
 });

@@ -5,6 +5,7 @@ import {
   provenanceTemplate,
   readProvenance,
   topicIdHex,
+  topicIdText,
   writeProvenance,
 } from '../../../src/data/provenance.ts';
 
@@ -16,6 +17,8 @@ test.each([
   ['base64url, as Kafka shows it', Buffer.from(hex, 'hex').toString('base64url')],
 ])('a topic id in %s is the same 16 bytes', (_, topicId) => {
   expect(topicIdHex(topicId)).toBe(hex);
+  // However it comes, people meet it as Kafka's own tools print it.
+  expect(topicIdText(topicId)).toBe('hfZPur7DSSW-ygTVNpj_Bw');
 });
 
 test('base64url ids with hyphens and underscores stay apart', () => {
