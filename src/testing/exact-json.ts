@@ -35,7 +35,7 @@ export function parseExactJson(text: string): unknown {
 export function withExactNumbers(type: DataType | undefined, json: unknown): unknown {
   const isByDigits = type?.kind === 'bigint' || type?.kind === 'decimal';
   if (json instanceof ExactNumber) return isByDigits ? json.text : Number(json.text);
-  if (typeof json === 'number') return type?.kind === 'decimal' ? String(json) : json;
+  if (typeof json === 'number') return isByDigits ? String(json) : json;
   if (Array.isArray(json)) {
     const pair = type?.kind === 'map' ? [type.key, type.value] : undefined;
     return json.map((one: unknown) => {
