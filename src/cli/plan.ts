@@ -154,10 +154,13 @@ function reportText(
   }
   const created = topics.filter(({ action }) => action === 'create').length;
   lines.push(`${created} topics to create, ${topics.length - created} are there`);
-  for (const { table, lost, records, estimateSeconds, lossless, trial } of effects) {
-    const loss = lossless ? 'loses nothing' : `loses keys: ${lost.keys}, rows: ${lost.rows}`;
+  for (const { table, lost, pending, records, estimateSeconds, trial } of effects) {
+    const isGone = lost.keys > 0 || pending.lost > 0;
+    const loss = isGone
+      ? `it loses keys: ${lost.keys}, rows: ${lost.rows}`
+      : 'its sources have lost nothing';
     lines.push(
-      `a refresh of table ${table} reads up to ${records} records (about ${estimateSeconds} s) and ${loss}`,
+      `a refresh of table ${table} reads up to ${records} records (about ${estimateSeconds} s): ${loss}`,
       ...trialLines(trial).map((line) => `  ${line}`),
     );
   }

@@ -44,7 +44,11 @@ export function previewText(
     `A refresh of table ${table} (generation ${report.generation}) reads up to ${records} records again: about ${estimateSeconds} s at ${rate.recordsPerSecond} records/s (${rate.basis}).`,
   ];
   if (lost.keys === 0 && pending.lost === 0) {
-    lines.push('It loses nothing: every row of the table can be read again.');
+    lines.push(
+      report.lossless
+        ? 'It loses nothing: every row of the table can be read again.'
+        : 'Its sources have lost nothing, but:',
+    );
   } else {
     const levels = lost.levels === 0 ? '' : `, levels of empty keys: ${lost.levels}`;
     lines.push(`It loses: keys: ${lost.keys}, rows: ${lost.rows}${levels}.`);

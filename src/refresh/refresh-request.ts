@@ -148,7 +148,7 @@ function refuseUnreadable(
     'DATA_LOSS_REFUSED',
     `a refresh of table "${table}" could not read records that the table was computed from`,
     {
-      detail: `With the present definition they become ${counts.join(', ')}${place === undefined ? '' : `; the first is ${place}`}. The table is as it was.`,
+      detail: `Read with the present definition, ${counts.join(', ')}${place === undefined ? '' : `; the first is ${place}`}. The table is as it was.`,
       hint: `tidemark refresh ${table} --plan tells why. Correct the definition, or accept with --allow-loss that their rows are gone.`,
     },
   );

@@ -13,6 +13,7 @@ import {
   type RefreshState,
   refreshTransitions,
 } from '../../../src/refresh/refresh-states.ts';
+import type { TrialReport } from '../../../src/refresh/trial.ts';
 
 const lossless: RequestFacts = {
   lost: { keys: 0, rows: 0, levels: 0 },
@@ -24,6 +25,12 @@ const lossless: RequestFacts = {
   isOtherForm: false,
 };
 const lossy: RequestFacts = { ...lossless, lost: { keys: 2, rows: 3, levels: 1 } };
+const trial: TrialReport = {
+  ...{ records: 9, tried: 9, deadLetters: 0, stops: 0 },
+  ...{ reasons: {}, sample: [], untried: [] },
+};
+const unreadable: RequestFacts = { ...lossless, trial: { ...trial, deadLetters: 1 } };
+const stopping: RequestFacts = { ...lossless, trial: { ...trial, stops: 1 } };
 const pending: RequestFacts = { ...lossless, pendingLost: 4 };
 
 function changed(...ids: readonly ReasonId[]): RequestFacts {
@@ -57,7 +64,12 @@ describe('whether a refresh may do what it was asked for', () => {
       return;
     }
     expect(of(lossless)).toBe('go');
+    expect(of({ ...lossless, trial })).toBe('go');
     expect(of(lossy)).toBe(flag === 'none' ? 'DATA_LOSS_REFUSED' : 'go');
+    // What the present definition can not read goes only where somebody says so; to keep it there is no way.
+    for (const one of [unreadable, stopping]) {
+      expect(of(one)).toBe(flag === 'allow' ? 'go' : 'DATA_LOSS_REFUSED');
+    }
     // What is in no table yet can not be kept.
     expect(of(pending)).toBe(flag === 'allow' ? 'go' : 'DATA_LOSS_REFUSED');
     expect(of({ ...lossless, downstream: ['u'] })).toBe('USAGE');
