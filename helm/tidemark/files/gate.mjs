@@ -31,5 +31,7 @@ if (planned === refusedForDataLoss && allowsDataLoss) {
 if (planned === refusedForDataLoss) {
   end(planned, 'refused: data would be lost; nothing was changed. gate.allowDataLoss takes it into account');
 }
-if (planned !== 0) end(planned, 'refused: the change cannot be planned; nothing was changed');
+if (planned !== 0) {
+  end(planned, 'refused: run would fail as plan says; nothing was changed. gate.plan=never does not ask it');
+}
 end(0, 'the pipeline is valid, and the change can be made');

@@ -67,7 +67,9 @@ test('a change that would lose data is refused, unless that is taken into accoun
 });
 
 test('a plan that fails is refused even where loss is taken into account', () => {
-  expect(pass({ validate: 0, plan: 1 }, { GATE_ALLOW_DATA_LOSS: 'true' }).status).toBe(1);
+  const { status, err } = pass({ validate: 0, plan: 1 }, { GATE_ALLOW_DATA_LOSS: 'true' });
+  expect(status).toBe(1);
+  expect(err).toContain('run would fail as plan says');
 });
 
 test('never planning asks for nothing but validity', () => {
