@@ -1,3 +1,4 @@
+import { type ExpectationPlan, isKeyed } from '../plan/pipeline-plan.ts';
 import type { Log, RecordCursor } from '../ports/log.ts';
 import type { BadRow } from '../task/bad-row.ts';
 import { FlowTask } from '../task/flow-task.ts';
@@ -53,7 +54,7 @@ export class SourceRows {
     // An expectation that drops or fails would keep its rows from being seen.
     const table = {
       ...facts.table,
-      expectations: facts.table.expectations.map((one) => ({ ...one, action: 'warn' as const })),
+      expectations: judged(facts).map((one) => ({ ...one, action: 'warn' as const })),
     };
     this.#programs = new Map(
       facts.sources.map((source) => [
@@ -78,10 +79,10 @@ export class SourceRows {
       programs: this.#programs.get(topic) ?? [],
       output: new RowCollector(
         {
-          table: facts.table,
+          table: { ...facts.table, expectations: judged(facts) },
           timeZone: facts.timeZone,
           nowMs,
-          isKeyed: facts.flow.kind !== 'append',
+          isKeyed: isKeyed(facts.flow),
           onRow,
         },
         { topic, partition },
@@ -109,6 +110,11 @@ export class SourceRows {
       await reader.close();
     }
   }
+}
+
+/** Of two streams that are joined, what each of them gives is no row of the table yet. */
+function judged({ flow, table }: FlowFacts): readonly ExpectationPlan[] {
+  return flow.kind === 'join' ? [] : table.expectations;
 }
 
 const refuseJoin: FindPartners = () => {

@@ -131,6 +131,20 @@ describe('FR-11 records that the present definition can not read', () => {
     expect(await trial(world)).toMatchObject({ records: 2, deadLetters: 1, stops: 0 });
   });
 
+  test('FR-26 of a join of two streams each side is tried by itself', async () => {
+    const joined = (value: string): string =>
+      `CREATE STREAMING TABLE t (CONSTRAINT some EXPECT (v <> '') ON VIOLATION FAIL UPDATE)
+       FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME
+       SELECT x.k, x.seq, y.v FROM STREAM(a) x JOIN (SELECT k, ${value} AS v FROM STREAM(b)) y ON x.k = y.k;`;
+    const world = new RefreshWorld(joined('v'), ['a', 'b'], 1);
+    await world.produce('a', 0, row('A', ''), row('B', ''));
+    await world.produce('b', 0, row('A', '1'), row('B', 'two'));
+    await world.update();
+    expect(await trial(world)).toMatchObject({ deadLetters: 0, stops: 0 });
+    world.sql = joined('CAST(CAST(v AS INT) AS STRING)');
+    expect(await trial(world)).toMatchObject({ stops: 1, sample: [{ topic: 'b', offset: 1 }] });
+  });
+
   test('of many records an even sample is tried, and says so', async () => {
     const world = new RefreshWorld(sqlOf(asText, withLetters), ['a'], 1);
     const rows = Array.from({ length: 300 }, (_, at) => row(`R${at}`, at < 280 ? '1' : 'x'));
