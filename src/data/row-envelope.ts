@@ -22,6 +22,11 @@ export const deleteFlag = 2;
 /** Every key of the table lost its row at this sequence; it goes to all partitions, under `truncateKey`. */
 export const truncateFlag = 4;
 
+/** No row: how far a source partition has come in the time of its rows; it goes to all partitions, under `timeKey`. */
+export const timeFlag = 8;
+
+export const timeKey = 'time';
+
 /** Keys of rows are JSON objects, so no row ever has this one. */
 export const truncateKey = 'truncate';
 

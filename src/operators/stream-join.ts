@@ -12,9 +12,7 @@ export type KeptRows = { readonly rows: readonly KeptRow[]; readonly outcome: Jo
  * they came. A provenance that is there is the same row read again: the newer one wins.
  */
 export function withKeptRow(rows: readonly KeptRow[], input: KeptRow): KeptRows {
-  const at = rows.findIndex(
-    ({ side, provenance }) => side === input.side && equalSpans(provenance, input.provenance),
-  );
+  const at = rows.findIndex((row) => isSameRow(row, input));
   const known = rows[at];
   if (known === undefined) {
     return { rows: [...rows, input], outcome: rows.length === 0 ? 'new' : 'tied' };
@@ -23,13 +21,32 @@ export function withKeptRow(rows: readonly KeptRow[], input: KeptRow): KeptRows 
   return { rows: rows.with(at, input), outcome: 'replacing' };
 }
 
-/** The pairs that a row makes with the rows of the other side, the left one first. */
+/** The rows, with a row and those that go with it marked for having a partner; the same array where all are. */
+export function withMatches(
+  rows: readonly KeptRow[],
+  input: KeptRow,
+  matches: ReadonlySet<KeptRow>,
+): readonly KeptRow[] {
+  if (matches.size === 0) return rows;
+  const isNews = (row: KeptRow): boolean =>
+    !row.isMatched && (matches.has(row) || isSameRow(row, input));
+  return rows.some(isNews)
+    ? rows.map((row) => (isNews(row) ? { ...row, isMatched: true } : row))
+    : rows;
+}
+
+/** The pairs that a row may make with the rows of the other side, the left one first. */
 export function* pairsOf(
   rows: readonly KeptRow[],
   row: KeptRow,
-): Generator<readonly [left: KeptRow, right: KeptRow]> {
+): Generator<readonly [left: KeptRow, right: KeptRow, other: KeptRow]> {
   for (const other of rows) {
     if (other.side === row.side) continue;
-    yield row.side === 'left' ? [row, other] : [other, row];
+    if (row.side === 'left') yield [row, other, other];
+    else yield [other, row, other];
   }
+}
+
+function isSameRow(a: KeptRow, b: KeptRow): boolean {
+  return a.side === b.side && equalSpans(a.provenance, b.provenance);
 }

@@ -370,7 +370,13 @@ function bindJoin(
   if (checked.with === 'stream') {
     const other = bindRelation(right, context);
     if (stream === undefined || other === undefined) return undefined;
-    return bindStreamJoin({ relation, left: stream, right: other, context });
+    return bindStreamJoin({
+      relation,
+      kind: checked.kind,
+      left: stream,
+      right: other,
+      context,
+    });
   }
   const side = bindRelation(right, { ...context, isStatic: true });
   if (stream === undefined || side === undefined) return undefined;

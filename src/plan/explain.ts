@@ -394,7 +394,7 @@ function stateText(flow: FlowPlan, table: TablePlan): string {
       : 'per key: all its changes';
   }
   if (flow.kind === 'append') return 'none beyond the checkpoint';
-  if (flow.kind === 'join') return 'every row of both sides, for ever';
+  if (flow.kind === 'join') return keptText(flow);
   const parts = ['per key: the highest sequence and the rows that carry it'];
   if (flow.distinct) parts.push('DISTINCT needs nothing beyond these rows');
   if (flow.limit !== undefined) parts.push(`one task lets ${flow.limit} rows through`);
@@ -404,6 +404,14 @@ function stateText(flow: FlowPlan, table: TablePlan): string {
     parts.push(`the level of an empty key is kept ${time}`);
   }
   return parts.join('; ');
+}
+
+function keptText({ join: { times } }: JoinFlowPlan): string {
+  if (times === undefined) return 'every row of both sides, for ever';
+  const textOf = (side: string, isBound: boolean): string =>
+    `every row of the ${side} side${isBound ? ' until no partner can come any more' : ', for ever'}`;
+  const left = textOf('left', times.highMicros !== undefined);
+  return `${left}; ${textOf('right', times.lowMicros !== undefined)}`;
 }
 
 function chancesOf(flow: FlowPlan): readonly string[] {

@@ -13,6 +13,7 @@ import type {
   JoinFlowPlan,
   JoinKey,
   ProjectedColumn,
+  StreamJoinKind,
   StreamSidePlan,
   TablePlan,
 } from './pipeline-plan.ts';
@@ -56,11 +57,14 @@ function planJoin(
   target: Target,
   timeZone: string,
 ): PlannedJoin {
-  const { name, source, condition, place } = join;
+  const { name, source, condition, place, kind } = join;
   const names = join.keys.map(keyName);
   const leftCount = join.left.columns.length;
   const count = leftCount + join.right.columns.length;
   const compared = condition === undefined ? new Set<number>() : columnsOf(condition);
+  const isBounded =
+    join.times !== undefined &&
+    (join.times.lowMicros !== undefined || join.times.highMicros !== undefined);
   const isKept = (position: number): boolean => given.has(position) || compared.has(position);
   const positions = Array.from({ length: count }, (_, position) => position).filter(isKept);
   const side = (which: 'left' | 'right'): Side => {
@@ -79,7 +83,11 @@ function planJoin(
     ];
     return {
       positions: own,
-      relation: withKeys(relation, join.keys, keys, columns),
+      relation: withKeys(isBounded ? leavingOut(relation) : relation, {
+        keys: isPreserved(kind, which) ? [] : join.keys,
+        values: keys,
+        columns,
+      }),
       plan: {
         columns: columns.map(({ name: column, value }) => ({ name: column, type: value.type })),
         given: own.flatMap((position, at) => (given.has(position) ? [keys.length + at] : [])),
@@ -95,7 +103,21 @@ function planJoin(
       : left.plan.columns.length + names.length + right.positions.indexOf(position);
   const moved = condition === undefined ? undefined : moveColumns(condition, placeOf);
   const columns = [...givenColumns(left.plan), ...givenColumns(right.plan)];
-  const plan = { left: left.plan, right: right.plan, condition: moved };
+  const times =
+    join.times === undefined
+      ? undefined
+      : {
+          ...join.times,
+          left: placeOf(join.times.left),
+          right: placeOf(join.times.right) - left.plan.columns.length,
+        };
+  const plan = {
+    kind,
+    times: isBounded ? times : undefined,
+    left: left.plan,
+    right: right.plan,
+    condition: moved,
+  };
   const definition = definitionOf(join, { left, right, columns, condition: moved, timeZone });
   const relations = [left.relation, right.relation];
   return {
@@ -138,12 +160,34 @@ function givenColumns({ columns, given }: StreamSidePlan): readonly Column[] {
   return given.flatMap((position) => columns[position] ?? []);
 }
 
+/** Whether rows of a side are given out that have no partner. */
+function isPreserved(kind: StreamJoinKind, side: 'left' | 'right'): boolean {
+  return kind === side || kind === 'full';
+}
+
+/** A join that forgets rows has nothing to say of one that comes late. */
+function leavingOut(relation: BoundRelation): BoundRelation {
+  const branches = relation.branches.map((branch) => ({
+    ...branch,
+    steps: branch.steps.map((step) =>
+      step.step === 'watermark' ? { ...step, leavesOut: true as const } : step,
+    ),
+  }));
+  return { ...relation, branches };
+}
+
 /** Rows whose value is NULL where `=` compares it have no partner. */
 function withKeys(
   relation: BoundRelation,
-  keys: readonly JoinKey[],
-  values: readonly Expression[],
-  columns: readonly ProjectedColumn[],
+  {
+    keys,
+    values,
+    columns,
+  }: {
+    readonly keys: readonly JoinKey[];
+    readonly values: readonly Expression[];
+    readonly columns: readonly ProjectedColumn[];
+  },
 ): BoundRelation {
   let steps = relation;
   for (const [at, { nullSafe }] of keys.entries()) {
@@ -180,6 +224,7 @@ function definitionOf(join: ListedJoin, parts: DefinitionParts): JoinFlowPlan['d
   const given = ({ plan }: Side, values: readonly string[]): readonly string[] =>
     plan.given.map((position) => values[position] ?? '');
   const text = {
+    kind: join.kind,
     keys: [keysOf(ofLeft), keysOf(ofRight), join.keys.map(({ nullSafe }) => nullSafe)],
     condition:
       condition === undefined

@@ -3,7 +3,7 @@ import type { Column } from '../data/types.ts';
 import type { Expression } from '../expr/expression.ts';
 import { sourcePlan } from './catalog.ts';
 import { nameKey } from './names.ts';
-import type { JoinKey, SourcePlan } from './pipeline-plan.ts';
+import type { JoinKey, SourcePlan, StreamJoinKind, StreamTimes } from './pipeline-plan.ts';
 import type { BoundRelation } from './relation.ts';
 
 /**
@@ -11,6 +11,9 @@ import type { BoundRelation } from './relation.ts';
  * right side, as `JoinList` numbers them.
  */
 export type BoundStreamJoin = {
+  readonly kind: StreamJoinKind;
+  /** Over the columns of a joined row. */
+  readonly times: StreamTimes | undefined;
   readonly left: BoundRelation;
   readonly right: BoundRelation;
   /** Each over the row of its own side. */

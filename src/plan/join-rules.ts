@@ -1,14 +1,15 @@
+import type { Fault, Place } from '../base/place.ts';
 import type { Expression, Relation } from '../sql/ast.ts';
 import type { BindContext } from './bind-context.ts';
 import { expressionChildren } from './expression-children.ts';
 import { notSupportedYet, planFault } from './faults.ts';
-import type { StaticJoinKind } from './pipeline-plan.ts';
+import type { StaticJoinKind, StreamJoinKind } from './pipeline-plan.ts';
 import { hasWatermark, isStreaming } from './stream-kind.ts';
 
 /** What a join in a streaming flow is: one with static data, of some kind, or one of two streams. */
 export type CheckedJoin =
   | { readonly with: 'static'; readonly kind: StaticJoinKind }
-  | { readonly with: 'stream' };
+  | { readonly with: 'stream'; readonly kind: StreamJoinKind };
 
 type Join = Extract<Relation, { node: 'join' }>;
 
@@ -19,7 +20,10 @@ type Join = Extract<Relation, { node: 'join' }>;
 export function checkJoin(join: Join, context: BindContext): CheckedJoin | undefined {
   const isLeft = isStreaming(join.left, context);
   const isRight = isStreaming(join.right, context);
-  if (isLeft && isRight) return checkStreamJoin(join, context) ? { with: 'stream' } : undefined;
+  if (isLeft && isRight) {
+    const kind = streamJoinKind(join, context);
+    return kind === undefined ? undefined : { with: 'stream', kind };
+  }
   if (isLeft) {
     const kind = staticJoinKind(join, context);
     return kind === undefined ? undefined : { with: 'static', kind };
@@ -64,41 +68,56 @@ function refuseStreamOnRight(join: Join, context: BindContext): void {
   );
 }
 
-function checkStreamJoin(join: Join, context: BindContext): boolean {
-  const { kind, place } = join;
-  if (kind === 'inner' || kind === 'cross') return true;
-  const faults = kind === 'left_semi' ? [] : outerJoinFaults(join);
-  const what = `a ${kind.replace('_', ' ')} join of two streams`;
-  context.faults.addAll(faults.length > 0 ? faults : [notSupportedYet(what, place)]);
-  return false;
+function streamJoinKind(join: Join, context: BindContext): StreamJoinKind | undefined {
+  const { kind, place, natural, using } = join;
+  if (kind === 'inner' || kind === 'cross') return 'inner';
+  if (kind === 'left_semi' || kind === 'left_anti') {
+    const what = `a ${kind.replace('_', ' ')} join of two streams`;
+    context.faults.add(notSupportedYet(what, place));
+    return undefined;
+  }
+  const faults = outerJoinFaults(join);
+  if (kind !== 'left' && (natural || using.length > 0)) {
+    const hint = 'Write ON a.k = b.k, and coalesce(a.k, b.k) where the column is selected.';
+    faults.push(notSupportedYet(`USING in a ${kind} join of two streams`, place, hint));
+  }
+  context.faults.addAll(faults);
+  return faults.length === 0 ? kind : undefined;
 }
 
-function outerJoinFaults(join: Join) {
-  const faults = [];
-  if (!hasWatermark(join.left) || !hasWatermark(join.right)) {
-    faults.push(
-      planFault(
-        'JOIN_WATERMARK_MISSING',
-        'an outer join of two streams needs watermarks',
-        join.place,
-        {
-          detail: 'A row without a partner is given out when the watermark has passed it.',
-          hint: 'Write WATERMARK ts DELAY OF INTERVAL … after both streams.',
-        },
-      ),
-    );
-  }
+function outerJoinFaults(join: Join): Fault[] {
+  const faults: Fault[] = [];
+  if (!hasWatermark(join.left) || !hasWatermark(join.right))
+    faults.push(watermarkMissing(join.place));
   if (join.on === undefined || !boundsTime(join.on)) {
-    faults.push(
-      planFault(
-        'JOIN_TIME_RANGE_MISSING',
-        'an outer join of two streams needs a condition on their times',
-        join.on?.place ?? join.place,
-        { hint: 'Add a range to ON, such as b.ts BETWEEN a.ts AND a.ts + INTERVAL 1 HOUR.' },
-      ),
-    );
+    faults.push(timeRangeMissing(join.on?.place ?? join.place));
   }
   return faults;
+}
+
+export function watermarkMissing(place: Place): Fault {
+  return planFault(
+    'JOIN_WATERMARK_MISSING',
+    'an outer join of two streams needs watermarks',
+    place,
+    {
+      detail: 'A row without a partner is given out when the watermark has passed it.',
+      hint: 'Write WATERMARK ts DELAY OF INTERVAL … after both streams.',
+    },
+  );
+}
+
+export function timeRangeMissing(place: Place): Fault {
+  return planFault(
+    'JOIN_TIME_RANGE_MISSING',
+    'an outer join of two streams needs a condition on their times',
+    place,
+    {
+      detail:
+        'It compares the columns of both watermarks, with constant lengths of time beside them.',
+      hint: 'Add a range to ON, such as b.ts BETWEEN a.ts AND a.ts + INTERVAL 1 HOUR.',
+    },
+  );
 }
 
 /** Whether some part of the condition compares by order; which columns it compares is seen later. */

@@ -232,7 +232,27 @@ export type JoinFlowPlan = {
   readonly place: Place;
 };
 
+export type StreamJoinKind = 'inner' | 'left' | 'right' | 'full';
+
+/**
+ * The times by which rows of a join go together: the right one less the left one lies between `low` and `high`. A side
+ * whose bound is undefined keeps its rows for ever.
+ */
+export type StreamTimes = {
+  /** Positions of the times. */
+  readonly left: number;
+  readonly right: number;
+  readonly lowMicros: bigint | undefined;
+  readonly highMicros: bigint | undefined;
+  /** Of the watermarks. */
+  readonly leftDelayMicros: bigint;
+  readonly rightDelayMicros: bigint;
+};
+
 export type StreamJoinPlan = {
+  readonly kind: StreamJoinKind;
+  /** Over the columns that are kept of each side; undefined: every row is kept for ever. */
+  readonly times: StreamTimes | undefined;
   readonly left: StreamSidePlan;
   readonly right: StreamSidePlan;
   /** The rest of the condition, over a row of the left side and one of the right side behind it. */
@@ -337,9 +357,11 @@ export function staticSources(steps: readonly RowStep[]): readonly SourcePlan[] 
   );
 }
 
-/** Rows whose time lies further behind than the delay are counted as late; none is taken away. */
+/** Rows whose time lies further behind than the delay are counted as late; none is taken away unless it says so. */
 export type WatermarkStep = {
   readonly step: 'watermark';
   readonly time: Expression;
   readonly delayMicros: bigint;
+  /** Rows that are late within their own partition are left out: whoever reads them has forgotten what they belong to. */
+  readonly leavesOut?: true;
 };

@@ -6,15 +6,18 @@ import { chanceUpstream } from './chance.ts';
 import { notSupportedYet, planFault, planWarning } from './faults.ts';
 import { joinCondition } from './join-condition.ts';
 import { shifted, splitCondition } from './join-parts.ts';
+import { timeRangeMissing, watermarkMissing } from './join-rules.ts';
 import { refuseLimit } from './limit.ts';
 import { moveColumns } from './move-columns.ts';
-import type { JoinKey } from './pipeline-plan.ts';
+import type { JoinKey, StreamJoinKind, StreamTimes } from './pipeline-plan.ts';
 import type { BoundRelation } from './relation.ts';
 import { warnOfRowChance } from './row-chance.ts';
+import { hasWatermarks, streamTimes } from './time-range.ts';
 import { atEnd } from './upstream.ts';
 
 export type StreamJoin = {
   readonly relation: Extract<Relation, { node: 'join' }>;
+  readonly kind: StreamJoinKind;
   readonly left: BoundRelation;
   readonly right: BoundRelation;
   readonly context: BindContext;
@@ -68,27 +71,20 @@ export function bindStreamJoin(join: StreamJoin): BoundRelation | undefined {
     faults.add(notSupportedYet(what, relation.place, 'Join in a flow of another kind.'));
     return undefined;
   }
-  faults.add(
-    planWarning(
-      'JOIN_STATE_UNBOUNDED',
-      'the join keeps every row of both streams',
-      relation.place,
-      {
-        detail:
-          'A row may find a partner at any time, so its state and its changelog topic grow for ever.',
-        hint: 'Keep the streams small, or join with static data where one side is a table of facts.',
-      },
-    ),
-  );
   const placeOf = (index: number): number =>
     index < left.width
       ? left.columns.findIndex((column) => column.index === index)
       : left.columns.length + index - left.width;
+  const moved = condition === undefined ? undefined : moveColumns(condition, placeOf);
+  const times = streamTimes(moved, { left, right }, context.catalog.timeZone);
+  if (!checkTimes(times, join)) return undefined;
   const source = joins.add({
+    kind: join.kind,
+    times,
     left,
     right,
     keys: ofRight,
-    condition: condition === undefined ? undefined : moveColumns(condition, placeOf),
+    condition: moved,
     place: relation.place,
   });
   return {
@@ -97,6 +93,45 @@ export function bindStreamJoin(join: StreamJoin): BoundRelation | undefined {
     width: source.columns.length,
     distinct: undefined,
   };
+}
+
+/** Rows without a partner are given out when none can come any more; and what is never forgotten is told. */
+function checkTimes(times: StreamTimes | undefined, join: StreamJoin): boolean {
+  const { kind, left, right, relation, context } = join;
+  const { place } = relation;
+  const { faults } = context;
+  const isLeftBound = times?.highMicros !== undefined;
+  const isRightBound = times?.lowMicros !== undefined;
+  if (kind !== 'inner' && !(hasWatermarks(left) && hasWatermarks(right))) {
+    faults.add(watermarkMissing(place));
+    return false;
+  }
+  const isOuterLeft = kind === 'left' || kind === 'full';
+  const isOuterRight = kind === 'right' || kind === 'full';
+  if ((isOuterLeft && !isLeftBound) || (isOuterRight && !isRightBound)) {
+    faults.add(timeRangeMissing(relation.on?.place ?? place));
+    return false;
+  }
+  if (isLeftBound || isRightBound) {
+    const message = 'which rows are late depends on the order in their partition';
+    faults.add(
+      planWarning('NONDETERMINISTIC', message, place, {
+        detail:
+          'A row that is further behind than the delay of its watermark is left out of the join and counted.',
+        hint: 'Have the delay cover how far the records of a partition are out of order.',
+      }),
+    );
+  }
+  if (isLeftBound && isRightBound) return true;
+  const side = isLeftBound ? 'the right side' : isRightBound ? 'the left side' : 'both streams';
+  faults.add(
+    planWarning('JOIN_STATE_UNBOUNDED', `the join keeps every row of ${side}`, place, {
+      detail:
+        'Such a row may find a partner at any time, so state and changelog topic grow for ever.',
+      hint: 'Write WATERMARK ts DELAY OF INTERVAL … after both streams, and bound their times in ON: b.ts BETWEEN a.ts AND a.ts + INTERVAL 1 HOUR.',
+    }),
+  );
+  return true;
 }
 
 /** A pair would stay where the row of one side was replaced. */

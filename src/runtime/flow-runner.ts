@@ -596,9 +596,25 @@ export class FlowRunner {
       stale,
       deadLetters: facts.deadLetter,
       deadLetterShareMax: facts.table.deadLetterShareMax,
+      tellsTime: isJoining(facts) && facts.flow.join.times !== undefined,
       times: feedOf(facts) === undefined ? this.#tally.times : undefined,
       contexts: this.#options.tracer === undefined ? undefined : this.#contexts,
     });
+  }
+
+  /**
+   * Where nobody knows yet how far a source partition has come, which has nothing to read: it is told, and committed with
+   * what is open.
+   */
+  tellTimes(sink: RecordSink, nowMs: number): void {
+    for (const read of this.#partitions.values()) {
+      const { work, topic, partition, position } = read;
+      if (!(work instanceof FlowTask) || !work.isSilent) continue;
+      const range = this.#reader.range(topic, partition);
+      if (range === undefined || position < range.stable) continue;
+      work.tellTime(sink, nowMs);
+      read.isDirty = true;
+    }
   }
 
   /** Brings the static sides of its joins up to date where that is due. */

@@ -43,9 +43,27 @@ export const defaultWorkerSettings: Omit<WorkerSettings, 'pipeline' | 'instance'
   retriesMax: Number.POSITIVE_INFINITY,
 };
 
+/**
+ * A join that lets rows go does so once: what it gives out with them has to stand or fall with the rows that it forgets.
+ */
+function refuseForgetful({ flows }: PipelinePlan, delivery: WorkerSettings['delivery']): void {
+  const flow = flows.find((one) => one.kind === 'join' && one.join.times !== undefined);
+  if (flow === undefined || delivery === 'exactly_once') return;
+  throw new FlowError(
+    'NOT_SUPPORTED',
+    `flow "${flow.name}" joins streams by their times, which needs delivery exactly_once`,
+    {
+      detail:
+        'Without transactions rows could be forgotten whose partners, or whose lack of any, were never written.',
+      hint: 'Set delivery to exactly_once, or join without watermarks.',
+    },
+  );
+}
+
 /** Checks topics and state store and gives a worker that is ready to `run`. */
 export async function startWorker(options: StartWorkerOptions): Promise<Worker> {
   const { plan, settings, log, state, clock, listener, replicationFactor } = options;
+  refuseForgetful(plan, settings.delivery);
   await state.check();
   const { flows, views, catalog } = await prepareTopics({
     plan,

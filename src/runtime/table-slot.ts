@@ -67,6 +67,10 @@ export class TableSlot {
       keys.length > 0 ? await (this.#stages?.wait('store', reading) ?? reading()) : [];
     if (this.task.needsAllKeys) await this.#takeAll();
     this.finish(entries, sink, nowMs);
+    const due = this.task.keysDue?.();
+    if (due === undefined) return;
+    const released = await this.entriesOf(due);
+    this.#timed(() => this.task.release?.(released, sink, nowMs));
   }
 
   /** The first step of a merge: the keys whose entries `finish` has to be given. */

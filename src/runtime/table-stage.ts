@@ -1,3 +1,5 @@
+import { wholeSpan } from '../data/bytes.ts';
+import { provenanceTemplate } from '../data/provenance.ts';
 import { sequenceCodec } from '../data/sequence.ts';
 import { changeColumns } from '../plan/cdc-plan.ts';
 import type { Slice } from '../ports/log.ts';
@@ -5,6 +7,7 @@ import type { StateKey } from '../ports/state-store.ts';
 import { changeMerge } from '../task/change-merge.ts';
 import { ChangeTask } from '../task/change-task.ts';
 import { JoinTask } from '../task/join-task.ts';
+import { type JoinPlaces, placeOf } from '../task/join-times.ts';
 import type { KeyedTask } from '../task/keyed-task.ts';
 import { ChangeRestore, joinLevel, type RestoredKey } from '../task/restore-changes.ts';
 import { Restore } from '../task/restore-entries.ts';
@@ -63,6 +66,7 @@ export function tableTask(
       target: { ...target, changelog: facts.levels.topic },
       join: facts.flow.join,
       columns: table.columns,
+      places: placesOf(facts),
       timeZone: facts.timeZone,
       rowsMax: table.rowSetRowsMax,
       cacheBytesMax,
@@ -94,6 +98,22 @@ export function tableTask(
     cacheBytesMax,
     times,
   });
+}
+
+/** The source partitions that the rows of each side come from. */
+function placesOf({ flow, sources }: JoinFlowFacts): JoinPlaces {
+  const placesWhere = (isMeant: (branch: number) => boolean): readonly string[] =>
+    sources
+      .filter(({ branches }) => branches.some(({ branch }) => isMeant(branch)))
+      .flatMap(({ topicId, partitions }) =>
+        Array.from({ length: partitions }, (_, partition) =>
+          placeOf(wholeSpan(provenanceTemplate(topicId, partition, 0))),
+        ),
+      );
+  return {
+    left: placesWhere((branch) => branch < flow.leftBranches),
+    right: placesWhere((branch) => branch >= flow.leftBranches),
+  };
 }
 
 /** How records of the topic that the state follows become its entries. */

@@ -365,6 +365,8 @@ export class Worker {
     await this.#heedLocks();
     for (const runner of this.#activeRunners()) await blame(runner, () => runner.refreshStatics());
     for (const runner of this.#activeRunners()) runner.checkState();
+    for (const runner of this.#activeRunners())
+      runner.tellTimes(this.#producer, this.#options.clock.now());
     this.#noticeDirt();
     const slices = await this.#poll();
     for (const [runner, slice] of slices) {

@@ -35,6 +35,8 @@ export type FlowTaskOptions = {
   readonly eventTimes?: EventTimes | undefined;
   /** The first record that is not read any more; undefined: it goes on for ever. */
   readonly until?: number | undefined;
+  /** Whoever reads its rows has to know how far it has come in their time. */
+  readonly tellsTime?: boolean;
   /** Where its rows go. */
   readonly output: RowOutput;
   /** Records that somebody had the flow step over; they count as dead letters. */
@@ -76,6 +78,8 @@ export class FlowTask {
   /** Rows that were handed to the output, ever. */
   #emitted = 0;
   readonly #part = new PartCursor();
+  /** How far whoever reads its rows believes it to be; undefined: it has said nothing since it is here. */
+  #toldMs: number | undefined;
   /** What the current record adds to the account. */
   readonly #delta: FlowCounters;
 
@@ -148,6 +152,21 @@ export class FlowTask {
       }
     }
     this.#noteTime();
+    if (counters.eventTimeMs > (this.#toldMs ?? 0)) this.tellTime(sink, nowMs);
+  }
+
+  /** Whether nobody knows yet how far it has come. */
+  get isSilent(): boolean {
+    return this.#options.tellsTime === true && this.#toldMs === undefined;
+  }
+
+  /** Behind the rows that it has sent: none that comes is older, but for those that are late. 0: it has had none. */
+  tellTime(sink: RecordSink, nowMs: number): void {
+    if (this.#options.tellsTime !== true) return;
+    this.#toldMs = this.#counters.eventTimeMs;
+    const [template] = this.#templates;
+    if (template === undefined) return;
+    this.#options.output.tellTime?.(template, this.#toldMs, sink, nowMs);
   }
 
   #runRecord(records: RecordCursor): BadRow | undefined {
@@ -157,6 +176,7 @@ export class FlowTask {
     const { programs } = this.#options;
     for (let position = 0; position < programs.length; position += 1) {
       const program = programs[position] as RowProgram;
+      program.startRecord(this.#counters.eventTimeMs);
       const verdict = program.read(records, this.#options);
       if (verdict === 'tombstone') {
         this.#counters.tombstones += 1;

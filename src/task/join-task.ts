@@ -3,15 +3,18 @@ import { FlowError } from '../base/errors.ts';
 import { decodeKeptRows, encodeKeptRows, type KeptRow } from '../data/kept-rows.ts';
 import { provenanceSize } from '../data/provenance.ts';
 import { type RowDecoder, rowDecoder } from '../data/row-decoder.ts';
+import { timeFlag } from '../data/row-envelope.ts';
 import type { Column } from '../data/types.ts';
 import type { Row } from '../data/value.ts';
 import { compile } from '../expr/compile.ts';
 import type { Evaluator, Frame } from '../expr/expression.ts';
-import { pairsOf, withKeptRow } from '../operators/stream-join.ts';
-import type { StreamJoinPlan } from '../plan/pipeline-plan.ts';
+import { type JoinOutcome, pairsOf, withKeptRow, withMatches } from '../operators/stream-join.ts';
+import type { StreamJoinPlan, StreamSidePlan } from '../plan/pipeline-plan.ts';
 import type { RecordSink } from '../ports/log.ts';
 import type { StateKey } from '../ports/state-store.ts';
+import { DueKeys } from './due-keys.ts';
 import { JoinOutput, type JoinTarget } from './join-output.ts';
+import { type JoinPlaces, JoinTimes, placeOf, timesKey } from './join-times.ts';
 import { joinedProvenance } from './joined-provenance.ts';
 import { KeyCache } from './key-cache.ts';
 import { unknownEntry } from './key-state.ts';
@@ -24,6 +27,8 @@ import type { TimeRuns } from './time-runs.ts';
 export type JoinTaskOptions = {
   readonly target: JoinTarget;
   readonly join: StreamJoinPlan;
+  /** Where the rows of each side come from. */
+  readonly places: JoinPlaces;
   /** Of a joined row. */
   readonly columns: readonly Column[];
   readonly timeZone: string;
@@ -61,12 +66,26 @@ export class JoinTask implements KeyedTask {
   readonly #output: JoinOutput;
   readonly #cache: KeyCache<JoinedKey>;
   readonly #batch = new RowBatch();
-  readonly #states: JoinedKey[] = [];
+  /** The key of each row of the batch; undefined: it is no row. */
+  readonly #states: (JoinedKey | undefined)[] = [];
   readonly #frame: Frame = { parameters: [], nowMicros: 0n };
   readonly #condition: Evaluator | undefined;
   readonly #decoders: Readonly<Record<KeptRow['side'], RowDecoder>>;
   #decoded = new WeakMap<KeptRow, Row>();
-  #touched: JoinedKey[] = [];
+  /** Keys of the open transaction. */
+  #open: JoinedKey[] = [];
+  #dueStates: readonly JoinedKey[] = [];
+  /** undefined: every row is kept for ever. */
+  readonly #times: JoinTimes | undefined;
+  readonly #due = { left: new DueKeys(), right: new DueKeys() };
+  /** The watermarks up to which rows were let go. */
+  readonly #released: { left: bigint | undefined; right: bigint | undefined } = {
+    left: undefined,
+    right: undefined,
+  };
+  #isIndexed = false;
+  #sink: RecordSink | undefined;
+  #nowMs = 0;
   #asked: JoinedKey[] = [];
   #transaction = 0;
   #counters: TableCounters = emptyTableCounters();
@@ -76,6 +95,7 @@ export class JoinTask implements KeyedTask {
   constructor(options: JoinTaskOptions) {
     const { join, target, columns, timeZone, cacheBytesMax } = options;
     this.#options = options;
+    this.#times = join.times === undefined ? undefined : new JoinTimes(join.times, options.places);
     this.#output = new JoinOutput(target, columns);
     this.#cache = new KeyCache(cacheBytesMax, (key) => new JoinedKey(key));
     this.#condition =
@@ -94,13 +114,20 @@ export class JoinTask implements KeyedTask {
     return this.#cache.size;
   }
 
-  /** Each row concerns its own key alone. */
-  readonly needsAllKeys = false;
-
-  takeKeys(): void {}
-
   startCounters(counters: TableCounters): void {
     this.#counters = { ...counters };
+  }
+
+  get needsAllKeys(): boolean {
+    return this.#times !== undefined && !this.#isIndexed;
+  }
+
+  /** Only where rows are let go by their times: which are due when has to be known of all of them. */
+  takeKeys(entries: readonly (readonly [StateKey, Buffer])[]): void {
+    for (const [key, entry] of entries) {
+      if (key === timesKey) this.#times?.take(entry);
+      else for (const row of decoded(entry)) this.#remember(key, row);
+    }
   }
 
   keysOf(slice: RowSlice): readonly StateKey[] {
@@ -108,17 +135,24 @@ export class JoinTask implements KeyedTask {
     batch.load(slice, this.#options.target.table, this.#options.times);
     this.#asked = [];
     for (let index = 0; index < batch.count; index += 1) {
-      const state = this.#cache.get(batch.at(index).key);
-      this.#states[index] = state;
-      if (state.touchedIn === this.#transaction) continue;
-      state.touchedIn = this.#transaction;
-      this.#touched.push(state);
-      if (state.stored === undefined) this.#asked.push(state);
+      const row = batch.at(index);
+      this.#states[index] = isTime(row) ? undefined : this.#touched(row.key);
     }
     return this.#asked.map(({ key }) => key);
   }
 
-  process(entries: readonly (Buffer | undefined)[], sink: RecordSink, nowMs: number): void {
+  /** The key as part of the open transaction; asked for where its entry is not known. */
+  #touched(key: StateKey): JoinedKey {
+    const state = this.#cache.get(key);
+    if (state.touchedIn !== this.#transaction) {
+      state.touchedIn = this.#transaction;
+      this.#open.push(state);
+      if (state.stored === undefined) this.#asked.push(state);
+    }
+    return state;
+  }
+
+  #answer(entries: readonly (Buffer | undefined)[]): void {
     assert(entries.length === this.#asked.length, 'every key that was asked for is answered');
     for (let index = 0; index < entries.length; index += 1) {
       const entry = entries[index];
@@ -126,42 +160,155 @@ export class JoinTask implements KeyedTask {
       this.#cache.grow(entry?.length ?? 0);
     }
     this.#asked = [];
+  }
+
+  process(entries: readonly (Buffer | undefined)[], sink: RecordSink, nowMs: number): void {
+    this.#isIndexed = true;
+    this.#answer(entries);
+    this.#sink = sink;
+    this.#nowMs = nowMs;
     const batch = this.#batch;
     for (let index = 0; index < batch.count; index += 1) {
-      this.#take(this.#states[index] as JoinedKey, batch.at(index), sink, nowMs);
+      const row = batch.at(index);
+      const state = this.#states[index];
+      if (state === undefined) this.#reach(row);
+      else this.#count(row, this.#take(state, keptRow(row)));
     }
     batch.clear();
   }
 
-  #take(state: JoinedKey, loaded: LoadedRow, sink: RecordSink, nowMs: number): void {
-    const counters = this.#counters;
-    const row = keptRow(loaded);
-    const before = opened(state);
-    const { rows, outcome } = withKeptRow(before, row);
-    counters.rows += 1;
-    if (loaded.isReplayed) counters.replayed += 1;
-    counters[outcome] += 1;
-    if (rows !== before) {
-      state.rows = rows;
-      state.isChanged = true;
-      this.#checkCount(state.key, rows.length);
-    }
-    // Of a row that is there already, too: without transactions its pairs may be lost where it was kept.
-    for (const [left, right] of pairsOf(rows, row)) this.#join(state.key, left, right, sink, nowMs);
+  #reach({ bytes, provenanceStart, sequenceStart, sequenceEnd }: LoadedRow): void {
+    const place = placeOf({ bytes, start: provenanceStart, end: provenanceStart + provenanceSize });
+    this.#times?.reach(place, Number(bytes.toString('latin1', sequenceStart, sequenceEnd)));
   }
 
-  #join(key: StateKey, left: KeptRow, right: KeptRow, sink: RecordSink, nowMs: number): void {
-    const { join } = this.#options;
-    const [ofLeft, ofRight] = [this.#decode(left), this.#decode(right)];
-    if (this.#condition !== undefined) {
-      if (this.#condition([...ofLeft, ...ofRight], this.#frame) !== true) return;
+  #count({ isReplayed }: LoadedRow, outcome: JoinOutcome | 'superseded'): void {
+    this.#counters.rows += 1;
+    if (isReplayed) this.#counters.replayed += 1;
+    this.#counters[outcome] += 1;
+  }
+
+  /** Joins a row with those that are there. One that comes after those it may have gone with is left out. */
+  #take(state: JoinedKey, row: KeptRow): JoinOutcome | 'superseded' {
+    const time = this.#timeOf(row);
+    if (!this.#canMatch(row, time)) {
+      if (!this.#isPreserved(row)) return 'superseded';
+      this.#giveAlone(state.key, row);
+      return 'new';
     }
-    const row: Row = [
-      ...join.left.given.map((position) => ofLeft[position] ?? null),
-      ...join.right.given.map((position) => ofRight[position] ?? null),
-    ];
-    const provenance = joinedProvenance(left.provenance, right.provenance);
-    this.#output.joined(sink, Buffer.from(key, 'latin1'), row, provenance, nowMs);
+    if (time !== undefined && this.#times?.isLate(row.side, time) === true) return 'superseded';
+    const before = opened(state);
+    const { rows, outcome } = withKeptRow(before, row);
+    const matches = new Set<KeptRow>();
+    // Of a row that is there already, too: without transactions its pairs may be lost where it was kept.
+    for (const [left, right, other] of pairsOf(rows, row)) {
+      if (this.#join(state.key, left, right)) matches.add(other);
+    }
+    const { kind } = this.#options.join;
+    this.#keep(state, kind === 'inner' ? rows : withMatches(rows, row, matches));
+    if (time === undefined || this.#times?.isOver(row.side, time) !== true) {
+      this.#remember(state.key, row);
+    } else {
+      this.#release(state);
+    }
+    return outcome;
+  }
+
+  /** Whether it may have a partner at all: NULL is neither equal nor before or after anything. */
+  #canMatch(row: KeptRow, time: bigint | undefined): boolean {
+    const { join } = this.#options;
+    if (join.kind === 'inner' && this.#times === undefined) return true;
+    if (this.#times !== undefined && time === undefined) return false;
+    const values = this.#decode(row);
+    return join[row.side].keys.every(({ isNullSafe }, at) => isNullSafe || values[at] !== null);
+  }
+
+  #timeOf(row: KeptRow): bigint | undefined {
+    const { times } = this.#options.join;
+    const time = times === undefined ? undefined : this.#decode(row)[times[row.side]];
+    return typeof time === 'bigint' ? time : undefined;
+  }
+
+  #isPreserved({ side }: KeptRow): boolean {
+    const { kind } = this.#options.join;
+    return kind === side || kind === 'full';
+  }
+
+  #keep(state: JoinedKey, rows: readonly KeptRow[]): void {
+    if (rows === opened(state)) return;
+    state.rows = rows;
+    state.isChanged = true;
+    this.#checkCount(state.key, rows.length);
+  }
+
+  #remember(key: StateKey, row: KeptRow): void {
+    const time = this.#timeOf(row);
+    const last = time === undefined ? undefined : this.#times?.lastPartner(row.side, time);
+    if (last !== undefined) this.#due[row.side].add(key, last);
+  }
+
+  keysDue(): readonly StateKey[] {
+    const times = this.#times;
+    if (times === undefined) return [];
+    const due = new Set<StateKey>();
+    for (const side of ['left', 'right'] as const) {
+      const watermark = times.watermark(side === 'left' ? 'right' : 'left');
+      if (watermark === undefined || this.#released[side] === watermark) continue;
+      this.#released[side] = watermark;
+      for (const key of this.#due[side].take(watermark)) due.add(key);
+    }
+    this.#dueStates = [...due].map((key) => this.#touched(key));
+    return this.#asked.map(({ key }) => key);
+  }
+
+  release(entries: readonly (Buffer | undefined)[], sink: RecordSink, nowMs: number): void {
+    this.#answer(entries);
+    this.#sink = sink;
+    this.#nowMs = nowMs;
+    for (const state of this.#dueStates) this.#release(state);
+    this.#dueStates = [];
+  }
+
+  /** Lets go the rows of a key whose partners have all come; those that had none and are given out are given out. */
+  #release(state: JoinedKey): void {
+    const rows = opened(state);
+    const kept = rows.filter((row) => {
+      const time = this.#timeOf(row);
+      if (time === undefined || this.#times?.isOver(row.side, time) !== true) {
+        this.#remember(state.key, row);
+        return true;
+      }
+      if (!row.isMatched && this.#isPreserved(row)) this.#giveAlone(state.key, row);
+      return false;
+    });
+    if (kept.length < rows.length) this.#keep(state, kept);
+  }
+
+  /** Gives a pair out, if it belongs together. */
+  #join(key: StateKey, left: KeptRow, right: KeptRow): boolean {
+    if (this.#condition !== undefined) {
+      const both = [...this.#decode(left), ...this.#decode(right)];
+      if (this.#condition(both, this.#frame) !== true) return false;
+    }
+    this.#give(key, left, right);
+    return true;
+  }
+
+  #giveAlone(key: StateKey, row: KeptRow): void {
+    if (row.side === 'left') this.#give(key, row, undefined);
+    else this.#give(key, undefined, row);
+  }
+
+  #give(key: StateKey, left: KeptRow | undefined, right: KeptRow | undefined): void {
+    const { join } = this.#options;
+    const valuesOf = (row: KeptRow | undefined, { given }: StreamSidePlan): Row => {
+      const values = row === undefined ? undefined : this.#decode(row);
+      return given.map((position) => values?.[position] ?? null);
+    };
+    const row = [...valuesOf(left, join.left), ...valuesOf(right, join.right)];
+    const provenance = joinedProvenance(left?.provenance, right?.provenance);
+    assert(this.#sink !== undefined, 'rows are given out while rows come in');
+    this.#output.joined(this.#sink, Buffer.from(key, 'latin1'), row, provenance, this.#nowMs);
     this.#joinedRows += 1;
   }
 
@@ -190,21 +337,27 @@ export class JoinTask implements KeyedTask {
   effects(sink: RecordSink, nowMs: number): TableEffects {
     const keys: StateKey[] = [];
     const entries: (Buffer | undefined)[] = [];
-    this.#entries = this.#touched.map(({ key, rows, stored, isChanged }) => {
+    this.#entries = this.#open.map(({ key, rows, stored, isChanged }) => {
       if (!isChanged || rows === undefined) return stored ?? null;
-      const entry = encodeKeptRows(rows);
+      const entry = rows.length === 0 ? undefined : encodeKeptRows(rows);
       this.#output.kept(sink, key, entry, nowMs);
       keys.push(key);
       entries.push(entry);
-      return entry;
+      return entry ?? null;
     });
+    if (this.#times?.isChanged === true) {
+      const entry = this.#times.entry();
+      this.#output.kept(sink, timesKey, entry, nowMs);
+      keys.push(timesKey);
+      entries.push(entry);
+    }
     const outputRecords = this.#joinedRows;
     this.#joinedRows = 0;
     return { keys, entries, outputRecords };
   }
 
   applied(): void {
-    for (const [index, state] of this.#touched.entries()) {
+    for (const [index, state] of this.#open.entries()) {
       const entry = this.#entries[index] ?? null;
       if (entry !== state.stored) {
         this.#cache.grow((entry?.length ?? 0) - (state.stored?.length ?? 0));
@@ -213,7 +366,7 @@ export class JoinTask implements KeyedTask {
       state.rows = undefined;
       state.isChanged = false;
     }
-    this.#touched = [];
+    this.#open = [];
     this.#entries = [];
     this.#decoded = new WeakMap();
     this.#transaction += 1;
@@ -225,6 +378,7 @@ function keptRow(row: LoadedRow): KeptRow {
   const { bytes, sequenceStart, provenanceStart, rowStart, valueEnd } = row;
   return {
     side: bytes[sequenceStart] === rightSide ? 'right' : 'left',
+    isMatched: false,
     provenance: { bytes, start: provenanceStart, end: provenanceStart + provenanceSize },
     row: { bytes, start: rowStart, end: valueEnd },
   };
@@ -236,9 +390,17 @@ export const rightSide = 1;
 function opened(state: JoinedKey): readonly KeptRow[] {
   if (state.rows === undefined) {
     const { stored } = state;
-    const rows = stored === null || stored === undefined ? [] : decodeKeptRows(stored);
-    if (rows === undefined) throw unknownEntry();
-    state.rows = rows;
+    state.rows = stored === null || stored === undefined ? [] : decoded(stored);
   }
   return state.rows;
+}
+
+function decoded(entry: Buffer): readonly KeptRow[] {
+  const rows = decodeKeptRows(entry);
+  if (rows === undefined) throw unknownEntry();
+  return rows;
+}
+
+function isTime({ flags }: LoadedRow): boolean {
+  return (flags & timeFlag) !== 0;
 }

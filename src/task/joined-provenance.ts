@@ -5,6 +5,9 @@ import { sha2 } from '../expr/digest/sha2.ts';
 
 const both = new ByteWriter(2 * provenanceSize);
 
+/** No record has it. */
+const nobody: Span = { bytes: Buffer.alloc(provenanceSize), start: 0, end: provenanceSize };
+
 /**
  * Where a joined row came from, in the form of every provenance: a digest of the provenances of both its rows.
  * Invariant: it depends on these two alone, so that a pair is the same row whichever of them came first and however
@@ -13,7 +16,7 @@ const both = new ByteWriter(2 * provenanceSize);
  * The digest stands in topic id, partition and offset; branch and index are 0, so that a query over joined rows has
  * room for its own.
  */
-export function joinedProvenance(left: Span, right: Span): Buffer {
+export function joinedProvenance(left: Span = nobody, right: Span = nobody): Buffer {
   both.reset();
   both.bytes(left.bytes, left.start, left.end);
   both.bytes(right.bytes, right.start, right.end);

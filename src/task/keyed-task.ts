@@ -36,6 +36,13 @@ export interface KeyedTask {
    * alone, whatever else the transaction has, go to the sink at once.
    */
   process(entries: readonly (Buffer | undefined)[], sink: RecordSink, nowMs: number): void;
+  /**
+   * Asked for after `process` where it is there: the keys whose entries `release` needs, which the rows that came have
+   * made superfluous.
+   */
+  keysDue?(): readonly StateKey[];
+  /** Lets go what is due. `entries` answers the keys of `keysDue`, by position. */
+  release?(entries: readonly (Buffer | undefined)[], sink: RecordSink, nowMs: number): void;
   /** Appends the records of everything that changed since the last commit. */
   effects(sink: RecordSink, nowMs: number): TableEffects;
   /** The transaction stands. */

@@ -1,7 +1,7 @@
 import { ByteWriter } from '../data/byte-writer.ts';
 import { murmur2, partitionOfHash } from '../data/murmur2.ts';
 import { HeaderWriter } from '../data/record-headers.ts';
-import { truncateKey, writeEnvelopeHead } from '../data/row-envelope.ts';
+import { timeFlag, timeKey, truncateKey, writeEnvelopeHead } from '../data/row-envelope.ts';
 import type { Row } from '../data/value.ts';
 import type { RecordCursor, RecordSink } from '../ports/log.ts';
 import type { MemoryShuffle, OfferedRow } from './memory-shuffle.ts';
@@ -80,6 +80,26 @@ export class RepartitionOutput implements RowOutput {
     // A marker has no row; it was written all the same, since a value that does not fit is bad in any row.
     if (flags !== 0) rows.length = rowStart;
     this.#spans.push(keyStart, valueStart, rows.length);
+  }
+
+  tellTime(provenance: Buffer, timeMs: number, sink: RecordSink, nowMs: number): void {
+    const { topic, partitions } = this.#target;
+    const rows = this.#rows;
+    rows.reset();
+    rows.ascii(timeKey);
+    const valueStart = rows.length;
+    this.#sequence.reset();
+    this.#sequence.ascii(String(timeMs));
+    writeEnvelopeHead(rows, timeFlag, provenance, this.#sequence);
+    const record = this.#record;
+    record.key = rows.buffer;
+    record.value = rows.buffer;
+    record.timestampMs = nowMs;
+    record.keyStart = 0;
+    record.keyEnd = valueStart;
+    record.valueStart = valueStart;
+    record.valueEnd = rows.length;
+    for (let one = 0; one < partitions; one += 1) sink.append(topic, one, record);
   }
 
   send(records: RecordCursor, sink: RecordSink, nowMs: number): number {

@@ -12,4 +12,6 @@ export interface RowOutput {
   add(program: RowProgram, row: Row, provenance: Buffer, records: RecordCursor): void;
   /** Gives the number of rows. */
   send(records: RecordCursor, sink: RecordSink, nowMs: number): number;
+  /** Tells every partition behind it how far the one that a provenance names has come; absent: nobody asks. */
+  tellTime?(provenance: Buffer, timeMs: number, sink: RecordSink, nowMs: number): void;
 }

@@ -95,6 +95,7 @@ export class RowProgram {
   #emit: RowStepRunner = () => undefined;
   #counters: FlowCounters | undefined;
   #reached: bigint | undefined;
+  #reachedAlone: bigint | undefined;
 
   constructor(options: RowProgramOptions) {
     const { flow, branch, source, table, timeZone } = options;
@@ -161,6 +162,7 @@ export class RowProgram {
       count: (view) => this.#counter(({ name }) => viewExpectationName(view, name)),
       reusesRows: true,
       reached: () => this.#reached,
+      reachedAlone: () => this.#reachedAlone,
       finish: this.#finish(context),
     });
     this.#keys = keysOf(flow);
@@ -191,6 +193,11 @@ export class RowProgram {
   startBatch(nowMs: number, reached?: bigint): void {
     this.#reached = reached;
     this.#frame.nowMicros = BigInt(Math.floor(nowMs)) * 1000n;
+  }
+
+  /** How far the partition of the next record has come; 0: nobody knows. */
+  startRecord(eventTimeMs: number): void {
+    this.#reachedAlone = eventTimeMs === 0 ? undefined : BigInt(eventTimeMs) * 1000n;
   }
 
   /** Decodes the columns that the query uses. Undefined: the record is ready to `run`. */

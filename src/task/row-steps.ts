@@ -46,6 +46,8 @@ export type StepOptions = {
   readonly reusesRows?: boolean;
   /** The time that every partition has reached, in microseconds; undefined: none is known. */
   readonly reached: () => bigint | undefined;
+  /** The time that the partition of the row has reached, whatever the others have. */
+  readonly reachedAlone?: () => bigint | undefined;
   readonly finish: RowStepRunner;
 };
 
@@ -132,8 +134,8 @@ function expect(step: ExpectStep, options: StepOptions, next: RowStepRunner): Ro
 }
 
 function watermark(
-  { time, delayMicros }: WatermarkStep,
-  { context, frame, counters, reached }: StepOptions,
+  { time, delayMicros, leavesOut }: WatermarkStep,
+  { context, frame, counters, reached, reachedAlone }: StepOptions,
   next: RowStepRunner,
 ): RowStepRunner {
   const evaluate = compile(time, context);
@@ -141,8 +143,14 @@ function watermark(
     const at = evaluate(row, frame);
     if (typeof at === 'bigint') {
       const counted = counters();
-      const floor = reached();
-      if (floor !== undefined && at < floor - delayMicros) counted.late += 1;
+      const floor = leavesOut === true ? reachedAlone?.() : reached();
+      if (floor !== undefined && at < floor - delayMicros) {
+        counted.late += 1;
+        if (leavesOut === true) {
+          counted.filtered += 1;
+          return;
+        }
+      }
       counted.eventTimeMs = Math.max(counted.eventTimeMs, Number(at / 1000n));
     }
     next(row, index);

@@ -160,7 +160,7 @@ const declared = [
     type: 'counter',
     group: 'query',
     labels: ['flow', 'source'],
-    help: 'Rows whose time was behind the watermark of their flow when they were read; they are kept.',
+    help: 'Rows whose time was behind the watermark of their flow when they were read; they are kept, but for a join of two streams that lets rows go: behind the watermark of their own partition they are left out of it.',
   },
   {
     name: 'tidemark_handed_on_rows_total',
