@@ -47,7 +47,7 @@ import {
   stateTopicOf,
 } from './flow-facts.ts';
 import { type FlowFigures, FlowTally } from './flow-tally.ts';
-import { decideWithAccepted, recordGaps } from './gaps.ts';
+import { acceptedGaps, decideWithAccepted, recordGaps, usedGapEntries } from './gaps.ts';
 import {
   type CheckpointMark,
   checkpointMark,
@@ -106,6 +106,8 @@ type ReadPartition = {
   readonly until: number | undefined;
   /** The catalog does not know yet that there is a checkpoint, and of which incarnation of the topic. */
   unrecorded: { readonly name: string; readonly value: CheckpointMark } | undefined;
+  /** Gaps that were accepted, until a commit stands behind them. */
+  acceptedGaps: readonly string[];
 };
 
 type TableRead = ReadPartition & { readonly work: TableSlot };
@@ -453,6 +455,7 @@ export class FlowRunner {
           recorded === topicId && checkpointGeneration === generation
             ? undefined
             : { name, value: checkpointMark(topicId, generation) },
+        acceptedGaps: acceptedGaps(catalog, { flow: facts.flow.name, topic, partition }),
       };
       if (work instanceof FlowTask) {
         this.#partitions.set(partitionKey(topic, partition), { ...read, work });
@@ -500,7 +503,9 @@ export class FlowRunner {
 
   /** After a commit: remembers which incarnation of each topic its checkpoints are of. */
   async recordCheckpoints(): Promise<void> {
-    const fresh = this.#lastCommitted.filter(({ unrecorded }) => unrecorded !== undefined);
+    const fresh = this.#lastCommitted.filter(
+      ({ unrecorded, acceptedGaps: gaps }) => unrecorded !== undefined || gaps.length > 0,
+    );
     const ended = this.#lastCommitted.some(({ until, committed }) => committed === until);
     await this.#clearStop({
       move: 'committed',
@@ -522,8 +527,13 @@ export class FlowRunner {
             },
           ],
     );
-    await this.#options.catalog.write(entries, this.#options.clock.now());
-    for (const read of fresh) read.unrecorded = undefined;
+    const { catalog, clock } = this.#options;
+    const gaps = fresh.flatMap((read) => read.acceptedGaps);
+    await catalog.write([...entries, ...usedGapEntries(catalog, gaps, clock.now())], clock.now());
+    for (const read of fresh) {
+      read.unrecorded = undefined;
+      read.acceptedGaps = [];
+    }
   }
 
   #clearStop(move: FlowMove): Promise<void> {

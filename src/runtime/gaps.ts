@@ -13,6 +13,8 @@ import type { Catalog } from './catalog.ts';
 export type RecordedGap = Gap & {
   readonly detectedAtMs: number;
   readonly acceptedAtMs: number | undefined;
+  /** When the flow committed for the first time after it was accepted: from then on it covers nothing any more. */
+  readonly usedAtMs: number | undefined;
 };
 
 /**
@@ -20,21 +22,57 @@ export type RecordedGap = Gap & {
  * was found, and no more: what goes while the flow still stands there is a gap of its own, from where that one ends.
  */
 export function decideWithAccepted(catalog: Catalog, facts: CheckpointFacts): CheckpointDecision {
-  let decided = decideCheckpoint(facts);
+  let decided = unused(catalog, decideCheckpoint(facts));
   while (decided.decision === 'gap') {
     const { gap } = decided;
     const known = catalog.get('gap', gap.id)?.value;
     if (known?.['acceptedAtMs'] === undefined) return decided;
     const to = known['to'];
     if (typeof to !== 'number' || to >= gap.to) return { decision: 'go_on', position: gap.to };
-    decided = decideCheckpoint({
+    const further = decideCheckpoint({
       ...facts,
       committed: to,
       checkpointTopicId: facts.topicId,
       ...(facts.generation === undefined ? {} : { checkpointGeneration: facts.generation }),
     });
+    decided = unused(catalog, further);
   }
   return decided;
+}
+
+/** The same loss may come again, as when a group is deleted twice: it has an id of its own then, which nobody has accepted. */
+function unused(catalog: Catalog, decided: CheckpointDecision): CheckpointDecision {
+  if (decided.decision === 'go_on') return decided;
+  const { gap } = decided;
+  const isUsed = (id: string): boolean => catalog.get('gap', id)?.value['usedAtMs'] !== undefined;
+  let id = gap.id;
+  for (let again = 2; isUsed(id); again += 1) id = `${gap.id}-${again}`;
+  return { decision: 'gap', gap: { ...gap, id } };
+}
+
+/** Gaps of a partition that were accepted and that no commit has come after yet. */
+export function acceptedGaps(
+  catalog: Catalog,
+  place: { readonly flow: string; readonly topic: string; readonly partition: number },
+): readonly string[] {
+  return recordedGaps(catalog).flatMap(({ id, flow, topic, partition, acceptedAtMs, usedAtMs }) =>
+    flow === place.flow &&
+    topic === place.topic &&
+    partition === place.partition &&
+    acceptedAtMs !== undefined &&
+    usedAtMs === undefined
+      ? [id]
+      : [],
+  );
+}
+
+/** What takes note that gaps are behind a commit. */
+export function usedGapEntries(catalog: Catalog, ids: readonly string[], nowMs: number) {
+  return ids.flatMap((id) => {
+    const known = catalog.get('gap', id);
+    if (known === undefined) return [];
+    return [{ kind: 'gap' as const, name: id, value: { ...known.value, usedAtMs: nowMs } }];
+  });
 }
 
 /** Makes gaps durable and gives the error that stops their flow. */

@@ -9,6 +9,7 @@ import {
   type TablePlan,
 } from '../plan/pipeline-plan.ts';
 import {
+  catalogTopicOf,
   groupOf,
   hasLevels,
   hasStage,
@@ -24,6 +25,7 @@ import { flowChanges, needsRefresh } from '../refresh/changes.ts';
 import { deployedFlow, readDeployedFlow } from '../refresh/deployed-flow.ts';
 import { readViewDefinition } from '../refresh/view-changes.ts';
 import { Catalog, type KnownCatalog } from './catalog.ts';
+import { checkTopic, keptWhole, type WantedTopic } from './check-topics.ts';
 import type { FlowFacts, SourceFacts, StaticFacts, TopicFacts } from './flow-facts.ts';
 import { generationOf, swapsOf, writersOf } from './generation.ts';
 import { pinOnce } from './once-pins.ts';
@@ -45,10 +47,6 @@ export type PreparedPipeline = {
   readonly views: readonly ViewFacts[];
   readonly catalog: Catalog;
 };
-
-type Role = 'output' | 'sink' | 'repartition' | 'levels' | 'dead_letter';
-
-type WantedTopic = TopicSpec & { readonly role: Role; readonly flow: string };
 
 /** Far above what a record may hold by default: the broker's own default of max.message.bytes. */
 const messageBytesDefault = 1_048_588;
@@ -80,18 +78,19 @@ export async function prepareTopics(options: PrepareOptions): Promise<PreparedPi
       checkDefinition(plan, flow, catalog);
     }
     const { known, existing, resolved } = await wantedOf(options, sourceTopics, catalog);
-    for (const topic of resolved) await checkExisting({ log, catalog, existing }, topic);
+    const check = { log, catalog, pipeline, existing, wanted: resolved };
+    for (const topic of resolved) await checkTopic(check, topic);
     await createMissing(
       log,
       listener,
       resolved.filter(({ name }) => !existing.has(name)),
     );
-    await remember(options, catalog, resolved);
     // Tables that are read here may be written by flows that are not: their topics are there, or TOPIC_MISSING.
     const read = plan.flows.flatMap((flow) => sourcesOf(plan, flow).map(({ topic }) => topic));
     const all = await log.describeTopics([
       ...new Set([...resolved.map(({ name }) => name), ...read]),
     ]);
+    await remember(options, catalog, resolved, all);
     const flows: FlowFacts[] = [];
     for (const flow of plan.flows) {
       const facts = flowFacts(flow, options, known, all);
@@ -164,9 +163,8 @@ export async function startRefusals(
   );
   if (wanted === undefined) return refusals;
   const { existing, resolved } = wanted;
-  for (const topic of resolved) {
-    await attempt(() => checkExisting({ log, catalog, existing }, topic));
-  }
+  const check = { log, catalog, pipeline: options.pipeline, existing, wanted: resolved };
+  for (const topic of resolved) await attempt(() => checkTopic(check, topic));
   return refusals;
 }
 
@@ -241,8 +239,6 @@ function sourcesOf(plan: PipelinePlan, flow: FlowPlan): SourcePlan[] {
   return plan.sources.filter(({ name }) => names.has(name));
 }
 
-const keptWhole = { 'cleanup.policy': 'delete', 'retention.ms': '-1', 'retention.bytes': '-1' };
-
 type Known = {
   readonly sources: ReadonlyMap<string, TopicDescription>;
   /** Of the tables, as far as they were there before. */
@@ -302,7 +298,7 @@ function tableOfView(plan: PipelinePlan, view: MaterializedViewPlan): TablePlan 
 /** A topic that is there decides how many partitions it has, where the view does not. */
 function viewTopic(
   view: MaterializedViewPlan,
-  { plan, replicationFactor }: WantedOptions,
+  { plan, pipeline, replicationFactor }: WantedOptions,
   known: Known,
 ): WantedTopic {
   const table = tableOfView(plan, view);
@@ -311,6 +307,7 @@ function viewTopic(
     name: table.topic,
     role: 'output',
     flow: view.name,
+    reads: [catalogTopicOf(pipeline)],
     partitions: found?.partitions ?? partitionsOf(plan, table, known),
     replicationFactor,
     configs: { 'cleanup.policy': 'compact', 'retention.ms': '-1' },
@@ -369,7 +366,11 @@ function wantedTopics(
 ): WantedTopic[] {
   const table = tableOf(plan, flow);
   const partitions = partitionsOf(plan, table, known);
-  const base = { partitions, replicationFactor, flow: flow.name };
+  const reads = [
+    ...sourcesOf(plan, flow).map(({ topic }) => topic),
+    repartitionTopicOf(pipeline, flow.name),
+  ];
+  const base = { partitions, replicationFactor, flow: flow.name, reads };
   const topics: WantedTopic[] = [
     {
       ...base,
@@ -401,8 +402,7 @@ function wantedTopics(
       name: table.deadLetterTopic,
       role: 'dead_letter',
       configs: {
-        'cleanup.policy': 'delete',
-        'retention.ms': '-1',
+        ...keptWhole,
         'max.message.bytes': String(deadLetterBytesMax(flow, plan, known)),
       },
     });
@@ -436,103 +436,6 @@ function resolvePartitions(
   });
 }
 
-type ExistingCheck = {
-  readonly log: Log;
-  readonly catalog: KnownCatalog;
-  readonly existing: ReadonlyMap<string, TopicDescription>;
-};
-
-async function checkExisting(
-  { log, catalog, existing }: ExistingCheck,
-  topic: WantedTopic,
-): Promise<void> {
-  const found = existing.get(topic.name);
-  // A sink is as its owner made it.
-  if (found === undefined || topic.role === 'sink') return;
-  if (topic.role !== 'dead_letter' && found.partitions !== topic.partitions) {
-    throw new FlowError(
-      'TOPIC_PARTITIONS',
-      `topic "${topic.name}" has ${found.partitions} partitions, expected ${topic.partitions}`,
-      {
-        detail: `Keys of flow "${topic.flow}" are spread over ${topic.partitions} partitions; with another count the rows of a key would be in two places.`,
-        hint: `Give the table a new topic (WITH (topic = '…')), or refresh it fully into a topic with ${found.partitions} partitions.`,
-      },
-    );
-  }
-  const policy = found.configs.get('cleanup.policy') ?? 'delete';
-  const isKept = topic.role === 'output' && topic.configs['cleanup.policy'] === 'delete';
-  if (isKept) checkKept(topic, found);
-  const isChangelog = (topic.role === 'output' && !isKept) || topic.role === 'levels';
-  if (isChangelog && policy !== 'compact') {
-    throw new FlowError(
-      'TOPIC_CONFIG',
-      `${topic.role} topic "${topic.name}" has cleanup.policy=${policy}, and needs compact`,
-      {
-        detail:
-          'A table keeps the current rows of a key for ever; a delete policy would remove the rows of quiet keys.',
-        hint: `Set cleanup.policy=compact on topic "${topic.name}", for example: kafka-configs.sh --alter --topic ${topic.name} --add-config cleanup.policy=compact`,
-      },
-    );
-  }
-  checkTombstones(topic, found);
-  const isOutput = isKept || isChangelog;
-  if (isOutput && catalog.get('topic', topic.name) === undefined) {
-    await refuseForeign(log, catalog, topic);
-  }
-}
-
-/** The topic of appended rows is their table: neither compaction nor age nor size may remove one. */
-function checkKept(topic: WantedTopic, found: TopicDescription): void {
-  for (const [name, needed] of Object.entries(keptWhole)) {
-    const given = found.configs.get(name) ?? needed;
-    if (given === needed) continue;
-    throw new FlowError(
-      'TOPIC_CONFIG',
-      `output topic "${topic.name}" has ${name}=${given}, and needs ${needed}`,
-      {
-        detail:
-          'It holds the rows of append flows, each once; a row that it drops is gone for ever.',
-        hint: `Set ${name}=${needed} on topic "${topic.name}", for example: kafka-configs.sh --alter --topic ${topic.name} --add-config ${name}=${needed}`,
-      },
-    );
-  }
-}
-
-/** Where a REPLACE USING flow streams the table, a tombstone that is gone before it was read would leave its rows below. */
-function checkTombstones({ name, configs }: WantedTopic, found: TopicDescription): void {
-  const needed = configs['delete.retention.ms'];
-  const given = found.configs.get('delete.retention.ms');
-  if (needed === undefined || given === undefined || Number(given) >= Number(needed)) return;
-  throw new FlowError(
-    'TOPIC_CONFIG',
-    `output topic "${name}" has delete.retention.ms=${given}, and needs ${needed}`,
-    {
-      detail:
-        'A REPLACE USING flow streams the table, and learns from tombstones that a key was emptied; one that compaction takes away before it is read would leave the rows of the key for ever.',
-      hint: `Set delete.retention.ms=${needed} on topic "${name}", for example: kafka-configs.sh --alter --topic ${name} --add-config delete.retention.ms=${needed}`,
-    },
-  );
-}
-
-/** A topic that somebody created beforehand is fine while it is empty. */
-async function refuseForeign(log: Log, catalog: KnownCatalog, topic: WantedTopic): Promise<void> {
-  const partitions = Array.from({ length: topic.partitions }, (_, partition) => partition);
-  const ranges = await log.offsetRanges(topic.name, partitions);
-  const records = [...ranges.values()].reduce((sum, { start, end }) => sum + end - start, 0);
-  if (records === 0) return;
-  // Another instance may have created it since the catalog was read (simulation seed 3166).
-  await catalog.read();
-  if (catalog.get('topic', topic.name) !== undefined) return;
-  throw new FlowError(
-    'TOPIC_CONFIG',
-    `topic "${topic.name}" holds records and is not this pipeline's`,
-    {
-      detail: `The catalog of the pipeline does not know the topic, and it holds up to ${records} records.`,
-      hint: "Give the table another topic (WITH (topic = '…')), or delete the topic if nothing needs it.",
-    },
-  );
-}
-
 /**
  * Refuses to go on from a checkpoint of which nobody knows any more what it was made with. An instance that takes a flow
  * over has written its definition before, so what has a checkpoint and none has lost it.
@@ -558,7 +461,7 @@ async function checkHistory(
     `the catalog of the pipeline does not know what flow "${flow.name}" was made with`,
     {
       detail: `The flow has a checkpoint, and topic "${pipeline}.catalog" has no definition of it: its records were deleted, or the topic was created anew.`,
-      hint: `Restore topic "${pipeline}.catalog" from a copy, with its records in order. Without one: give the table another topic (WITH (topic = '…')) and the flow a new name, and it starts from the beginning.`,
+      hint: `Restore topic "${pipeline}.catalog" from a copy, with its records in order. Without one compute the table anew (tidemark refresh ${flow.target} --in-place; --plan tells first what that would lose), or give the table another topic and the flow a new name.`,
     },
   );
 }
@@ -611,11 +514,14 @@ async function remember(
   { plan, nowMs }: PrepareOptions,
   catalog: Catalog,
   topics: readonly WantedTopic[],
+  described: ReadonlyMap<string, TopicDescription>,
 ): Promise<void> {
   const entries = [];
   for (const { name, role, flow, partitions } of topics) {
-    if (catalog.get('topic', name) === undefined) {
-      entries.push({ kind: 'topic' as const, name, value: { role, flow, partitions } });
+    const topicId = described.get(name)?.topicId;
+    const known = catalog.get('topic', name)?.value;
+    if (known === undefined || known['topicId'] !== topicId) {
+      entries.push({ kind: 'topic' as const, name, value: { role, flow, partitions, topicId } });
     }
   }
   for (const flow of plan.flows) {

@@ -4,6 +4,7 @@ import { readHeaders } from '../data/record-headers.ts';
 import type { TablePlan } from '../plan/pipeline-plan.ts';
 import type { Log, RecordCursor, Slice } from '../ports/log.ts';
 import { parseSources } from '../task/output-record.ts';
+import { foreignRecord } from '../task/table-records.ts';
 import type { ReadProgress } from './read-partition.ts';
 import type { CommittedRow } from './read-table.ts';
 
@@ -70,14 +71,8 @@ function readRow(records: RecordCursor, table: TablePlan, partition: number): Co
   const source = readHeaders(bytes, headersStart, headersEnd).find(({ key }) => key === 'tm-src');
   const sources = parseSources(source?.value?.toString('latin1') ?? '');
   if (valueEnd < 0 || sources?.length !== 1) {
-    throw new FlowError(
-      'RECORD_CORRUPT',
-      `output topic "${table.topic}" holds a record that is not one of ours`,
-      {
-        detail: `Partition ${partition}, offset ${offset}: it is no row with its header tm-src.`,
-        hint: 'Find out what else writes to this topic. A table may not be written by anything but its pipeline.',
-      },
-    );
+    const place = { topic: table.topic, partition };
+    throw foreignRecord(place, offset, 'it is no row with its header tm-src');
   }
   return {
     json: bytes.toString('utf8', valueStart, valueEnd),

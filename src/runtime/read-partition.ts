@@ -13,6 +13,8 @@ export type PartitionToRead = {
   readonly topic: string;
   readonly partition: number;
   readonly partitions: number;
+  /** Nothing before it is read; absent: all that is there. */
+  readonly from?: number;
   readonly onProgress?: ((progress: ReadProgress) => void) | undefined;
 };
 
@@ -24,7 +26,7 @@ const roundsMax = 6;
  * may have taken away a record for the sake of one that lies behind the end as it stood at the start.
  */
 export async function readPartition(
-  { log, topic, partition, partitions, onProgress }: PartitionToRead,
+  { log, topic, partition, partitions, from = 0, onProgress }: PartitionToRead,
   take: (slice: Slice) => Promise<void> | void,
 ): Promise<void> {
   const rangeNow = async (): Promise<{ start: number; stable: number }> => {
@@ -33,7 +35,7 @@ export async function readPartition(
     throw new FlowError('TOPIC_MISSING', `topic "${topic}" has no partition ${partition}`);
   };
   let range = await rangeNow();
-  let position = range.start;
+  let position = Math.max(range.start, from);
   const reader = log.openReader();
   try {
     reader.assign(topic, partition, position);

@@ -2,12 +2,17 @@ import { FlowError } from '../base/errors.ts';
 import { splitJsonArray } from '../data/json-split.ts';
 import { partitionOf } from '../data/murmur2.ts';
 import { type Provenance, readProvenance } from '../data/provenance.ts';
-import { readHeaders } from '../data/record-headers.ts';
 import { sequenceCodec } from '../data/sequence.ts';
 import type { KeyedFlowPlan, TablePlan } from '../plan/pipeline-plan.ts';
 import type { Log, RecordCursor, Slice } from '../ports/log.ts';
 import { splitNumberedKey } from '../task/numbered-key.ts';
 import { parseSources } from '../task/output-record.ts';
+import {
+  foreignRecord,
+  foreignTombstone,
+  readTableHeaders,
+  type TableHeaders,
+} from '../task/table-records.ts';
 import { halves, isInShare, type KeyShare, shareBitsMax, wholeShare } from './key-share.ts';
 import { type PartitionToRead, type ReadProgress, readPartition } from './read-partition.ts';
 
@@ -118,6 +123,8 @@ type Held = {
   readonly sequence: string;
   readonly sources: string;
   readonly offset: number;
+  /** Why it is none of ours; undefined: it is. */
+  readonly foreign: FlowError | undefined;
 };
 
 /** The last record of each record key, rows of one key together. */
@@ -126,12 +133,14 @@ class KeyFold {
   readonly #options: ReadTableOptions;
   readonly #partition: number;
   readonly #isWanted: (key: string) => boolean;
+  readonly #place: { readonly topic: string; readonly partition: number };
   /** Key columns → its records: one in mode `row_set`, one a row number in mode `rows`. */
   readonly #held = new Map<string, (Held | undefined)[]>();
 
   constructor(options: ReadTableOptions, partition: number, isWanted: (key: string) => boolean) {
     this.#options = options;
     this.#partition = partition;
+    this.#place = { topic: options.table.topic, partition };
     this.#isWanted = isWanted;
   }
 
@@ -139,25 +148,41 @@ class KeyFold {
     const isNumbered = this.#options.table.output === 'rows';
     while (records.next()) {
       const { bytes, keyStart, keyEnd, offset } = records;
-      if (keyEnd < 0) throw this.#foreign(offset, 'it has no key');
+      if (keyEnd < 0) throw foreignRecord(this.#place, offset, 'it has no key');
       const recordKey = bytes.toString('latin1', keyStart, keyEnd);
       const split = isNumbered ? splitNumberedKey(recordKey) : { key: recordKey, position: 0 };
-      if (split === undefined) throw this.#foreign(offset, 'its key has no row number');
+      if (split === undefined)
+        throw foreignRecord(this.#place, offset, 'its key has no row number');
       if (this.#isWanted(split.key)) this.#keep(split.key, split.position, records);
     }
   }
 
-  #keep(key: string, position: number, records: RecordCursor): void {
+  /**
+   * What is not ours counts only where it has the last word on its key: after the table was emptied, it stands in the
+   * topic until it is compacted away.
+   */
+  #keep(key: string, numbered: number | undefined, records: RecordCursor): void {
     const held = this.#held.get(key);
+    const position = numbered ?? 0;
     const before = held?.[position];
     if (before !== undefined) this.heldBytes -= sizeOf(key, before);
-    if (records.valueEnd < 0) {
+    const { valueStart, valueEnd, offset } = records;
+    const headers = readTableHeaders(records);
+    if (valueEnd < 0 && headers.isOurs) {
       if (held === undefined) return;
       held[position] = undefined;
       if (held.every((one) => one === undefined)) this.#held.delete(key);
       return;
     }
-    const after = this.#read(records);
+    const { sequence = '', sources = '' } = headers;
+    // A copy of its own: the slice is far larger than what is kept of it.
+    const after: Held = {
+      value: Buffer.from(records.bytes.subarray(valueStart, Math.max(valueStart, valueEnd))),
+      sequence,
+      sources,
+      offset,
+      foreign: this.#foreign(records, headers, numbered !== undefined),
+    };
     this.heldBytes += sizeOf(key, after);
     if (held === undefined) {
       const fresh: (Held | undefined)[] = [];
@@ -168,19 +193,15 @@ class KeyFold {
     }
   }
 
-  #read(records: RecordCursor): Held {
-    const { bytes, valueStart, valueEnd, headersStart, headersEnd, offset } = records;
-    let sequence: string | undefined;
-    let sources: string | undefined;
-    for (const { key, value } of readHeaders(bytes, headersStart, headersEnd)) {
-      if (key === 'tm-seq') sequence = value?.toString('utf8');
-      if (key === 'tm-src') sources = value?.toString('latin1');
-    }
-    if (sequence === undefined || sources === undefined) {
-      throw this.#foreign(offset, 'its headers tm-seq and tm-src are missing');
-    }
-    // A copy of its own: the slice is far larger than what is kept of it.
-    return { value: Buffer.from(bytes.subarray(valueStart, valueEnd)), sequence, sources, offset };
+  #foreign(
+    { valueEnd, offset }: RecordCursor,
+    { sequence, sources }: TableHeaders,
+    hasPosition: boolean,
+  ): FlowError | undefined {
+    if (valueEnd < 0) return foreignTombstone(this.#place, offset);
+    if (!hasPosition) return foreignRecord(this.#place, offset, 'its key has no row number');
+    if (sequence !== undefined && sources !== undefined) return undefined;
+    return foreignRecord(this.#place, offset, 'its headers tm-seq and tm-src are missing');
   }
 
   drop(isUnwanted: (key: string) => boolean): void {
@@ -194,6 +215,8 @@ class KeyFold {
   /** Latin1 text of the key → its row-set. */
   *sets(): Generator<readonly [string, CommittedSet]> {
     for (const [key, held] of this.#held) {
+      const foreign = held.find((one) => one?.foreign !== undefined)?.foreign;
+      if (foreign !== undefined) throw foreign;
       const records = this.#newest(held.filter((one) => one !== undefined));
       yield [
         key,
@@ -227,24 +250,12 @@ class KeyFold {
       ? splitJsonArray(value, 0, value.length)
       : [{ bytes: value, start: 0, end: value.length }];
     if (groups === undefined || spans === undefined || spans.length !== groups.length) {
-      throw this.#foreign(offset, 'its rows and its header tm-src do not agree');
+      throw foreignRecord(this.#place, offset, 'its rows and its header tm-src do not agree');
     }
     return spans.map(({ bytes, start, end }, index) => ({
       json: bytes.toString('utf8', start, end),
       sources: (groups[index] ?? []).map((group) => readProvenance(group, 0)),
     }));
-  }
-
-  #foreign(offset: number, reason: string): FlowError {
-    const { topic } = this.#options.table;
-    return new FlowError(
-      'RECORD_CORRUPT',
-      `output topic "${topic}" holds a record that is not one of ours`,
-      {
-        detail: `Partition ${this.#partition}, offset ${offset}: ${reason}.`,
-        hint: 'Find out what else writes to this topic. A table may not be written by anything but its pipeline.',
-      },
-    );
   }
 }
 

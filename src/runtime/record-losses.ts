@@ -1,13 +1,11 @@
-import { FlowError } from '../base/errors.ts';
 import { type Change, decodeChanges } from '../data/change.ts';
 import { readProvenance } from '../data/provenance.ts';
-import { readHeaders } from '../data/record-headers.ts';
 import { truncateKey } from '../data/row-envelope.ts';
-import type { RecordCursor, Slice } from '../ports/log.ts';
+import type { Slice } from '../ports/log.ts';
 import { type RowLoss, type RowSources, rowLoss } from '../refresh/loss.ts';
 import type { SourceBounds } from '../refresh/retention.ts';
-import { stateHeader } from '../task/change-output.ts';
 import { parseSources } from '../task/output-record.ts';
+import { foreignRecord, readTableHeaders } from '../task/table-records.ts';
 
 /**
  * How a table's records tell where their rows came from. `rows`: of the sources of a row each stands for the others.
@@ -42,7 +40,7 @@ export function recordLosses(
   { bounds, form }: { readonly bounds: SourceBounds; readonly form: RecordForm },
 ): RecordLosses {
   const { records } = slice;
-  const { sequence, sources, state } = tableHeaders(records);
+  const { sequence, sources, state } = readTableHeaders(records);
   const groups = sources === undefined ? undefined : parseSources(sources);
   if ((sequence === undefined && form !== 'appended') || groups === undefined) {
     throw foreignRecord(slice, records.offset, 'its headers tm-seq and tm-src are missing');
@@ -94,37 +92,4 @@ function placeOf(source: Buffer) {
 
 function textOf(source: Buffer): string {
   return source.toString('latin1');
-}
-
-export type TableHeaders = {
-  readonly sequence: string | undefined;
-  readonly sources: string | undefined;
-  readonly state: Buffer | undefined;
-};
-
-export function tableHeaders({ bytes, headersStart, headersEnd }: RecordCursor): TableHeaders {
-  let sequence: string | undefined;
-  let sources: string | undefined;
-  let state: Buffer | undefined;
-  for (const { key, value } of readHeaders(bytes, headersStart, headersEnd)) {
-    if (key === 'tm-seq') sequence = value?.toString('utf8');
-    if (key === 'tm-src') sources = value?.toString('latin1');
-    if (key === stateHeader) state = value ?? undefined;
-  }
-  return { sequence, sources, state };
-}
-
-export function foreignRecord(
-  { topic, partition }: Slice,
-  offset: number,
-  reason: string,
-): FlowError {
-  return new FlowError(
-    'RECORD_CORRUPT',
-    `topic "${topic}" holds a record that is not one of ours`,
-    {
-      detail: `Partition ${partition}, offset ${offset}: ${reason}.`,
-      hint: 'Find out what else writes to this topic. A table may not be written by anything but its pipeline.',
-    },
-  );
 }

@@ -196,6 +196,7 @@ export class BuiltGeneration {
       output: this.#output,
       levels: found.has(levels) ? levels : undefined,
       isNumbered: table.output === 'rows',
+      swaps: [],
     };
   }
 

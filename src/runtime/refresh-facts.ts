@@ -18,7 +18,8 @@ import {
   type SourcePartitionFacts,
 } from '../refresh/retention.ts';
 import type { Catalog } from './catalog.ts';
-import { generationOf } from './generation.ts';
+import type { SwapRange } from './flow-facts.ts';
+import { generationOf, swapsOf } from './generation.ts';
 import { readHeld } from './held-records.ts';
 import { type EdgeTimes, edgeTimes } from './record-times.ts';
 
@@ -52,6 +53,8 @@ export type RefreshFacts = {
   readonly table: TablePlan;
   /** Those that write the table, first the one that merges: one, or several of append or of AUTO CDC. */
   readonly flows: readonly FlowPlan[];
+  /** What refreshes wrote into the output topic. */
+  readonly swaps: readonly SwapRange[];
   /** How often the table was refreshed. */
   readonly generation: number;
   /** Whether the records that are there are single rows with a number. */
@@ -104,6 +107,7 @@ export async function gatherFacts(options: FactsOptions): Promise<RefreshFacts> 
   return {
     table,
     flows,
+    swaps: swapsOf(catalog, flow.name),
     generation: Math.max(...flows.map(({ name }) => generationOf(catalog, name))),
     isNumbered: (before?.topic === table.topic ? before.output : table.output) === 'rows',
     isAppended: table.output === 'append',

@@ -7,13 +7,8 @@ import type { SourceBounds } from '../refresh/retention.ts';
 import type { JoinRow, JoinSet } from '../refresh/row-join.ts';
 import { splitNumberedKey } from '../task/numbered-key.ts';
 import { parseSources } from '../task/output-record.ts';
-import {
-  foreignRecord,
-  levelLoss,
-  type RecordForm,
-  recordLosses,
-  tableHeaders,
-} from './record-losses.ts';
+import { foreignRecord, readTableHeaders } from '../task/table-records.ts';
+import { levelLoss, type RecordForm, recordLosses } from './record-losses.ts';
 
 /** The last record of one record key, without its bytes. */
 export type RawRecord = {
@@ -59,9 +54,15 @@ export async function eachSlice(
 export type FoldListener = {
   readonly isWanted: (key: string) => boolean;
   /** Where lost keys are collected; undefined: nobody asks. */
-  readonly lost?:
-    | { readonly keys: LostKeys; readonly bounds: SourceBounds; readonly form: RecordForm }
-    | undefined;
+  readonly lost?: LostListener | undefined;
+};
+
+type LostListener = {
+  readonly keys: LostKeys;
+  readonly bounds: SourceBounds;
+  readonly form: RecordForm;
+  /** Whether what is not ours goes like everything else; else it is an error. */
+  readonly takesAll: boolean;
 };
 
 /** The last record of each record key of one partition. Invariant: its size grows with the keys, not with the rows. */
@@ -84,8 +85,9 @@ export class RawFold {
       const split = this.#isNumbered ? splitNumberedKey(raw) : undefined;
       const key = split?.key ?? raw;
       if (!isWanted(key)) continue;
-      const isTombstone = records.valueEnd < 0;
-      if (isTombstone) this.#forget(raw);
+      // One of somebody else is to be covered by ours, or whoever reads the table would meet it.
+      const isCovered = lost?.takesAll === true && !readTableHeaders(records).isOurs;
+      if (records.valueEnd < 0 && !isCovered) this.#forget(raw);
       else this.#keep(raw, { key, position: split?.position }, records);
       if (lost !== undefined) this.#judge(slice, key, split?.position ?? 0, lost);
     }
@@ -93,14 +95,15 @@ export class RawFold {
 
   #keep(raw: string, place: Pick<RawRecord, 'key' | 'position'>, records: RecordCursor): void {
     const { bytes, valueStart, valueEnd, offset } = records;
-    const { sequence, sources, state } = tableHeaders(records);
+    const { sequence, sources, state } = readTableHeaders(records);
     const hash = createHash('sha1')
-      .update(bytes.subarray(valueStart, valueEnd))
+      .update(bytes.subarray(valueStart, Math.max(valueStart, valueEnd)))
       .update(`\0${sequence ?? ''}\0${sources ?? ''}`);
     if (state !== undefined) hash.update('\0').update(state);
     const digest = hash.digest('base64');
     if (!this.records.has(raw)) this.heldBytes += raw.length * 2 + rawOverheadBytes;
-    const size = records.headersEnd - records.headersStart + valueEnd - valueStart + raw.length;
+    const valueSize = Math.max(0, valueEnd - valueStart);
+    const size = records.headersEnd - records.headersStart + valueSize + raw.length;
     this.records.set(raw, { ...place, digest, offset, size });
   }
 
@@ -112,9 +115,11 @@ export class RawFold {
     slice: Slice,
     key: string,
     position: number,
-    { keys, ...how }: NonNullable<FoldListener['lost']>,
+    { keys, takesAll, ...how }: LostListener,
   ): void {
-    const isTombstone = slice.records.valueEnd < 0;
+    const { records } = slice;
+    // Of somebody else's record nothing can be lost.
+    const isTombstone = records.valueEnd < 0 || (takesAll && !isReadable(records));
     if (this.#role === 'levels') {
       keys.level(key, isTombstone ? undefined : levelLoss(recordLosses(slice, how)));
     } else if (isTombstone) {
@@ -131,6 +136,17 @@ type HeldRecord = {
   readonly sources: Buffer[][];
 };
 
+function isReadable(records: RecordCursor): boolean {
+  const { sequence, sources } = readTableHeaders(records);
+  return sequence !== undefined && sources !== undefined && parseSources(sources) !== undefined;
+}
+
+type SetFoldOptions = {
+  readonly isNumbered: boolean;
+  readonly parse: SequenceCodec['parse'];
+  readonly takesAll: boolean;
+};
+
 /** The row-sets of some keys, with their bytes. */
 export class SetFold {
   readonly #held = new Map<string, Map<number, HeldRecord>>();
@@ -138,11 +154,13 @@ export class SetFold {
   readonly #keys: ReadonlySet<string>;
   readonly #isNumbered: boolean;
   readonly #parse: SequenceCodec['parse'];
+  readonly #takesAll: boolean;
 
-  constructor(keys: ReadonlySet<string>, isNumbered: boolean, parse: SequenceCodec['parse']) {
+  constructor(keys: ReadonlySet<string>, { isNumbered, parse, takesAll }: SetFoldOptions) {
     this.#keys = keys;
     this.#isNumbered = isNumbered;
     this.#parse = parse;
+    this.#takesAll = takesAll;
   }
 
   takeOutput(slice: Slice): void {
@@ -154,7 +172,7 @@ export class SetFold {
       if (!this.#keys.has(key)) continue;
       const rows = this.#held.get(key) ?? new Map<number, HeldRecord>();
       this.#held.set(key, rows);
-      if (records.valueEnd < 0) rows.delete(split?.position ?? 0);
+      if (this.#isGone(records)) rows.delete(split?.position ?? 0);
       else rows.set(split?.position ?? 0, this.#read(slice));
     }
   }
@@ -164,15 +182,19 @@ export class SetFold {
     while (records.next()) {
       const key = records.bytes.toString('latin1', records.keyStart, records.keyEnd);
       if (!this.#keys.has(key)) continue;
-      if (records.valueEnd < 0) this.#levels.delete(key);
+      if (this.#isGone(records)) this.#levels.delete(key);
       else this.#levels.set(key, this.#read(slice));
     }
+  }
+
+  #isGone(records: RecordCursor): boolean {
+    return records.valueEnd < 0 || (this.#takesAll && !isReadable(records));
   }
 
   #read(slice: Slice): HeldRecord {
     const { records } = slice;
     const { bytes, valueStart, valueEnd, offset } = records;
-    const { sequence, sources } = tableHeaders(records);
+    const { sequence, sources } = readTableHeaders(records);
     const groups = sources === undefined ? undefined : parseSources(sources);
     if (sequence === undefined || groups === undefined) {
       throw foreignRecord(slice, offset, 'its headers tm-seq and tm-src are missing');

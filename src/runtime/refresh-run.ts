@@ -1,7 +1,7 @@
 import { FlowError } from '../base/errors.ts';
 import { changeColumns } from '../plan/cdc-plan.ts';
 import type { FlowPlan, TablePlan } from '../plan/pipeline-plan.ts';
-import { groupOf, levelsTopicOf } from '../plan/topology.ts';
+import { groupOf, levelsTopicOf, repartitionTopicOf, sourcesOf } from '../plan/topology.ts';
 import type { LogProducer } from '../ports/log.ts';
 import { type FlowChange, flowChanges } from '../refresh/changes.ts';
 import { type DeployedFlow, deployedFlow, readDeployedFlow } from '../refresh/deployed-flow.ts';
@@ -17,6 +17,7 @@ import { isUntouched, type RefreshState } from '../refresh/refresh-states.ts';
 import type { TrialReport } from '../refresh/trial.ts';
 import { changeMerge } from '../task/change-merge.ts';
 import type { CatalogChange } from './catalog.ts';
+import { hasCheckpoints, refuseForeign } from './check-topics.ts';
 import type { SwapRange } from './flow-facts.ts';
 import { checkpointMark, swapsOf, tableGeneration, writersOf } from './generation.ts';
 import { type LockFacts, lockFlows, unlockFlows } from './locks.ts';
@@ -208,6 +209,7 @@ export async function refreshInPlace(options: RefreshRunOptions): Promise<Refres
   try {
     for (const { name } of flowsOf(plan, table))
       await awaitNobody(options, groupOf(pipeline, name));
+    await refuseOtherOwner(options);
     await settleTable(run);
     const facts = await gatherFacts(options);
     if (!isResumed) await refuseLossOf(run, facts);
@@ -241,6 +243,19 @@ export async function refreshInPlace(options: RefreshRunOptions): Promise<Refres
   }
 }
 
+/** The topic may be somebody else's: a wrong pipeline name is enough. Where only the catalog was lost it may be emptied. */
+async function refuseOtherOwner(options: RefreshRunOptions): Promise<void> {
+  const { log, catalog, pipeline, plan, table, flow } = options;
+  const found = (await log.describeTopics([table.topic])).get(table.topic);
+  if (found === undefined || catalog.get('topic', table.topic) !== undefined) return;
+  const reads = [
+    ...sourcesOf(plan, flow).map(({ topic }) => topic),
+    repartitionTopicOf(pipeline, flow.name),
+  ];
+  if (await hasCheckpoints(log, pipeline, { flow: flow.name, reads })) return;
+  await refuseForeign(options, found);
+}
+
 /** The records of a table that append flows write are deleted. */
 async function empty({ options, progress }: RefreshRun, facts: RefreshFacts): Promise<SwapResult> {
   const { log, clock, pipeline, flow, onProgress } = options;
@@ -269,6 +284,11 @@ export function endsOf({ output }: RefreshFacts): readonly number[] {
 /** Refuses what is not accepted, before anything is touched. */
 export async function refuseLossOf(run: RefreshRun, facts: RefreshFacts): Promise<void> {
   const { log, plan, onProgress } = run.options;
+  const partitions = facts.output?.partitions.length;
+  if (takesAll(run.progress.record)) {
+    refuseUnwanted(run, { lost: { keys: 0, rows: 0, levels: 0 }, pendingLost: 0, partitions });
+    return;
+  }
   const { report } = await previewRefresh({
     log,
     plan,
@@ -280,7 +300,7 @@ export async function refuseLossOf(run: RefreshRun, facts: RefreshFacts): Promis
   refuseUnwanted(run, {
     lost: report.lost,
     pendingLost: report.pending.lost,
-    partitions: facts.output?.partitions.length,
+    partitions,
     trial: report.trial,
   });
 }
@@ -359,10 +379,12 @@ async function swapOptions(
       output: output?.topic,
       levels: facts.levels?.topic,
       isNumbered: (before?.output ?? table.output) === 'rows',
+      swaps: facts.swaps,
     },
     fresh,
     generation: progress.record.generation,
     bounds: facts.bounds,
+    takesAll: takesAll(progress.record),
     keeps: progress.record.keepUnrecoverable,
     producer,
     heldBytesMax: options.heldBytesMax,
@@ -428,6 +450,7 @@ export async function finish(
   await catalog.write(
     [
       ...entries,
+      ...(await topicEntries(options)),
       ...checkpoints.map(({ flow: reader, topic, partition, topicId }) => ({
         kind: 'checkpoint' as const,
         name: `${reader}/${partitionKey(topic, partition)}`,
@@ -449,6 +472,34 @@ export async function finish(
     ],
     nowMs,
   );
+}
+
+/** The table is what its topics hold now: whatever they were before, they are known from here on. */
+async function topicEntries({ log, catalog, pipeline, table, flow }: RefreshRunOptions) {
+  const roles = [
+    ['output', table.topic],
+    ['levels', levelsTopicOf(pipeline, flow.name)],
+  ] as const;
+  const described = await log.describeTopics(roles.map(([, name]) => name));
+  return roles.flatMap(([role, name]) => {
+    const found = described.get(name);
+    if (found === undefined && catalog.get('topic', name) === undefined) return [];
+    const value = found && {
+      role,
+      flow: flow.name,
+      partitions: found.partitions,
+      topicId: found.topicId,
+    };
+    return [{ kind: 'topic' as const, name, value }];
+  });
+}
+
+/**
+ * A table that is emptied whatever it loses may hold anything: records that nobody but the refresh can get rid of. Beside
+ * the table that would not help, since they stay where the state is restored from.
+ */
+function takesAll({ mode, allowLoss }: RefreshRecord): boolean {
+  return mode === 'in_place' && allowLoss;
 }
 
 async function swapRanges(

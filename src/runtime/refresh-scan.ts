@@ -6,10 +6,11 @@ import { LostKeys } from '../refresh/lost-keys.ts';
 import type { PendingRows } from '../refresh/refresh-report.ts';
 import type { SourceBounds } from '../refresh/retention.ts';
 import { splitNumberedKey } from '../task/numbered-key.ts';
+import { foreignRecord } from '../task/table-records.ts';
+import { generationStart } from './generation.ts';
 import { halves, isInShare, type KeyShare, shareBitsMax, wholeShare } from './key-share.ts';
 import { type ReadProgress, readPartition } from './read-partition.ts';
 import {
-  foreignRecord,
   formOf,
   isTwinFloor,
   levelLoss,
@@ -84,7 +85,8 @@ class PartitionScan {
   async run(output: OwnTopic, partition: number): Promise<void> {
     const { log, facts, onProgress } = this.#options;
     const place = { log, partition, partitions: output.partitions.length };
-    await readPartition({ ...place, topic: output.topic, onProgress }, (slice) => {
+    const from = generationStart(facts.swaps, partition);
+    await readPartition({ ...place, topic: output.topic, from, onProgress }, (slice) => {
       this.#output(slice);
       this.#divide();
     });

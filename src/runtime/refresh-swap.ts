@@ -1,3 +1,4 @@
+import { FlowError } from '../base/errors.ts';
 import { type Span, wholeSpan } from '../data/bytes.ts';
 import type { Change } from '../data/change.ts';
 import { readProvenance } from '../data/provenance.ts';
@@ -13,6 +14,8 @@ import type { SourceBounds } from '../refresh/retention.ts';
 import { isSameSet, type JoinSet, joinKept, lostRows } from '../refresh/row-join.ts';
 import { ChangeOutput } from '../task/change-output.ts';
 import { OutputWriter } from '../task/output-record.ts';
+import type { SwapRange } from './flow-facts.ts';
+import { generationStart } from './generation.ts';
 import { halves, isInShare, type KeyShare, shareBitsMax, wholeShare } from './key-share.ts';
 import type { ReadProgress } from './read-partition.ts';
 import {
@@ -40,6 +43,8 @@ export type GenerationTopics = {
   readonly levels: string | undefined;
   /** Whether each row is a record of its own. */
   readonly isNumbered: boolean;
+  /** What earlier refreshes wrote into the output. */
+  readonly swaps: readonly SwapRange[];
 };
 
 export type SwapOptions = {
@@ -58,6 +63,8 @@ export type SwapOptions = {
   readonly fresh: GenerationTopics | undefined;
   readonly generation: number;
   readonly bounds: SourceBounds;
+  /** Whether what is not ours goes like everything else, or is an error. */
+  readonly takesAll: boolean;
   /** Rows that can't be read again are inputs of the merge. */
   readonly keeps: boolean;
   /** undefined: it is only measured what would be written and lost. */
@@ -181,9 +188,9 @@ class ShareSwap {
     const output = new RawFold('output', topics.isNumbered);
     const levels = new RawFold('levels', false);
     const isWanted = (key: string): boolean => isInShare(key, this.#share);
-    const { bounds, changes } = this.#options;
+    const { bounds, changes, takesAll } = this.#options;
     const form = changes === undefined ? 'rows' : 'changes';
-    const lost = isLive ? ({ keys: this.#lostKeys, bounds, form } as const) : undefined;
+    const lost = isLive ? ({ keys: this.#lostKeys, bounds, form, takesAll } as const) : undefined;
     await this.#each(topics.output, (slice) => output.take(slice, { isWanted, lost }));
     await this.#each(topics.levels, (slice) => levels.take(slice, { isWanted, lost }));
     return { output, levels };
@@ -193,7 +200,10 @@ class ShareSwap {
     if (topic === undefined) return;
     const range = await this.#range(topic);
     if (range === undefined) return;
-    const place = { partition: this.#partition, from: range.start, to: range.stable };
+    const { live } = this.#options;
+    const first = topic === live.output ? generationStart(live.swaps, this.#partition) : 0;
+    const from = Math.max(range.start, first);
+    const place = { partition: this.#partition, from, to: range.stable };
     await eachSlice(this.#options.log, topic, place, take);
   }
 
@@ -204,9 +214,16 @@ class ShareSwap {
   /** Decides about the keys of which something can't be read again; undefined: they are too many for their memory. */
   async #settle(liveRaw: Fold, freshRaw: Fold | undefined): Promise<Settlements | undefined> {
     const keys = new Set([...this.#lostKeys.losses()].map(({ key }) => key));
-    const { changes } = this.#options;
+    const { changes, takesAll } = this.#options;
     if (changes === undefined) return keys.size === 0 ? new Map() : this.#settleRows(keys);
-    return this.#settleChanges(keys, changes, { liveRaw, freshRaw });
+    try {
+      return await this.#settleChanges(keys, changes, { liveRaw, freshRaw });
+    } catch (error) {
+      // Changes are put together from all records of a key, so what is lost is known of ours alone.
+      const isForeign = error instanceof FlowError && error.code === 'RECORD_CORRUPT';
+      if (isForeign && takesAll) return new Map();
+      throw error;
+    }
   }
 
   async #settleRows(keys: ReadonlySet<string>): Promise<Settlements> {
@@ -317,7 +334,8 @@ class ShareSwap {
   }
 
   async #sets(topics: GenerationTopics, keys: ReadonlySet<string>): Promise<SetFold> {
-    const sets = new SetFold(keys, topics.isNumbered, this.#codec.parse);
+    const { takesAll } = this.#options;
+    const sets = new SetFold(keys, { ...topics, parse: this.#codec.parse, takesAll });
     await this.#each(topics.output, (slice) => sets.takeOutput(slice));
     await this.#each(topics.levels, (slice) => sets.takeLevels(slice));
     return sets;

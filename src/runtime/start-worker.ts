@@ -63,6 +63,12 @@ function refuseForgetful({ flows }: PipelinePlan, delivery: WorkerSettings['deli
 /** Checks topics and state store and gives a worker that is ready to `run`. */
 export async function startWorker(options: StartWorkerOptions): Promise<Worker> {
   const { plan, settings, log, state, clock, listener, replicationFactor } = options;
+  if (plan.flows.length + plan.materializedViews.length === 0) {
+    throw new FlowError('PIPELINE_INVALID', 'the pipeline has no flow and no materialized view', {
+      detail: 'There is nothing to run.',
+      hint: 'Are these the right files? A table gets its rows by CREATE STREAMING TABLE … FLOW …, or by CREATE FLOW … AS INSERT INTO … .',
+    });
+  }
   refuseForgetful(plan, settings.delivery);
   await state.check();
   const { flows, views, catalog } = await prepareTopics({

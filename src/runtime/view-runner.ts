@@ -39,7 +39,12 @@ export type ViewRun = {
 };
 
 /** How the last run stands in the checkpoint of the view. Changes: 2026-11-30 version 1. */
-type Checkpoint = ViewRun & { readonly v: 1; readonly fingerprint: string };
+type Checkpoint = ViewRun & {
+  readonly v: 1;
+  readonly fingerprint: string;
+  /** Of the output topic: another one has none of the rows. */
+  readonly topicId: string;
+};
 
 /** `unsettled`: a transaction is open on a table that the view reads. */
 export type ViewState = 'current' | 'stale' | 'unsettled';
@@ -139,6 +144,7 @@ export class ViewRunner {
     const checkpoint: Checkpoint = {
       v: 1,
       fingerprint: viewDigest(facts.view),
+      topicId: facts.output.topicId,
       ...done,
     };
     const mark = {
@@ -238,13 +244,16 @@ export async function readViewState(
     inputs,
     catalogTopic,
     view,
+    output,
   }: Pick<ViewFacts, 'group' | 'catalogTopic' | 'view'> & {
+    readonly output: { readonly topicId: string | undefined };
     readonly inputs: readonly Pick<InputFacts, 'kind' | 'topic' | 'partitions'>[];
   },
 ): Promise<{ readonly state: ViewState; readonly last: ViewRun | undefined }> {
   const found = (await log.committedOffsets(group, catalogTopic, [0])).get(0);
   const last = readCheckpoint(found?.metadata);
-  let state: ViewState = last?.fingerprint === viewDigest(view) ? 'current' : 'stale';
+  const isSame = last?.fingerprint === viewDigest(view) && last.topicId === output.topicId;
+  let state: ViewState = isSame ? 'current' : 'stale';
   for (const { kind, topic, partitions } of inputs) {
     const numbers = numbersTo(partitions);
     if (partitions === 0) continue;

@@ -27,14 +27,17 @@ export async function readViewStatus(
       kind: source === undefined ? ('table' as const) : ('source' as const),
       topic: source?.topic ?? upstream?.topic ?? '',
     }));
-    const described = await log.describeTopics(read.map(({ topic }) => topic));
+    const described = await log.describeTopics([
+      ...new Set([table.topic, ...read.map(({ topic }) => topic)]),
+    ]);
     const inputs = read.map((input) => ({
       ...input,
       partitions: described.get(input.topic)?.partitions ?? 0,
     }));
     const group = groupOf(pipeline, view.name);
     const catalogTopic = catalogTopicOf(pipeline);
-    const found = await readViewState(log, { view, group, inputs, catalogTopic });
+    const output = { topicId: described.get(table.topic)?.topicId };
+    const found = await readViewState(log, { view, group, inputs, catalogTopic, output });
     views.push({ view: view.name, topic: table.topic, group, ...found });
   }
   return views;

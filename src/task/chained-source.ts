@@ -1,10 +1,11 @@
-import { FlowError } from '../base/errors.ts';
+import type { FlowError } from '../base/errors.ts';
 import { provenanceSize, readProvenance } from '../data/provenance.ts';
 import { readHeaders } from '../data/record-headers.ts';
 import type { RecordCursor } from '../ports/log.ts';
 import { parseSources } from './output-record.ts';
 import { elementsMax } from './row-steps.ts';
 import type { RecordPlace } from './source-reader.ts';
+import { foreignRecord } from './table-records.ts';
 
 /** Sides of a union that have room beside those of the table that is read. */
 export const chainedBranches = 16;
@@ -22,7 +23,6 @@ export type ChainedNumbers = {
  * first source, so that a row is the same however often, and in which partition, the table wrote it.
  */
 export class ChainedSource {
-  readonly #table: string;
   readonly #branchBase: number;
   readonly #indexScale: number;
   /** What is the same for all rows of the current record; the offset is in it, too. */
@@ -30,8 +30,7 @@ export class ChainedSource {
   offset = 0;
   #index = 0;
 
-  constructor(table: string, { branch, generators }: ChainedNumbers) {
-    this.#table = table;
+  constructor({ branch, generators }: ChainedNumbers) {
     this.#branchBase = branch * chainedBranches;
     this.#indexScale = elementsMax ** generators;
   }
@@ -39,7 +38,7 @@ export class ChainedSource {
   /** Takes the next record of the table's topic. */
   read(records: RecordCursor, place: RecordPlace): void {
     const source = headerSource(records);
-    if (source === undefined) throw foreignToTable(this.#table, records, place);
+    if (source === undefined) throw foreignToTable(records, place);
     this.take(source);
   }
 
@@ -58,19 +57,8 @@ export class ChainedSource {
   }
 }
 
-export function foreignToTable(
-  table: string,
-  { offset }: RecordCursor,
-  { topic, partition }: RecordPlace,
-): FlowError {
-  return new FlowError(
-    'RECORD_CORRUPT',
-    `output topic "${topic}" of table "${table}" holds a record that is not one of ours`,
-    {
-      detail: `Partition ${partition}, offset ${offset}: its header tm-src does not say where its row came from.`,
-      hint: 'Find out what else writes to this topic. A table may not be written by anything but its pipeline.',
-    },
-  );
+export function foreignToTable({ offset }: RecordCursor, place: RecordPlace): FlowError {
+  return foreignRecord(place, offset, 'its header tm-src does not say where its row came from');
 }
 
 function headerSource({ bytes, headersStart, headersEnd }: RecordCursor): Buffer | undefined {

@@ -20,7 +20,6 @@ export type EmptiedKeyOptions = {
  * where it stands. Invariant: the same bytes as a row of that key gives.
  */
 export class EmptiedKey {
-  readonly #table: string;
   readonly #reader: SourceReader;
   readonly #positions: readonly number[];
   readonly #encode: ReturnType<typeof keyEncoder>['encode'];
@@ -28,7 +27,6 @@ export class EmptiedKey {
 
   /** `columns`: the key columns of the flow's table. */
   constructor({ source, timeZone, positions }: EmptiedKeyOptions, columns: readonly Column[]) {
-    this.#table = source.table ?? source.name;
     this.#positions = positions;
     this.#reader = new SourceReader({
       source,
@@ -42,7 +40,7 @@ export class EmptiedKey {
   read(records: RecordCursor, place: RecordPlace): Row {
     const { keyStart, keyEnd } = records;
     const bad = this.#reader.read(this.#part.of(records, keyStart, keyEnd), place);
-    if (bad !== undefined) throw foreignToTable(this.#table, records, place);
+    if (bad !== undefined) throw foreignToTable(records, place);
     return this.#positions.map((position) => this.#reader.row[position] ?? null);
   }
 

@@ -58,12 +58,10 @@ export type KeyVersion = {
  * one) with its sequence and the provenance of each row; what says nothing but that a number has no row any more is none.
  */
 export class KeyVersionReader {
-  readonly #table: string;
   readonly #isNumbered: boolean;
   readonly #parse: (text: string) => Buffer;
 
-  constructor(table: string, { output, sequence }: ReplacedSource) {
-    this.#table = table;
+  constructor({ output, sequence }: ReplacedSource) {
     this.#isNumbered = output === 'rows';
     this.#parse = sequenceCodec(sequence.type).parse;
   }
@@ -82,7 +80,7 @@ export class KeyVersionReader {
     const source = groups?.[0]?.[0];
     const isWhole = valueEnd < 0 || (spans.length > 0 && spans.length === groups?.length);
     if (sequence === undefined || source === undefined || !isWhole || records.keyEnd < 0) {
-      throw foreignToTable(this.#table, records, place);
+      throw foreignToTable(records, place);
     }
     return {
       sequence: this.#parse(sequence),

@@ -1,4 +1,3 @@
-import { FlowError } from '../base/errors.ts';
 import { Change, decodeChanges, encodeChanges, withChange } from '../data/change.ts';
 import { splitJsonArray } from '../data/json-split.ts';
 import { readHeaders } from '../data/record-headers.ts';
@@ -8,6 +7,7 @@ import type { ChangeMerge } from './change-merge.ts';
 import { stateHeader } from './change-output.ts';
 import { unknownEntry } from './key-state.ts';
 import { parseSources } from './output-record.ts';
+import { foreignRecord, foreignTombstone, readTableHeaders } from './table-records.ts';
 
 /** What a record says of its key; undefined: nothing counts. */
 export type RestoredKey = { readonly key: StateKey; readonly entry: Buffer | undefined };
@@ -30,7 +30,7 @@ export class ChangeRestore {
     const { records } = slice;
     while (records.next()) {
       const { bytes, keyStart, keyEnd } = records;
-      if (keyEnd < 0) throw foreignChange(slice, records.offset, 'it has no key');
+      if (keyEnd < 0) throw foreignRecord(slice, records.offset, 'it has no key');
       const key = bytes.toString('latin1', keyStart, keyEnd);
       keys.set(key, { key, entry: this.#entry(slice, records) });
     }
@@ -39,19 +39,19 @@ export class ChangeRestore {
 
   #entry(slice: Slice, records: RecordCursor): Buffer | undefined {
     const { bytes, valueStart, valueEnd, headersStart, headersEnd, offset } = records;
-    let sequenceText: string | undefined;
-    let sourceText: string | undefined;
     for (const { key, value } of readHeaders(bytes, headersStart, headersEnd)) {
       if (key === stateHeader && value !== null) return Buffer.from(value);
-      if (key === 'tm-seq') sequenceText = value?.toString('utf8');
-      if (key === 'tm-src') sourceText = value?.toString('latin1');
     }
-    if (valueEnd < 0) return undefined;
+    const { sequence: sequenceText, sources: sourceText, isOurs } = readTableHeaders(records);
+    if (valueEnd < 0) {
+      if (!isOurs) throw foreignTombstone(slice, offset);
+      return undefined;
+    }
     const rows = splitJsonArray(bytes, valueStart, valueEnd);
     const provenance = parseSources(sourceText ?? '')?.[0]?.[0];
     const row = rows?.[0];
     if (sequenceText === undefined || provenance === undefined || row === undefined) {
-      throw foreignChange(slice, offset, 'its row and its headers do not agree');
+      throw foreignRecord(slice, offset, 'its row and its headers do not agree');
     }
     const sequence = this.#parseSequence(sequenceText);
     return encodeChanges([
@@ -75,15 +75,4 @@ export function joinLevel(
   const [before, added] = [decodeChanges(known), decodeChanges(level)];
   if (before === undefined || added === undefined) throw unknownEntry();
   return encodeChanges(merge.keep(added.reduce(withChange, before), undefined));
-}
-
-function foreignChange(slice: Slice, offset: number, reason: string): FlowError {
-  return new FlowError(
-    'RECORD_CORRUPT',
-    `topic "${slice.topic}" holds a record that is not one of ours`,
-    {
-      detail: `Partition ${slice.partition}, offset ${offset}: ${reason}.`,
-      hint: 'Find out what else writes to this topic. A table may not be written by anything but its pipeline.',
-    },
-  );
 }

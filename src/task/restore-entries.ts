@@ -1,7 +1,5 @@
-import { FlowError } from '../base/errors.ts';
 import type { Span } from '../data/bytes.ts';
 import { splitJsonArray } from '../data/json-split.ts';
-import { readHeaders } from '../data/record-headers.ts';
 import {
   decodeRowSet,
   encodeRowSet,
@@ -19,6 +17,7 @@ import type { RecordCursor, Slice } from '../ports/log.ts';
 import type { StateKey } from '../ports/state-store.ts';
 import { splitNumberedKey } from './numbered-key.ts';
 import { parseSources } from './output-record.ts';
+import { foreignRecord, foreignTombstone, readTableHeaders } from './table-records.ts';
 
 export type RestoreOptions = {
   readonly output: OutputMode;
@@ -67,13 +66,9 @@ export class Restore {
     const key = split?.key ?? recordKey;
     const position = split?.position ?? -1;
     const isSwapped = this.#options.isSwapped?.(records.offset) === true;
-    let sequenceText: string | undefined;
-    let sourceText: string | undefined;
-    for (const header of readHeaders(bytes, records.headersStart, records.headersEnd)) {
-      if (header.key === 'tm-seq') sequenceText = header.value?.toString('utf8');
-      if (header.key === 'tm-src') sourceText = header.value?.toString('latin1');
-    }
+    const { sequence: sequenceText, sources: sourceText, isOurs } = readTableHeaders(records);
     if (records.valueEnd < 0) {
+      if (!isOurs) throw foreignTombstone(slice, records.offset);
       const level = this.#level(sequenceText, sourceText);
       return { key, position, sequence: level?.sequence, rows: undefined, level, isSwapped };
     }
@@ -224,15 +219,4 @@ function isAbove(sequence: Buffer, present: RowSet | undefined): boolean {
 
 function whole(bytes: Buffer): Span {
   return { bytes, start: 0, end: bytes.length };
-}
-
-function foreignRecord(slice: Slice, offset: number, reason: string): FlowError {
-  return new FlowError(
-    'RECORD_CORRUPT',
-    `output topic "${slice.topic}" holds a record that is not one of ours`,
-    {
-      detail: `Partition ${slice.partition}, offset ${offset}: ${reason}.`,
-      hint: 'Find out what else writes to this topic. A table may not be written by anything but its pipeline.',
-    },
-  );
 }

@@ -1,9 +1,9 @@
 import { FlowError } from '../base/errors.ts';
-import { readHeaders } from '../data/record-headers.ts';
 import { levelEntry, sequenceOf, storedRowCount } from '../data/row-set.ts';
 import type { RecordCursor, Slice } from '../ports/log.ts';
 import type { StateKey } from '../ports/state-store.ts';
 import { parseSources } from './output-record.ts';
+import { foreignRecord, foreignTombstone, readTableHeaders } from './table-records.ts';
 
 /** The level of one key, as a record of the levels topic tells it. */
 export type LevelChange = {
@@ -34,27 +34,22 @@ export class LevelRestore {
     const { records } = slice;
     while (records.next()) {
       const { bytes, keyStart, keyEnd } = records;
-      if (keyEnd < 0) throw foreignLevel(slice, records.offset);
+      if (keyEnd < 0) throw foreignRecord(slice, records.offset, 'it has no key');
       const key = bytes.toString('latin1', keyStart, keyEnd);
-      if (records.valueEnd < 0) levels.delete(key);
-      else levels.set(key, { key, ...this.#level(slice, records) });
+      if (records.valueEnd >= 0) levels.set(key, { key, ...this.#level(slice, records) });
+      else if (readTableHeaders(records).isOurs) levels.delete(key);
+      else throw foreignTombstone(slice, records.offset);
     }
     return [...levels.values()];
   }
 
-  #level(
-    slice: Slice,
-    { bytes, offset, headersStart, headersEnd }: RecordCursor,
-  ): Omit<LevelChange, 'key'> {
-    let sequenceText: string | undefined;
-    let sourceText: string | undefined;
-    for (const header of readHeaders(bytes, headersStart, headersEnd)) {
-      if (header.key === 'tm-seq') sequenceText = header.value?.toString('utf8');
-      if (header.key === 'tm-src') sourceText = header.value?.toString('latin1');
+  #level(slice: Slice, records: RecordCursor): Omit<LevelChange, 'key'> {
+    const { sequence, sources = '' } = readTableHeaders(records);
+    const provenance = parseSources(sources)?.[0]?.[0];
+    if (sequence === undefined || provenance === undefined) {
+      throw foreignRecord(slice, records.offset, 'its headers tm-seq and tm-src are missing');
     }
-    const provenance = parseSources(sourceText ?? '')?.[0]?.[0];
-    if (sequenceText === undefined || provenance === undefined) throw foreignLevel(slice, offset);
-    return { provenance, sequence: this.#parseSequence(sequenceText) };
+    return { provenance, sequence: this.#parseSequence(sequence) };
   }
 
   /** The entries that change; `present` answers the keys of the changes, by position. */
@@ -78,15 +73,4 @@ function isAbove(sequence: Buffer, entry: Buffer): boolean {
     throw new FlowError('TASK_CORRUPTED', 'a state entry is of an unknown version');
   }
   return sequence.compare(entry, found.start, found.end) > 0;
-}
-
-function foreignLevel(slice: Slice, offset: number): FlowError {
-  return new FlowError(
-    'RECORD_CORRUPT',
-    `levels topic "${slice.topic}" holds a record that is not one of ours`,
-    {
-      detail: `Partition ${slice.partition}, offset ${offset}.`,
-      hint: 'Find out what else writes to this topic. It may not be written by anything but its pipeline.',
-    },
-  );
 }

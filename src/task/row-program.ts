@@ -114,14 +114,14 @@ export class RowProgram {
     this.chained =
       source.table === undefined
         ? undefined
-        : new ChainedSource(source.table, {
+        : new ChainedSource({
             branch: isUnion ? branch : 0,
             generators: indexLevels(plan.steps),
           });
     this.versions =
       source.table === undefined || source.replaced === undefined
         ? undefined
-        : new KeyVersionReader(source.table, source.replaced);
+        : new KeyVersionReader(source.replaced);
     this.#emptiedKey =
       plan.versionKeys === undefined
         ? undefined

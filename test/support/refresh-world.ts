@@ -39,7 +39,7 @@ export class RefreshWorld {
   readonly state = new MemoryStateStore();
   /** Every record, with where it lies: what a brute-force recomputation starts from. */
   readonly produced: KnownRecord[] = [];
-  readonly pipeline = 'p';
+  pipeline = 'p';
   sql: string;
   readonly #partitions: number;
 

@@ -1,0 +1,49 @@
+import { FlowError } from '../base/errors.ts';
+import { readHeaders } from '../data/record-headers.ts';
+import type { RecordCursor } from '../ports/log.ts';
+import { stateHeader } from './change-output.ts';
+
+/** What the headers of a record of a table's topic tell. */
+export type TableHeaders = {
+  /** `tm-seq` */
+  readonly sequence: string | undefined;
+  /** `tm-src` */
+  readonly sources: string | undefined;
+  /** What stands in the state beside the rows, of a table that AUTO CDC flows write. */
+  readonly state: Buffer | undefined;
+  /** `tm-gen` is there: every record of ours has it, tombstones too. */
+  readonly isOurs: boolean;
+};
+
+export function readTableHeaders({ bytes, headersStart, headersEnd }: RecordCursor): TableHeaders {
+  let sequence: string | undefined;
+  let sources: string | undefined;
+  let state: Buffer | undefined;
+  let isOurs = false;
+  for (const { key, value } of readHeaders(bytes, headersStart, headersEnd)) {
+    if (key === 'tm-seq') sequence = value?.toString('utf8');
+    else if (key === 'tm-src') sources = value?.toString('latin1');
+    else if (key === 'tm-gen') isOurs = true;
+    else if (key === stateHeader) state = value ?? undefined;
+  }
+  return { sequence, sources, state, isOurs };
+}
+
+type Place = { readonly topic: string; readonly partition: number };
+
+/** A record in a topic of a table that no pipeline has written. Nothing can be computed from it, so whoever meets it stops. */
+export function foreignRecord(place: Place, offset: number, reason: string): FlowError {
+  return new FlowError(
+    'RECORD_CORRUPT',
+    `topic "${place.topic}" holds a record that is not one of ours`,
+    {
+      detail: `Partition ${place.partition}, offset ${offset}: ${reason}.`,
+      hint: 'Find out what else writes to this topic and stop it: a table may be written by its pipeline alone. Then compute the table anew, whatever the topic holds: tidemark refresh TABLE --in-place --allow-loss',
+    },
+  );
+}
+
+/** A tombstone of somebody else would take the rows of a key away, and with them the level that keeps older ones out. */
+export function foreignTombstone(place: Place, offset: number): FlowError {
+  return foreignRecord(place, offset, 'it deletes a key and has no header tm-gen');
+}
