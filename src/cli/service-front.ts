@@ -11,6 +11,7 @@ import type { StateStore } from '../ports/state-store.ts';
 import { ReadableWatch } from '../runtime/readable-watch.ts';
 import type { RuntimeEvent } from '../runtime/runtime-events.ts';
 import type { Worker } from '../runtime/worker.ts';
+import { InterruptedRefreshes } from './interrupted-refreshes.ts';
 import { RecentEvents } from './recent-events.ts';
 import { RefreshWatch } from './refresh-watch.ts';
 import type { ServiceLog } from './run-log.ts';
@@ -66,6 +67,7 @@ export async function openServiceFront(options: ServiceFrontOptions): Promise<Se
   let watch: SourceWatch | undefined;
   let stateWatch: StateWatch | undefined;
   let refreshWatch: RefreshWatch | undefined;
+  let interrupted: InterruptedRefreshes | undefined;
   let readable: ReadableWatch | undefined;
   const startedMs = systemClock.now();
   const readyLagMax = config['http.readyLagMax'];
@@ -141,10 +143,23 @@ export async function openServiceFront(options: ServiceFrontOptions): Promise<Se
         onSize: (size) => metrics.sized(size),
       });
       stateWatch.start();
+      interrupted = new InterruptedRefreshes({
+        catalog: worker.catalog,
+        clock: systemClock,
+        plan,
+        instance: config['instance.name'] ?? '',
+        start: verbs.start,
+        say: (fields, text) => log.info(fields, text),
+      });
       refreshWatch = new RefreshWatch({
         log: parts.log,
         catalogTopic: `${config['pipeline.name']}.catalog`,
-        onRefreshes: (records) => metrics.refreshed(records),
+        onRefreshes: (records) => {
+          metrics.refreshed(records);
+          interrupted?.look(records).catch((error: unknown) => {
+            log.bug(error, 'an interrupted refresh could not be finished');
+          });
+        },
       });
       refreshWatch.start((error) => log.bug(error, 'the refreshes could not be looked at'));
       watch.start((error) => log.bug(error, 'the sources could not be looked at'));
@@ -163,6 +178,7 @@ export async function openServiceFront(options: ServiceFrontOptions): Promise<Se
       closing ??= server.close().then(async () => {
         await watch?.close().catch(() => undefined);
         await stateWatch?.close();
+        interrupted?.close();
         await refreshWatch?.close().catch(() => undefined);
         await readable?.close().catch(() => undefined);
         await views.close().catch(() => undefined);

@@ -331,7 +331,8 @@ class Beside {
       if (progress.state === 'swapping') {
         onStep?.('swapping in the differences');
         const facts = await gatherFacts(this.#options);
-        result = await swap(this.#run, facts, await this.#built.topics());
+        const fresh = await this.#built.topics();
+        result = await progress.whileTold(clock, () => swap(this.#run, facts, fresh));
         await progress.enter('switching', clock.now());
       }
       await this.#built.handOver();

@@ -1,4 +1,7 @@
+import { createHash } from 'node:crypto';
 import { StateMachine } from '../base/state-machine.ts';
+import type { FlowPlan, TablePlan } from '../plan/pipeline-plan.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { RefreshMode } from '../refresh/refresh-request.ts';
 import { isOver, type RefreshState, refreshTransitions } from '../refresh/refresh-states.ts';
 import type { Catalog, CatalogChange } from './catalog.ts';
@@ -16,6 +19,8 @@ export type RefreshRecord = {
   readonly keepUnrecoverable: boolean;
   readonly startedAtMs: number;
   readonly changedAtMs: number;
+  /** Digest of the definition that it makes the table of. */
+  readonly definition: string;
   /** It is only built, to tell what would change. */
   readonly isShadow?: true;
   /** Where the output topic ended before anything was written to it, one offset a partition. */
@@ -26,6 +31,13 @@ export type RefreshRecord = {
   readonly recordsPerSecond?: number | undefined;
 };
 
+/** Of the flows that write a table, and of where they write it: equal digests, equal tables. */
+export function definitionDigest(flows: readonly FlowPlan[], { topic, output }: TablePlan): string {
+  const hash = createHash('sha256').update(`${topic} ${output}`);
+  for (const { name, fingerprint } of flows) hash.update(`\0${name}\0${fingerprint}`);
+  return hash.digest('base64');
+}
+
 /** The refresh of a flow that is under way, or was interrupted; undefined: there is none. */
 export function openRefresh(catalog: Catalog | undefined, flow: string): RefreshRecord | undefined {
   const record = catalog?.get('refresh', flow)?.value as RefreshRecord | undefined;
@@ -35,6 +47,9 @@ export function openRefresh(catalog: Catalog | undefined, flow: string): Refresh
 export function refreshesOf(catalog: Catalog | undefined): readonly RefreshRecord[] {
   return (catalog?.all('refresh') ?? []).map(({ value }) => value as unknown as RefreshRecord);
 }
+
+const tellEveryMs = 10_000;
+const tellLookMs = 200;
 
 /** Follows one refresh from state to state. Invariant: what the catalog says was true when it was written. */
 export class RefreshProgress {
@@ -86,6 +101,33 @@ export class RefreshProgress {
       value: undefined,
     }));
     await this.#write(state, nowMs, {}, released);
+  }
+
+  /**
+   * Does what replaces records of the table, and tells meanwhile that it goes on: whoever hears nothing for long takes the
+   * refresh for interrupted.
+   */
+  async whileTold<Result>(clock: Clock, work: () => Promise<Result>): Promise<Result> {
+    let isEnded = false;
+    let writing: Promise<void> | undefined;
+    const tell = async (): Promise<void> => {
+      let toldMs = clock.monotonic();
+      for (;;) {
+        await clock.sleep(tellLookMs);
+        if (isEnded) return;
+        if (clock.monotonic() - toldMs < tellEveryMs) continue;
+        toldMs = clock.monotonic();
+        writing = this.enter(this.state, clock.now()).catch(() => undefined);
+        await writing;
+      }
+    };
+    void tell();
+    try {
+      return await work();
+    } finally {
+      isEnded = true;
+      await writing;
+    }
   }
 
   async #write(

@@ -34,7 +34,12 @@ import {
 import { flowsOf, gatherFacts, numbersTo, type RefreshFacts } from './refresh-facts.ts';
 import { buryKept } from './refresh-kept.ts';
 import { previewRefresh } from './refresh-preview.ts';
-import { openRefresh, RefreshProgress, type RefreshRecord } from './refresh-record.ts';
+import {
+  definitionDigest,
+  openRefresh,
+  RefreshProgress,
+  type RefreshRecord,
+} from './refresh-record.ts';
 import { type SwapOptions, type SwapResult, swapTable } from './refresh-swap.ts';
 import { tryRecords } from './refresh-trial.ts';
 import { fenceOthers } from './takeover.ts';
@@ -120,8 +125,19 @@ export function beginRun(options: RefreshRunOptions, mode: RefreshMode): Refresh
     startedAtMs: isResumed ? open.startedAtMs : nowMs,
     from: isResumed ? open.from : undefined,
     changedAtMs: nowMs,
+    definition: definitionDigest(flowsOf(plan, table), table),
     ...(isShadow ? { isShadow } : {}),
   };
+  if (isResumed && !isUntouched(open.state) && open.definition !== record.definition) {
+    throw new FlowError(
+      'DEFINITION_CHANGED',
+      `the refresh of table "${table.name}" was begun with another definition`,
+      {
+        detail: `It stands at "${open.state}": records of the table are being replaced by those of that definition.`,
+        hint: 'Start the same command once more with the files that it was begun with.',
+      },
+    );
+  }
   return {
     options,
     progress: new RefreshProgress(catalog, record),
@@ -219,7 +235,9 @@ export async function refreshInPlace(options: RefreshRunOptions): Promise<Refres
       await run.progress.enter('emptying', clock.now(), { from });
     }
     options.onStep?.('emptying the table');
-    const result = facts.isAppended ? await empty(run, facts) : await swap(run, facts, undefined);
+    const result = await run.progress.whileTold(clock, () =>
+      facts.isAppended ? empty(run, facts) : swap(run, facts, undefined),
+    );
     await run.progress.enter('switching', clock.now());
     options.onStep?.('forgetting its checkpoints');
     await forgetCheckpoints(run, facts);

@@ -288,6 +288,7 @@ describe('full refreshes', () => {
       generation: 1,
       allowLoss: false,
       keepUnrecoverable: false,
+      definition: '',
       startedAtMs: 5_000,
       changedAtMs: 6_000,
     } as const;
