@@ -14,6 +14,7 @@ import { formatType } from '../data/type-text.ts';
 import {
   type FlowPlan,
   isKeyed,
+  isOutside,
   type KeyedFlowPlan,
   type PipelinePlan,
   type TablePlan,
@@ -115,9 +116,9 @@ export class ServiceViews implements ServiceApi {
       delivery: config.delivery,
       stateStore: config['state.kind'],
       ready: this.ready().reasons.length === 0,
-      sources: plan.sources.flatMap(({ name, topic, format, table }) =>
-        table === undefined ? [{ name, topic, format }] : [],
-      ),
+      sources: plan.sources
+        .filter(isOutside)
+        .map(({ name, topic, format }) => ({ name, topic, format })),
       tables: plan.tables.map(({ name }) => name),
       flows: plan.flows.map(({ name }) => name),
     };

@@ -199,9 +199,11 @@ function explainBranch(plan: PipelinePlan, branch: BranchPlan): ExplainedBranch 
     source: branch.source,
     topic: source?.topic ?? '',
     format:
-      source?.replaced === undefined
-        ? (source?.format ?? '')
-        : 'a record is a version of its key; one of which no row is left empties the key',
+      source?.batch !== undefined
+        ? `the rows of a batch query over ${source.batch.inputs.map(({ name }) => name).join(', ')}, computed when the flow starts first`
+        : source?.replaced === undefined
+          ? (source?.format ?? '')
+          : 'a record is a version of its key; one of which no row is left empties the key',
     steps,
   };
 }

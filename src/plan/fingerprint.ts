@@ -158,13 +158,16 @@ export function branchDefinition(branch: BoundBranch): BranchDefinition {
   const places = new Map(read.map(({ index }, place) => [index, place]));
   const placeOf = (index: number): number =>
     index < width ? (places.get(index) ?? index) : read.length + index - width;
+  const made = derivation({ source, steps: pruneSides(branch.steps, width) });
+  const batch = source.batch === undefined ? [] : [`batch ${source.batch.digest}`];
   return {
     topic: source.topic,
     format: source.format,
     tombstones: source.tombstones,
     reads: read.map(({ column }) => columnText(column)),
-    steps: stepTexts(steps, placeOf),
-    ...derivation({ source, steps: pruneSides(branch.steps, width) }),
+    steps: [...batch, ...stepTexts(steps, placeOf)],
+    ...made,
+    filters: [...batch, ...made.filters],
   };
 }
 

@@ -32,6 +32,8 @@ export type BoundBatchQuery = {
   readonly views: readonly string[];
   /** A view depends on the clock or on chance. */
   readonly isVolatile: boolean;
+  /** Equal text, equal query, but for what its views mean. */
+  readonly meaning: string;
 };
 
 /**
@@ -54,6 +56,7 @@ export function bindPipelineBatch(query: Query, around: BatchAround): BoundBatch
       inputs: [...found.inputs.values()],
       views: views.map(({ name, text }) => `${JSON.stringify(name)} is ${text}`),
       isVolatile: views.some(({ isVolatile }) => isVolatile),
+      meaning: meaningOf(query).text,
     };
   });
 }

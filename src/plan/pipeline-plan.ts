@@ -33,10 +33,26 @@ export type SourcePlan = {
   readonly table?: string;
   /** Set: the rows of that table are replaced, and its records are versions of a key. */
   readonly replaced?: ReplacedSource;
+  /** Set: its topic is the pipeline's own, and holds the rows of a batch query that was computed one time. */
+  readonly batch?: BatchSource;
   /** Full refreshes of that table are not minded: whoever reads it goes on from its checkpoint (skipChangeCommits). */
   readonly skipsChanges?: true;
   /** How often new records are looked for where it is the static side of a join; absent: the default. */
   readonly refreshIntervalMicros?: bigint | undefined;
+};
+
+/** Whether the topic of a source is somebody else's: neither a table of the pipeline nor a result that it computed. */
+export function isOutside({ table, batch }: SourcePlan): boolean {
+  return table === undefined && batch === undefined;
+}
+
+/** The result of a batch query, which a once flow reads like any source. */
+export type BatchSource = {
+  readonly query: BatchPlan;
+  /** Sources, each once. */
+  readonly inputs: readonly BatchInput[];
+  /** Equal text, equal query. */
+  readonly digest: string;
 };
 
 /**

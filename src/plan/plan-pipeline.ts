@@ -29,10 +29,12 @@ import { checkLineage } from './lineage.ts';
 import { type BoundMaterializedView, bindMaterializedView } from './materialized-view.ts';
 import { nameText } from './names.ts';
 import { checkOnceSources, onceFaults } from './once-flow.ts';
+import { bindOnceQuery, type OnceQuery } from './once-query.ts';
 import { optimizeBranch } from './optimize.ts';
 import { noOptions } from './options.ts';
 import {
   type FlowPlan,
+  isOutside,
   type PipelinePlan,
   type ReplacedSource,
   type SourcePlan,
@@ -158,11 +160,7 @@ function bindFlows(
     ...[...listed.values()].flat().flatMap(({ left, right }) => [left, right]),
     ...bound.map(({ relation }) => relation),
   ]);
-  checkTopics(
-    catalog,
-    sources.filter(({ table }) => table === undefined),
-    faults,
-  );
+  checkTopics(catalog, sources.filter(isOutside), faults);
   const written = new Set(targeted.map(({ table }) => table));
   // Nothing writes a sink without flows, so there is nothing to create.
   const tables = [...catalog.datasets]
@@ -233,7 +231,12 @@ class FlowBinder {
       const kind = kindOf(flow);
       if (body.node === 'insert' && (kind === 'append' || kind === 'once')) {
         const context = this.#contextOf(flow, table, body, 'append');
-        appending.push({ declaration: flow, body, context });
+        const once = { query: body.query, flow: flow.name, table, place: flow.place };
+        appending.push({
+          declaration: flow,
+          body,
+          context: body.once ? { ...context, bindQuery: onceBinder(once) } : context,
+        });
       } else if (body.node === 'auto_cdc') {
         changing.push({ declaration: flow, body, context: this.#context('auto_cdc') });
       } else {
@@ -365,6 +368,14 @@ class FlowBinder {
     const columns = flow === undefined ? undefined : this.bound.get(flow)?.columns;
     return columns?.some(({ broken }) => broken) === true ? undefined : columns;
   }
+}
+
+/** Binds the outermost query as one that runs once; what is inside of it as ever. */
+function onceBinder(once: OnceQuery): BindContext['bindQuery'] {
+  return (query, context) =>
+    query === once.query
+      ? bindOnceQuery(once, { ...context, bindQuery })
+      : bindQuery(query, context);
 }
 
 function nowhere(flow: FlowDeclaration): TableDataset {

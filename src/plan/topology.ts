@@ -2,7 +2,14 @@ import { assert } from '../base/assert.ts';
 import { FlowError } from '../base/errors.ts';
 import { hasTableStage } from './cdc-plan.ts';
 import { topicNameFault } from './names.ts';
-import type { BranchPlan, FlowPlan, PipelinePlan, SourcePlan, TablePlan } from './pipeline-plan.ts';
+import {
+  type BranchPlan,
+  type FlowPlan,
+  isOutside,
+  type PipelinePlan,
+  type SourcePlan,
+  type TablePlan,
+} from './pipeline-plan.ts';
 
 /**
  * The consumer groups and topics of a deployed pipeline. Invariant: a name depends on nothing but the
@@ -30,7 +37,14 @@ export type FlowTopology = {
   readonly levelsTopic: string | undefined;
 };
 
-export type TopicRole = 'output' | 'sink' | 'repartition' | 'levels' | 'dead_letter' | 'catalog';
+export type TopicRole =
+  | 'output'
+  | 'sink'
+  | 'repartition'
+  | 'levels'
+  | 'dead_letter'
+  | 'result'
+  | 'catalog';
 
 export type TopicPlan = {
   readonly name: string;
@@ -156,9 +170,11 @@ export function tablePartitions(
   for (const flow of plan.flows) {
     if (flow.target !== table.name) continue;
     for (const source of sourcesOf(plan, flow)) {
-      const count = sourcePartitions(plan, source, partitionCounts);
-      if (count === undefined) return undefined;
-      most = Math.max(most, count);
+      for (const read of [source, ...batchInputs(plan, source)]) {
+        const count = sourcePartitions(plan, read, partitionCounts);
+        if (count === undefined) return undefined;
+        most = Math.max(most, count);
+      }
     }
   }
   return most;
@@ -179,11 +195,17 @@ export function sourcePartitions(
   source: SourcePlan,
   partitionCounts: ReadonlyMap<string, number>,
 ): number | undefined {
-  const known = partitionCounts.get(source.topic);
+  const known = partitionCounts.get(source.topic) ?? (source.batch === undefined ? undefined : 1);
   const table = plan.tables.find(({ name }) => name === source.table);
   return known !== undefined || table === undefined
     ? known
     : tablePartitions(plan, table, partitionCounts);
+}
+
+/** The sources of the batch query whose result a source is. */
+export function batchInputs(plan: PipelinePlan, { batch }: SourcePlan): readonly SourcePlan[] {
+  const names = new Set(batch?.inputs.map(({ name }) => name));
+  return plan.sources.filter(({ name }) => names.has(name));
 }
 
 export function tableOf(plan: PipelinePlan, flow: FlowPlan): TablePlan {
@@ -245,6 +267,10 @@ function flowTopics(
       configs: outputConfigs(plan, flow),
     },
   ];
+  for (const { topic, batch } of sourcesOf(plan, flow)) {
+    if (batch === undefined) continue;
+    topics.push({ ...base, name: topic, role: 'result', partitions: 1, configs: keptWhole });
+  }
   if (facts.repartitionTopic !== undefined) {
     // Purged behind the checkpoint by the service itself, never by time or size.
     topics.push({
@@ -308,8 +334,8 @@ function withoutTwins(plan: PipelinePlan, topics: readonly TopicPlan[]): readonl
 
 function checkNames(topics: readonly TopicPlan[], plan: PipelinePlan): void {
   const owners = new Map<string, string>();
-  for (const { name, topic, table } of plan.sources) {
-    if (table === undefined) owners.set(topic, `source "${name}"`);
+  for (const source of plan.sources) {
+    if (isOutside(source)) owners.set(source.topic, `source "${source.name}"`);
   }
   for (const { name, role, flow } of topics) {
     const owner = flow === undefined ? `the ${role} topic` : `the ${role} topic of flow "${flow}"`;

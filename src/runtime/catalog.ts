@@ -144,11 +144,8 @@ export class Catalog {
 
   async #write(entries: readonly NewEntry[], nowMs: number): Promise<number> {
     this.#producer ??= await this.#log.openProducer(undefined);
-    for (const { kind, name, value } of entries) {
-      const key = Buffer.from(entryKey(kind, name));
-      const body =
-        value === undefined ? undefined : Buffer.from(JSON.stringify({ v: 1, ...value }));
-      this.#producer.append(this.#topic, 0, textRecord(key, body, nowMs));
+    for (const entry of entries) {
+      this.#producer.append(this.#topic, 0, catalogRecord(entry, nowMs));
     }
     try {
       const { ends } = await this.#producer.commit([]);
@@ -197,6 +194,13 @@ export async function openCatalog(log: Log, topic: string): Promise<Catalog | un
     await catalog.close();
     throw error;
   }
+}
+
+/** An entry as it is written: for a transaction that has more in it. */
+export function catalogRecord({ kind, name, value }: NewEntry, nowMs: number): OutgoingRecord {
+  const key = Buffer.from(entryKey(kind, name));
+  const body = value === undefined ? undefined : Buffer.from(JSON.stringify({ v: 1, ...value }));
+  return textRecord(key, body, nowMs);
 }
 
 function entryKey(kind: CatalogKind, name: string): string {

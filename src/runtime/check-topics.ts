@@ -5,7 +5,7 @@ import { readDeadLetter } from '../task/dead-letter.ts';
 import type { KnownCatalog } from './catalog.ts';
 import { numbersTo } from './refresh-facts.ts';
 
-export type TopicRole = 'output' | 'sink' | 'repartition' | 'levels' | 'dead_letter';
+export type TopicRole = 'output' | 'sink' | 'repartition' | 'levels' | 'dead_letter' | 'result';
 
 /** A topic that a pipeline writes. */
 export type WantedTopic = TopicSpec & {
@@ -137,6 +137,10 @@ const keptRoles = {
     name: 'repartition',
     why: 'It holds rows that are in no table yet, and is purged behind the checkpoint; a row that goes before is gone for ever.',
   },
+  result: {
+    name: 'result',
+    why: 'It holds what a once flow computed one time; a row that goes before it was read is gone for ever.',
+  },
   dead_letter: {
     name: 'dead-letter',
     why: 'It holds the records that gave no rows, each once; one that it drops can not be replayed.',
@@ -145,8 +149,8 @@ const keptRoles = {
 
 /** Neither compaction nor age nor size may remove a record. */
 function checkKept(topic: WantedTopic, found: TopicDescription): void {
-  const isNamed = topic.role === 'dead_letter' || topic.role === 'repartition';
-  const { name: kind, why } = keptRoles[isNamed ? topic.role : 'output'];
+  const isOwn = topic.role !== 'sink' && topic.role !== 'levels';
+  const { name: kind, why } = keptRoles[isOwn ? topic.role : 'output'];
   for (const [name, needed] of Object.entries(keptWhole)) {
     const given = found.configs.get(name) ?? needed;
     if (given === needed) continue;

@@ -9,6 +9,7 @@ import {
   type TablePlan,
 } from '../plan/pipeline-plan.ts';
 import {
+  batchInputs,
   catalogTopicOf,
   groupOf,
   hasLevels,
@@ -19,6 +20,7 @@ import {
   viewInputs,
 } from '../plan/topology.ts';
 import { viewDefinition } from '../plan/view-definition.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { Log, TopicDescription, TopicSpec } from '../ports/log.ts';
 import { alternatives } from '../refresh/alternatives.ts';
 import { flowChanges, needsRefresh } from '../refresh/changes.ts';
@@ -29,6 +31,7 @@ import { checkTopic, keptWhole, type WantedTopic } from './check-topics.ts';
 import type { FlowFacts, SourceFacts, StaticFacts, TopicFacts } from './flow-facts.ts';
 import { generationOf, swapsOf, writersOf } from './generation.ts';
 import { pinOnce } from './once-pins.ts';
+import { computeOnce } from './once-result.ts';
 import type { InputFacts } from './read-input-rows.ts';
 import type { RuntimeListener } from './runtime-events.ts';
 import type { ViewFacts } from './view-runner.ts';
@@ -39,7 +42,7 @@ export type PrepareOptions = {
   readonly log: Log;
   readonly listener: RuntimeListener;
   readonly replicationFactor: number;
-  readonly nowMs: number;
+  readonly clock: Clock;
 };
 
 export type PreparedPipeline = {
@@ -94,7 +97,7 @@ export async function prepareTopics(options: PrepareOptions): Promise<PreparedPi
     const flows: FlowFacts[] = [];
     for (const flow of plan.flows) {
       const facts = flowFacts(flow, options, known, all);
-      flows.push(flow.once === true ? await pinned(facts, log, catalog, options.nowMs) : facts);
+      flows.push(flow.once === true ? await pinned(facts, options, catalog) : facts);
     }
     const views = plan.materializedViews.map((view) => viewFacts(view, options, known, all));
     return { flows, views, catalog };
@@ -186,8 +189,13 @@ async function describeSources(
       ]),
     ),
   ]);
-  // The output of a table is no source of somebody else's: it is created below.
-  const sources = plan.sources.filter((source) => used.has(source.name) && !isOwn(plan, source));
+  for (const source of plan.sources) {
+    if (used.has(source.name)) for (const { name } of batchInputs(plan, source)) used.add(name);
+  }
+  // The output of a table and the result of a batch query are no sources of somebody else's: they are created below.
+  const sources = plan.sources.filter(
+    (source) => used.has(source.name) && source.batch === undefined && !isOwn(plan, source),
+  );
   const topics = await log.describeTopics([...new Set(sources.map(({ topic }) => topic))]);
   const missing = sources.filter(({ topic }) => !topics.has(topic));
   if (missing.length > 0) {
@@ -263,11 +271,13 @@ function partitionsOf(plan: PipelinePlan, table: TablePlan, known: Known): numbe
     if (flow.target !== table.name) continue;
     for (const source of sourcesOf(plan, flow)) {
       const upstream = plan.tables.find(({ name }) => name === source.table);
-      const count =
+      const counts =
         upstream === undefined
-          ? known.sources.get(source.topic)?.partitions
-          : partitionsOf(plan, upstream, known);
-      most = Math.max(most, count ?? 1);
+          ? [source, ...batchInputs(plan, source)].map(
+              ({ topic }) => known.sources.get(topic)?.partitions,
+            )
+          : [partitionsOf(plan, upstream, known)];
+      for (const count of counts) most = Math.max(most, count ?? 1);
     }
   }
   return most;
@@ -379,6 +389,10 @@ function wantedTopics(
       configs: outputConfigs(plan, flow),
     },
   ];
+  for (const { topic, batch } of sourcesOf(plan, flow)) {
+    if (batch === undefined) continue;
+    topics.push({ ...base, name: topic, role: 'result', partitions: 1, configs: keptWhole });
+  }
   if (hasStage(flow)) {
     topics.push({
       ...base,
@@ -428,7 +442,9 @@ function resolvePartitions(
   return wanted.map((topic) => {
     const flow = plan.flows.find(({ name }) => name === topic.flow);
     const table = flow === undefined ? undefined : tableOf(plan, flow);
-    if (table === undefined || table.partitions !== undefined) return topic;
+    if (table === undefined || table.partitions !== undefined || topic.role === 'result') {
+      return topic;
+    }
     const repartition = wanted.find((one) => one.role === 'repartition' && one.flow === topic.flow);
     const decided =
       existing.get(repartition?.name ?? '')?.partitions ?? existing.get(table.topic)?.partitions;
@@ -511,7 +527,7 @@ function checkDefinition(plan: PipelinePlan, flow: FlowPlan, catalog: KnownCatal
 }
 
 async function remember(
-  { plan, nowMs }: PrepareOptions,
+  { plan, clock }: PrepareOptions,
   catalog: Catalog,
   topics: readonly WantedTopic[],
   described: ReadonlyMap<string, TopicDescription>,
@@ -540,7 +556,7 @@ async function remember(
       entries.push({ kind: 'view' as const, name: view.name, value });
     }
   }
-  if (entries.length > 0) await catalog.write(entries, nowMs);
+  if (entries.length > 0) await catalog.write(entries, clock.now());
 }
 
 type DeployedOptions = Pick<PrepareOptions, 'log' | 'plan' | 'pipeline'> & {
@@ -609,7 +625,7 @@ function flowFacts(
     const isTable = isOwn(plan, source);
     const before = bySource.get(source.topic);
     bySource.set(source.topic, {
-      ...topicFacts(isTable ? topics : known.sources, source.topic),
+      ...topicFacts(isTable || source.batch !== undefined ? topics : known.sources, source.topic),
       branches: [...(before?.branches ?? []), { branch, source }],
       isTable,
       writers:
@@ -662,12 +678,16 @@ function staticFacts(flow: FlowPlan, plan: PipelinePlan): readonly StaticFacts[]
 
 async function pinned(
   facts: FlowFacts,
-  log: Log,
+  { plan, log, pipeline, clock }: PrepareOptions,
   catalog: Catalog,
-  nowMs: number,
 ): Promise<FlowFacts> {
   const { flow, sources: topics } = facts;
-  return { ...facts, once: await pinOnce({ flow, topics, log, catalog, nowMs }) };
+  for (const { branches } of topics) {
+    for (const { source } of branches) {
+      await computeOnce({ flow, source, plan, pipeline, log, catalog, clock });
+    }
+  }
+  return { ...facts, once: await pinOnce({ flow, topics, log, catalog, nowMs: clock.now() }) };
 }
 
 function topicFacts(topics: ReadonlyMap<string, TopicDescription>, name: string): TopicFacts {

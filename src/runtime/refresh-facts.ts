@@ -249,8 +249,11 @@ async function sourceFacts(
     committed,
     fromMs: times.get(partition)?.fromMs,
     toMs: times.get(partition)?.toMs,
+    // A refresh computes a batch query anew, from what its sources have by then: nothing is sure.
     // What compaction takes from a table whose rows are replaced are versions that count no more.
-    isCompacted: source.replaced === undefined && isCompactedPolicy(configs.get('cleanup.policy')),
+    isCompacted:
+      source.batch !== undefined ||
+      (source.replaced === undefined && isCompactedPolicy(configs.get('cleanup.policy'))),
     retentionMs: retentionLimit(configs.get('retention.ms')),
     retentionBytes: retentionLimit(configs.get('retention.bytes')),
     isTable: source.table !== undefined,

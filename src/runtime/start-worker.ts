@@ -77,7 +77,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<Worker> 
     log,
     listener,
     replicationFactor,
-    nowMs: clock.now(),
+    clock,
   });
   try {
     const { instance } = settings;

@@ -1,7 +1,7 @@
 import { FlowError } from '../base/errors.ts';
 import { formatFault } from '../base/fault-text.ts';
 import { rowDecoder } from '../data/row-decoder.ts';
-import type { PipelinePlan, SourcePlan } from '../plan/pipeline-plan.ts';
+import { isOutside, type PipelinePlan, type SourcePlan } from '../plan/pipeline-plan.ts';
 import { type ParsedPipeline, planStatements } from '../plan/plan-pipeline.ts';
 import { PipelineWorld } from './pipeline-world.ts';
 import { plainValue, recordJson } from './plain-value.ts';
@@ -143,7 +143,7 @@ export class PipelineTest {
   }
 
   #source(name: string): SourcePlan {
-    const own = this.#plan.sources.filter(({ table }) => table === undefined);
+    const own = this.#plan.sources.filter(isOutside);
     const found = own.find((source) => source.name.toLowerCase() === name.toLowerCase());
     if (found === undefined) throw unknown('source', name, own);
     return found;

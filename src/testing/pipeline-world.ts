@@ -3,7 +3,12 @@ import { type CommittedRecord, MemoryLog, type NewRecord } from '../adapters/mem
 import { MemoryStateStore } from '../adapters/memory/memory-state-store.ts';
 import { FlowError } from '../base/errors.ts';
 import { partitionOf } from '../data/murmur2.ts';
-import type { FlowPlan, PipelinePlan, TablePlan } from '../plan/pipeline-plan.ts';
+import {
+  type FlowPlan,
+  isOutside,
+  type PipelinePlan,
+  type TablePlan,
+} from '../plan/pipeline-plan.ts';
 import { foldOutput, type OutputRow } from './fold-output.ts';
 import { LeapingClock } from './leaping-clock.ts';
 import type { PipelineUnderTest, StartPipeline } from './pipeline-runner.ts';
@@ -54,7 +59,7 @@ export class PipelineWorld {
   }
 
   sourceTopics(): readonly string[] {
-    const sources = this.#plan.sources.filter(({ table }) => table === undefined);
+    const sources = this.#plan.sources.filter(isOutside);
     return [...new Set(sources.map(({ topic }) => topic))];
   }
 

@@ -1,6 +1,6 @@
 import { MemoryLog } from '../../src/adapters/memory/memory-log.ts';
 import { MemoryStateStore } from '../../src/adapters/memory/memory-state-store.ts';
-import type { PipelinePlan } from '../../src/plan/pipeline-plan.ts';
+import { isOutside, type PipelinePlan } from '../../src/plan/pipeline-plan.ts';
 import type { WorkerSettings } from '../../src/runtime/worker.ts';
 import { foldOutput } from '../../src/testing/fold-output.ts';
 import { LeapingClock } from '../../src/testing/leaping-clock.ts';
@@ -119,7 +119,7 @@ async function dieAtStep(
   const clock = new LeapingClock();
   const log = new MemoryLog({ clock });
   const state = new MemoryStateStore();
-  const topics = plan.sources.flatMap(({ topic, table }) => (table === undefined ? topic : []));
+  const topics = plan.sources.filter(isOutside).map(({ topic }) => topic);
   for (const topic of new Set(topics)) log.createTopic(topic, 1);
   for (const { topic = topics[0] ?? '', key, value } of records) {
     log.produce(topic, 0, { value: JSON.stringify(value), ...(key === undefined ? {} : { key }) });

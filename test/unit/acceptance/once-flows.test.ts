@@ -127,9 +127,9 @@ describe('a backfill beside a live flow', () => {
 });
 
 describe('what a once flow cannot do yet is told when the pipeline is checked', () => {
-  test('FL-17 aggregates', () => {
+  test('aggregates that replace rows', () => {
     const sql = `${sources} CREATE STREAMING TABLE t;
-      CREATE FLOW f AS INSERT INTO ONCE t BY NAME SELECT name, count(*) AS n FROM archive GROUP BY name;`;
+      CREATE FLOW f AS INSERT INTO ONCE t BY NAME REPLACE USING (name) SEQUENCE BY n SELECT name, count(*) AS n FROM archive GROUP BY name;`;
     expect(codesOf(sql)).toEqual(['NOT_SUPPORTED_YET']);
   });
 
@@ -137,5 +137,110 @@ describe('what a once flow cannot do yet is told when the pipeline is checked', 
     const sql = `${backfill} CREATE STREAMING TABLE t;
       CREATE FLOW f AS INSERT INTO ONCE t BY NAME SELECT id FROM people;`;
     expect(codesOf(sql)).toEqual(['NOT_SUPPORTED_YET']);
+  });
+});
+
+describe('FL-17 a once flow that needs all rows at once', () => {
+  const counted = (query: string): string => `${sources}
+    CREATE VIEW named AS SELECT id, name, lsn FROM archive WHERE name IS NOT NULL;
+    CREATE STREAMING TABLE sums;
+    CREATE FLOW hist AS INSERT INTO ONCE sums BY NAME ${query};
+    CREATE FLOW live_f AS INSERT INTO sums BY NAME SELECT name, CAST(1 AS BIGINT) AS n FROM STREAM(live);`;
+  const grouped = counted('SELECT name, count(*) AS n, sum(lsn) AS total FROM named GROUP BY name');
+  const records = [1, 2, 3].flatMap((id) => [person('archive', id), person('archive', id, 10)]);
+  const result = [
+    '{"name":"u1","n":2,"total":11}',
+    '{"name":"u2","n":2,"total":12}',
+    '{"name":"u3","n":2,"total":13}',
+  ];
+
+  test('FL-16 aggregates of what is there when it starts first, one time', async () => {
+    await scenario(grouped, { partitions: 3, batchRecordsMax: 1 }, async (told) => {
+      await told.settle(...records, person('live', 9));
+      const all = [...result, '{"name":"u9","n":1,"total":null}'].sort();
+      expect(told.rows()).toEqual(all);
+      await told.settle(person('archive', 7));
+      await told.restart();
+      await told.settle(person('archive', 8));
+      await told.loseState();
+      await told.settle();
+      expect(told.rows()).toEqual(all);
+      expect((await told.account('hist')).source.records).toBe(3);
+    });
+  });
+
+  test('FL-16 kill -9 at any step loses and repeats nothing', async () => {
+    const plan = planOf(grouped);
+    const alone = {
+      ...plan,
+      sources: plan.sources.filter(({ name }) => name !== 'live'),
+      flows: plan.flows.filter(({ name }) => name === 'hist'),
+    };
+    const steps = await dieAtEveryStep(alone, records, (rows, step) => {
+      expect(rows, `died at step ${step}`).toEqual(result);
+    });
+    expect(steps).toBeGreaterThan(20);
+  });
+
+  test('FL-16 of two instances that start at one time one computes it', async () => {
+    await scenario(grouped, { partitions: 2 }, async (told) => {
+      told.produce(...records);
+      await told.start('worker-1', 'worker-2', 'worker-3');
+      await told.settle();
+      expect(told.rows()).toEqual(result);
+    });
+  });
+
+  test.each([
+    [
+      'a join of two sources',
+      'SELECT a.name, count(*) AS n FROM archive a FULL JOIN live l ON a.id = l.id GROUP BY a.name',
+      ['{"name":"u1","n":1}', '{"name":"u2","n":1}'],
+    ],
+    [
+      'a window and ORDER BY with LIMIT',
+      'SELECT name, rank() OVER (ORDER BY id) AS r FROM archive ORDER BY id DESC LIMIT 1',
+      ['{"name":"u2","r":2,"n":null}'],
+    ],
+    ['DISTINCT', 'SELECT DISTINCT length(name) AS n FROM archive', ['{"n":2,"name":null}']],
+    [
+      'a subquery',
+      'SELECT name FROM archive WHERE id = (SELECT max(id) FROM archive)',
+      ['{"name":"u2","n":null}'],
+    ],
+    ['no row at all', 'SELECT name, count(*) AS n FROM archive WHERE id > 5 GROUP BY name', []],
+  ])('FL-17 %s', async (_, query, expected) => {
+    await scenario(counted(query), { partitions: 2 }, async (told) => {
+      await told.settle(person('archive', 1), person('archive', 2));
+      expect(told.rows()).toEqual(expected);
+    });
+  });
+
+  test('a row that an expression fails on stops it before anything is written, and names the flow', async () => {
+    await scenario(
+      counted('SELECT name, sum(10 DIV lsn) AS n FROM archive GROUP BY name'),
+      {},
+      async (told) => {
+        const failure = await told.failure(person('archive', 1), person('archive', 2, 0));
+        expect(failure).toMatchObject({
+          code: 'BAD_ROW',
+          message: expect.stringContaining('"hist"'),
+        });
+      },
+    );
+  });
+
+  test('its faults are told with their places, as those of a batch query', () => {
+    expect(codesOf(counted('SELECT name, count(nothing) AS n FROM archive GROUP BY name'))).toEqual(
+      ['UNRESOLVED_COLUMN.WITH_SUGGESTION'],
+    );
+    expect(
+      codesOf(
+        `${counted('SELECT name, count(*) AS n FROM m GROUP BY name')} CREATE MATERIALIZED VIEW m AS SELECT * FROM archive;`,
+      ),
+    ).toEqual(['NOT_SUPPORTED_YET']);
+    expect(codesOf(counted('SELECT name, count(*) AS n FROM sums2 GROUP BY name'))).toEqual([
+      'TABLE_OR_VIEW_NOT_FOUND',
+    ]);
   });
 });
