@@ -4,7 +4,6 @@ SELECT region, seq FROM STREAM(orders);
 CREATE MATERIALIZED VIEW m AS SELECT region, count(*) AS n FROM t GROUP BY region;
 CREATE STREAMING TABLE u;
 CREATE FLOW f AS INSERT INTO ONCE u BY NAME SELECT region, count(*) AS n FROM refunds GROUP BY region;
---                                                         ^ NOT_SUPPORTED_YET
 CREATE STREAMING TABLE w;
 CREATE FLOW g AS INSERT INTO w BY NAME SELECT region, max(seq) AS seq FROM STREAM(orders);
 --                                                    ^ AGGREGATE_REFUSED
