@@ -15,7 +15,7 @@ SELECT o.region, o.seq FROM (SELECT DISTINCT region, item, seq FROM STREAM(order
 --                          ^ warning JOIN_STATE_UNBOUNDED
 JOIN STREAM(refunds) r USING (item);
 CREATE STREAMING TABLE x;
-CREATE FLOW once AS INSERT INTO ONCE x BY NAME
+CREATE FLOW once AS INSERT INTO ONCE x BY NAME REPLACE USING (region) SEQUENCE BY seq
 SELECT o.region, o.seq FROM orders o JOIN refunds r USING (item);
 --                          ^ NOT_SUPPORTED_YET
 CREATE STREAMING TABLE newest FLOW REPLACE USING (item) SEQUENCE BY seq BY NAME SELECT item, seq FROM STREAM(refunds);
