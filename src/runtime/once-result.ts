@@ -2,7 +2,6 @@ import { FlowError } from '../base/errors.ts';
 import { ByteWriter } from '../data/byte-writer.ts';
 import { rowEncoder } from '../data/json-encode.ts';
 import type { Row } from '../data/value.ts';
-import { ExpressionError } from '../expr/expression-error.ts';
 import {
   type FlowPlan,
   hiddenColumns,
@@ -12,8 +11,8 @@ import {
 import { batchInputs, groupOf } from '../plan/topology.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Log, LogProducer } from '../ports/log.ts';
-import { runBatch } from '../task/batch-run.ts';
 import { emptyOutgoingRecord } from '../task/outgoing-record.ts';
+import { batchRows } from '../task/view-query.ts';
 import { type Catalog, catalogRecord } from './catalog.ts';
 import { generationOf } from './generation.ts';
 import { readPins } from './once-pins.ts';
@@ -119,19 +118,13 @@ async function resultRows({
     const facts = { kind: 'source' as const, name, topic, partitions, source: input };
     rows.set(name, await readInputRows(log, facts, timeZone));
   }
-  try {
-    return [
-      ...runBatch(batch.query, {
-        timeZone,
-        nowMicros: BigInt(Math.floor(clock.now())) * 1_000n,
-        rowsOf: (name) => rows.get(name) ?? [],
-      }),
-    ];
-  } catch (error) {
-    if (!(error instanceof ExpressionError)) throw error;
-    throw new FlowError('BAD_ROW', `the query of once flow "${flow.name}" cannot be computed`, {
-      detail: `${error.errorClass}: ${error.message}. Nothing of it was written.`,
-      hint: 'Correct the rows or the query (try_cast, try_divide and the like give NULL instead); then start again.',
-    });
-  }
+  const settings = {
+    timeZone,
+    nowMicros: BigInt(Math.floor(clock.now())) * 1_000n,
+    rowsOf: (name: string) => rows.get(name) ?? [],
+  };
+  return batchRows(batch.query, settings, {
+    message: `the query of once flow "${flow.name}" cannot be computed`,
+    effect: 'Nothing of it was written.',
+  });
 }

@@ -2,17 +2,30 @@ import { FlowError } from '../base/errors.ts';
 import type { Row } from '../data/value.ts';
 import { sha2 } from '../expr/digest/sha2.ts';
 import { ExpressionError } from '../expr/expression-error.ts';
+import type { BatchPlan } from '../plan/batch-plan.ts';
 import type { MaterializedViewPlan } from '../plan/pipeline-plan.ts';
 import { type BatchSettings, runBatch } from './batch-run.ts';
 
 /** All rows that a materialized view has over its inputs; throws BAD_ROW where an expression fails on one of theirs. */
-export function viewRows(view: MaterializedViewPlan, settings: BatchSettings): readonly Row[] {
+export function viewRows({ name, query }: MaterializedViewPlan, settings: BatchSettings): Row[] {
+  return batchRows(query, settings, {
+    message: `materialized view "${name}" cannot be computed`,
+    effect: 'The view keeps the rows that it had.',
+  });
+}
+
+/** All rows of a batch query; `failed`: what is said where an expression fails on one of its inputs. */
+export function batchRows(
+  query: BatchPlan,
+  settings: BatchSettings,
+  failed: { readonly message: string; readonly effect: string },
+): Row[] {
   try {
-    return [...runBatch(view.query, settings)];
+    return [...runBatch(query, settings)];
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error;
-    throw new FlowError('BAD_ROW', `materialized view "${view.name}" cannot be computed`, {
-      detail: `${error.errorClass}: ${error.message}. The view keeps the rows that it had.`,
+    throw new FlowError('BAD_ROW', failed.message, {
+      detail: `${error.errorClass}: ${error.message}. ${failed.effect}`,
       hint: 'Correct the rows or the query (try_cast, try_divide and the like give NULL instead); then start again.',
     });
   }
