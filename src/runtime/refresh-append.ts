@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readProvenance } from '../data/provenance.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Log, LogProducer, RecordCursor } from '../ports/log.ts';
@@ -24,8 +25,8 @@ export async function emptyAppended(options: EmptyOptions): Promise<SwapResult> 
   for (const { partition, start, stable } of output.partitions) {
     const end = from[partition] ?? start;
     const part = { topic: output.topic, partition, result };
-    const kept =
-      producer === undefined ? new Set<string>() : await sourcesIn(log, part, end, stable);
+    const kept = new KeptRows();
+    if (producer !== undefined) await kept.read(log, part, end, stable);
     await eachSlice(log, output.topic, { partition, from: start, to: end }, async ({ records }) => {
       while (records.next()) {
         if (records.offset < end) keepOrLose(options, part, records, kept);
@@ -58,25 +59,46 @@ type Part = {
   readonly result: SwapResult;
 };
 
-/** What an attempt that was interrupted has written behind the end already. */
-async function sourcesIn(
-  log: Log,
-  { topic, partition }: Part,
-  from: number,
-  to: number,
-): Promise<Set<string>> {
-  const found = new Set<string>();
-  await eachSlice(log, topic, { partition, from, to }, ({ records }) => {
-    while (records.next()) found.add(sourceOf(records)?.toString('latin1') ?? '');
-  });
-  return found;
+/**
+ * Rows that an attempt which was interrupted has written behind the end already. Two flows may have made a row each of
+ * one record, and even the same one: so they are counted.
+ */
+class KeptRows {
+  readonly #written = new Map<string, number>();
+  readonly #seen = new Map<string, number>();
+
+  async read(log: Log, { topic, partition }: Part, from: number, to: number): Promise<void> {
+    await eachSlice(log, topic, { partition, from, to }, ({ records }) => {
+      while (records.next()) {
+        const name = nameOf(records);
+        this.#written.set(name, (this.#written.get(name) ?? 0) + 1);
+      }
+    });
+  }
+
+  /** Whether this row, the next one of its kind, is there already. */
+  has(records: RecordCursor): boolean {
+    const name = nameOf(records);
+    const seen = (this.#seen.get(name) ?? 0) + 1;
+    this.#seen.set(name, seen);
+    return seen <= (this.#written.get(name) ?? 0);
+  }
+}
+
+/** What two records have in common that say the same of the same. */
+function nameOf(records: RecordCursor): string {
+  const { bytes, valueStart, valueEnd } = records;
+  return createHash('sha1')
+    .update(sourceOf(records) ?? '')
+    .update(bytes.subarray(valueStart, Math.max(valueStart, valueEnd)))
+    .digest('base64');
 }
 
 function keepOrLose(
   { clock, facts, producer }: EmptyOptions,
   { topic, partition, result }: Part,
   records: RecordCursor,
-  kept: Set<string>,
+  kept: KeptRows,
 ): void {
   const source = sourceOf(records);
   const isLost =
@@ -91,9 +113,7 @@ function keepOrLose(
     result.lost.rows += 1;
     return;
   }
-  const name = source.toString('latin1');
-  if (kept.has(name)) return;
-  kept.add(name);
+  if (kept.has(records)) return;
   appendCopy(producer, topic, partition, records, clock.now());
   result.published += 1;
 }

@@ -163,6 +163,29 @@ CREATE FLOW fb AS INSERT INTO ONCE bronze BY NAME SELECT k, seq, v FROM b;`;
     expect(rawText(world)).toEqual(whole);
   });
 
+  test.each(['x', 'y'])(
+    'rows that two flows made of one record are both kept: %s',
+    async (other) => {
+      const world = new RefreshWorld(
+        `CREATE STREAMING TABLE bronze;
+CREATE FLOW fa AS INSERT INTO bronze BY NAME SELECT k, seq, v FROM STREAM(a);
+CREATE FLOW fb AS INSERT INTO bronze BY NAME SELECT k, seq, '${other}' AS v FROM STREAM(a);`,
+        ['a'],
+        1,
+      );
+      await world.produce('a', 0, row('A1', 1), row('A2', 1));
+      await world.update();
+      await world.log.deleteRecords('a', new Map([[0, 1]]));
+      await refreshInPlace(await world.runOptions('bronze', { keepUnrecoverable: true }));
+      await world.update();
+      const from = (await world.log.offsetRanges('bronze', [0])).get(0)?.start ?? 0;
+      const left = world.log.readCommitted('bronze').filter(({ offset }) => offset >= from);
+      expect(left.map(({ value }) => String(value)).sort()).toEqual(
+        lines(['A1', 1], ['A1', 1, other], ['A2', 1], ['A2', 1, other]),
+      );
+    },
+  );
+
   test('beside the table it is refused, with what to do', async () => {
     const world = await chainedWorld(bronze);
     const options = await world.runOptions('bronze');

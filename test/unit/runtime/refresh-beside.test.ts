@@ -553,3 +553,23 @@ describe('FR-41 a shadow of the table', () => {
     await expectClean(world);
   });
 });
+
+test('FL-18 FR-45 a flow that runs once runs again with the refresh, and not after it', async () => {
+  const world = new RefreshWorld(
+    `CREATE STREAMING TABLE t;
+CREATE FLOW o AS INSERT INTO ONCE t BY NAME REPLACE USING (k) SEQUENCE BY seq SELECT k, seq, v FROM a;`,
+    ['a'],
+    1,
+  );
+  await world.produce('a', 0, row('R1', 1, 'x'));
+  await world.update();
+  await world.produce('a', 0, row('R2', 1, 'x'));
+  await world.update();
+  expect(tableText(await world.table('t'))).toEqual(lines(['R1', 1, 'x']));
+  await refreshBeside(await world.besideOptions('t'));
+  const both = lines(['R1', 1, 'x'], ['R2', 1, 'x']);
+  expect(tableText(await world.table('t'))).toEqual(both);
+  await world.produce('a', 0, row('R3', 1, 'x'));
+  await world.update();
+  expect(tableText(await world.table('t'))).toEqual(both);
+});
