@@ -69,6 +69,8 @@ function runsOn(bytes: Uint8Array, start: number, end: number): boolean {
 
 /** A bigint where it fits, a decimal where one holds all digits, else a double. */
 export function variantNumber(text: string): VariantNode {
+  // NaN and the infinities have no digits.
+  if (!/\d/.test(text)) return Number(text);
   if (!/[.eE]/.test(text)) {
     const whole = BigInt(text);
     if (BigInt.asIntN(64, whole) === whole) return whole;

@@ -21,6 +21,7 @@ export type StrictCall = {
   readonly place: Place;
   /** Called once for each compilation: what it returns runs on each row. */
   readonly prepare: (context: OperationContext) => StrictFunction;
+  readonly picks?: NonNullable<Operation['picks']>;
 };
 
 export function literal(value: Value, type: DataType, place: Place): LiteralNode {
@@ -45,6 +46,7 @@ export function strictCall(options: StrictCall): CallNode {
     name: options.name,
     deterministic: true,
     strict: true,
+    ...(options.picks !== undefined && { picks: options.picks }),
     compile: (args, context) => compileStrict(args, options.prepare(context), context.place),
   };
   return call(operation, options.type, options.arguments, options.place);

@@ -471,6 +471,11 @@ function toTimestampNtz(from: DataType, to: DataType, zone: Zone): Converter {
 
 // ---------------------------------------------------------------- intervals
 
+/** Halves are rounded away from zero. */
+function nearest(scale: number): (value: Value) => bigint {
+  return (value) => rescale(value as bigint, scale, 0);
+}
+
 function invalidInterval(text: string, to: DataType, kind: string): ExpressionError {
   const { message } = invalidInput(text, to);
   return new ExpressionError(`INVALID_INTERVAL_FORMAT.${kind}`, message);
@@ -492,7 +497,7 @@ function toYearMonth(from: DataType, to: YearMonthType): Converter {
   if (from.kind === 'interval_year_month') {
     return (value) => (value as number) - ((value as number) % unit);
   }
-  const whole = wholeNumber(from);
+  const whole = from.kind === 'decimal' && unit === 1 ? nearest(from.scale) : wholeNumber(from);
   return (value) => {
     const months = Number(whole(value)) * unit;
     if (Math.abs(months) > 2_147_483_647) throw castOverflow(value, from, to);

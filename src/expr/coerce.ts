@@ -54,6 +54,21 @@ export function writtenCast(
   return { node: 'call', type, operation, arguments: [result], place };
 }
 
+/** A whole number that goes through FLOAT to DOUBLE goes there at once, as Spark simplifies it. */
+function widenedFloat(expression: Expression, type: DataType): Expression | undefined {
+  if (type.kind !== 'double' || expression.type.kind !== 'float') return undefined;
+  if (expression.node !== 'call' || expression.operation.cast !== true) return undefined;
+  const [whole] = expression.arguments;
+  return whole !== undefined && isIntegral(whole.type) && !hasOnlyLiterals(whole)
+    ? whole
+    : undefined;
+}
+
+function hasOnlyLiterals(expression: Expression): boolean {
+  if (expression.node === 'literal') return true;
+  return expression.node === 'call' && expression.arguments.every(hasOnlyLiterals);
+}
+
 export function castTo(
   expression: Expression,
   type: DataType,
@@ -83,6 +98,8 @@ export function castTo(
   if (expression.node === 'literal' && expression.value === null) {
     return literal(null, type, expression.place);
   }
+  const whole = widenedFloat(expression, type);
+  if (whole !== undefined) return castTo(whole, type, mode, place);
   const epoch = epochOf(expression, type);
   if (epoch !== undefined) return literal(epoch, type, expression.place);
   return call(castOperation(from, type, mode), type, [expression], place);
@@ -148,7 +165,8 @@ function nestedType(a: DataType, b: DataType, combine: Combine): DataType | unde
     return element === undefined ? undefined : arrayOf(element);
   }
   if (a.kind === 'map' && b.kind === 'map') {
-    const key = combine(a.key, b.key);
+    // Keys that are texts stay apart from others.
+    const key = commonTypeWithoutStrings(a.key, b.key);
     const value = combine(a.value, b.value);
     return key === undefined || value === undefined ? undefined : mapOf(key, value);
   }

@@ -1,5 +1,6 @@
 import { assert } from '../base/assert.ts';
-import type { CompileContext, Evaluator, Expression, Frame } from './expression.ts';
+import type { CallNode, CompileContext, Evaluator, Expression, Frame } from './expression.ts';
+import { ExpressionError } from './expression-error.ts';
 
 /**
  * Turns a typed expression into a closure over the row. Invariant: a call whose arguments are all
@@ -32,6 +33,10 @@ function compileCall(
   context: CompileContext,
 ): Evaluator {
   if (isSurelyNull(expression)) return () => null;
+  const picked = pickedOf(expression);
+  if (picked !== undefined) return compile(picked, context);
+  const decided = decidedBy(expression, context);
+  if (decided !== undefined) return () => decided;
   const args = expression.arguments.map((argument) => compile(argument, context));
   const evaluate = expression.operation.compile(args, {
     timeZone: context.timeZone,
@@ -45,6 +50,42 @@ export function isSurelyNull(expression: Expression): boolean {
   if (expression.node === 'literal') return expression.value === null;
   if (expression.node !== 'call' || expression.operation.strict !== true) return false;
   return expression.arguments.some(isSurelyNull);
+}
+
+/** A member of what is made right there: the others are not evaluated, as in Spark. */
+function pickedOf({ operation, arguments: args }: CallNode): Expression | undefined {
+  const [made, ...others] = args;
+  return made?.node === 'call' ? operation.picks?.(made, others) : undefined;
+}
+
+/** A constant that decides AND or OR: the other side is not evaluated then, on whichever side it stands. */
+function decidedBy(
+  { operation, arguments: args }: CallNode,
+  context: CompileContext,
+): boolean | undefined {
+  if (operation.name !== 'and' && operation.name !== 'or') return undefined;
+  if (args.every(isConstant)) return undefined;
+  const deciding = operation.name === 'or';
+  const isDecided = args.some((arg) => {
+    if (arg.node === 'literal') return arg.value === deciding;
+    if (arg.node !== 'call') return false;
+    if (decidedBy(arg, context) === deciding) return true;
+    return isConstant(arg) && quietValue(arg, context) === deciding;
+  });
+  return isDecided ? deciding : undefined;
+}
+
+/** The value of a constant; undefined where it fails. */
+function quietValue(
+  expression: CallNode,
+  context: CompileContext,
+): ReturnType<Evaluator> | undefined {
+  try {
+    return compile(expression, context)([], newFrame());
+  } catch (error) {
+    if (error instanceof ExpressionError) return undefined;
+    throw error;
+  }
 }
 
 function once(evaluate: Evaluator): Evaluator {

@@ -56,6 +56,8 @@ export type Operation = {
   readonly cast?: true;
   /** NULL as soon as an argument is NULL. */
   readonly strict?: true;
+  /** Of a struct or array as it is made, the argument that is asked for. */
+  readonly picks?: (value: CallNode, others: readonly Expression[]) => Expression | undefined;
 };
 
 /** A call as a type of its own. */

@@ -155,8 +155,9 @@ export function coerceArgument(
 ): Expression {
   const coerced = parameter.coerce(argument);
   if (coerced === undefined) {
+    const isTimeAsDate = argument.type.kind === 'time' && parameter.text === 'a date';
     throw mismatch(
-      'UNEXPECTED_INPUT_TYPE',
+      isTimeAsDate ? 'CAST_WITHOUT_SUGGESTION' : 'UNEXPECTED_INPUT_TYPE',
       `argument ${index + 1} of ${name} must be ${parameter.text}, not ${formatType(argument.type)}`,
       argument.place,
     );

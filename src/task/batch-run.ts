@@ -1,6 +1,7 @@
 import { rowEncoder } from '../data/json-encode.ts';
 import type { Row, Value } from '../data/value.ts';
 import { type AggregateNode, aggregateParts, type SortKey } from '../expr/aggregate.ts';
+import { literal } from '../expr/call.ts';
 import { compile } from '../expr/compile.ts';
 import type { CompileContext, Evaluator, Expression, Frame } from '../expr/expression.ts';
 import { ExpressionError } from '../expr/expression-error.ts';
@@ -40,6 +41,32 @@ export type BatchSettings = {
  */
 export function runBatch(plan: BatchPlan, settings: BatchSettings): Iterable<Row> {
   return new BatchRun(settings).compile(plan)();
+}
+
+/** A projection below another is without the values that the other never reads, so that none of them fails. */
+function withoutUnread(input: BatchPlan, readers: readonly Expression[]): BatchPlan {
+  if (input.node !== 'project') return input;
+  const read = new Set<number>();
+  for (const reader of readers) collectColumns(reader, read);
+  const values = input.values.map((value, i) =>
+    read.has(i) || value.node === 'column' ? value : literal(null, value.type, value.place),
+  );
+  return { ...input, values };
+}
+
+function collectColumns(expression: Expression, into: Set<number>): void {
+  switch (expression.node) {
+    case 'column':
+      into.add(expression.index);
+      break;
+    case 'call':
+      for (const argument of expression.arguments) collectColumns(argument, into);
+      break;
+    case 'lambda':
+      collectColumns(expression.body, into);
+      break;
+    default:
+  }
 }
 
 class BatchRun {
@@ -172,7 +199,7 @@ class BatchRun {
   }
 
   #project(plan: Extract<BatchPlan, { node: 'project' }>): Rows {
-    const input = this.compile(plan.input);
+    const input = this.compile(withoutUnread(plan.input, plan.values));
     const values = this.#all(plan.values);
     const frame = this.#frame;
     return () => projected(input(), values, frame);

@@ -3,6 +3,7 @@ import { argumentAt } from '../arguments.ts';
 import { type StrictFunction, strictCall } from '../call.ts';
 import type { Expression } from '../expression.ts';
 import { ExpressionError } from '../expression-error.ts';
+import { mismatch } from '../faults.ts';
 import type { FunctionDefinition } from '../function.ts';
 import {
   type ArithmeticOperator,
@@ -60,6 +61,9 @@ function shiftFunction(name: string, symbol: '<<' | '>>' | '>>>'): FunctionDefin
 
 function absolute(value: Expression, place: Expression['place']): Expression {
   const operand = unaryOperand('abs', value);
+  if (operand.type.kind === 'interval') {
+    throw mismatch('UNEXPECTED_INPUT_TYPE', 'abs takes no interval of months and days', place);
+  }
   const { type } = operand;
   return strictCall({
     name: `abs(${formatType(type)})`,

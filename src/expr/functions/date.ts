@@ -2,7 +2,8 @@ import { civilFromDays, daysFromCivil, daysOfMonth } from '../../data/civil.ts';
 import { daysOf } from '../../data/date-time.ts';
 import type { Value } from '../../data/value.ts';
 import { argumentAt } from '../arguments.ts';
-import { call, strictCall } from '../call.ts';
+import { call, literal, strictCall } from '../call.ts';
+import { constantValue, isConstant } from '../compile.ts';
 import {
   dayOfYear,
   isoWeek,
@@ -78,12 +79,7 @@ export const dateFunctions: readonly FunctionDefinition[] = [
       return days + 1 + ((wanted - weekdayOf(days + 1) + 7) % 7);
     },
   }),
-  strictFunction({
-    names: ['trunc'],
-    parameters: [parameter.date, parameter.string],
-    returns: types.date,
-    evaluate: (days, level) => truncateDate(days, level) ?? null,
-  }),
+  { names: ['trunc'], arity: [2, 2], bind: trunc },
   strictFunction({
     names: ['unix_date'],
     parameters: [exactly(parameter.date)],
@@ -108,6 +104,23 @@ export const dateFunctions: readonly FunctionDefinition[] = [
   }),
   { names: ['current_date', 'curdate'], arity: [0, 0], bind: currentDate },
 ];
+
+const truncated = strictFunction({
+  names: ['trunc'],
+  parameters: [parameter.date, parameter.string],
+  returns: types.date,
+  evaluate: (days, level) => truncateDate(days, level) ?? null,
+});
+
+/** A level that is none gives NULL whatever the date is. */
+function trunc(c: FunctionCall): Expression {
+  const call = truncated.bind(c);
+  const level = argumentAt(c, 1);
+  const isText = level.type.kind === 'string' && isConstant(level);
+  const name = isText ? constantValue(level, c.timeZone) : null;
+  const isKnown = typeof name !== 'string' || truncateDate(0, name) !== undefined;
+  return isKnown ? call : literal(null, types.date, c.place);
+}
 
 function part(names: readonly string[], evaluate: (days: number) => number): FunctionDefinition {
   return strictFunction({ names, parameters: [parameter.date], returns: types.int, evaluate });

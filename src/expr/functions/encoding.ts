@@ -1,9 +1,11 @@
 import type { Value } from '../../data/value.ts';
 import { argumentAt } from '../arguments.ts';
-import { strictCall } from '../call.ts';
+import { literal, strictCall } from '../call.ts';
 import { decodeText, encodeText } from '../charset.ts';
+import { constantValue, isConstant } from '../compile.ts';
 import type { Expression } from '../expression.ts';
 import { ExpressionError } from '../expression-error.ts';
+import { mismatch } from '../faults.ts';
 import {
   coerceArgument,
   type FunctionCall,
@@ -48,8 +50,7 @@ export const encodingFunctions: readonly FunctionDefinition[] = [
     names: ['unbase64'],
     parameters: [parameter.string],
     returns: types.binary,
-    // What is no letter of the alphabet is skipped.
-    evaluate: (text) => Buffer.from(text.replace(/[^A-Za-z0-9+/]/g, ''), 'base64'),
+    evaluate: fromBase64,
   }),
   strictFunction({
     names: ['to_base32'],
@@ -70,7 +71,7 @@ export const encodingFunctions: readonly FunctionDefinition[] = [
     evaluate: encodeText,
   }),
   { names: ['decode'], arity: [2, Infinity], bind: decode },
-  { names: ['to_binary'], arity: [1, 2], bind: (c) => toBinaryFunction.bind(c) },
+  { names: ['to_binary'], arity: [1, 2], bind: bindToBinary },
   {
     names: ['try_to_binary'],
     arity: [1, 2],
@@ -173,7 +174,9 @@ function decode(c: FunctionCall): Expression {
     if (wanted === undefined || result === undefined) break;
     branches.push({ when: nullSafeEqual(subject, wanted, wanted.place), result });
   }
-  return caseWhen(branches, rest.length % 2 === 1 ? rest.at(-1) : undefined, c.place);
+  // Without a value for the rest it is a text that is NULL, which has its say in the type.
+  const otherwise = rest.length % 2 === 1 ? rest.at(-1) : literal(null, types.string, c.place);
+  return caseWhen(branches, otherwise, c.place);
 }
 
 function toBinary(text: string, format: string): Uint8Array {
@@ -200,6 +203,25 @@ function toBinary(text: string, format: string): Uint8Array {
       );
   }
   throw new ExpressionError('CONVERSION_INVALID_INPUT', `the text is no ${format}`);
+}
+
+/** What is no letter of the alphabet is skipped; one letter alone makes no byte. */
+function fromBase64(text: string): Uint8Array {
+  const letters = text.replace(/[^A-Za-z0-9+/]/g, '');
+  if (letters.length % 4 !== 1) return Buffer.from(letters, 'base64');
+  throw new ExpressionError('CONVERSION_INVALID_INPUT', 'the text is no base64');
+}
+
+/** A constant name of an encoding must be one. */
+function bindToBinary(c: FunctionCall): Expression {
+  const format = c.arguments[1];
+  if (format !== undefined && isConstant(format)) {
+    const value = constantValue(format, c.timeZone);
+    if (value !== null && !/^(?:hex|utf-?8|base64)$/i.test(String(value))) {
+      throw mismatch('INVALID_ARG_VALUE', `${c.name} knows hex, utf-8 and base64`, format.place);
+    }
+  }
+  return toBinaryFunction.bind(c);
 }
 
 const toBinaryFunction = strictFunction({

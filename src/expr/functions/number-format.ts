@@ -72,6 +72,12 @@ type NumberPattern = {
   readonly wholeLeast: number;
   readonly least: number;
   readonly most: number;
+  readonly prefix?: string;
+  readonly suffix?: string;
+  /** How much the number is multiplied by, as a power of ten. */
+  readonly shift?: number;
+  /** Digits of the exponent at least; undefined: there is none. */
+  readonly exponent?: number | undefined;
 };
 
 function placesPattern(places: number): NumberPattern | undefined {
@@ -81,10 +87,18 @@ function placesPattern(places: number): NumberPattern | undefined {
 
 function readPattern(pattern: string): NumberPattern | undefined {
   if (pattern === '') return placesPattern(0);
-  const match = /^([#,0]*)(?:\.([#0]*))?$/.exec(pattern);
+  const match =
+    /^([^#0,.;'%\u2030E-]*)([#,0]*)(?:\.([#0]*))?(?:E(0+))?(%?)([^#0,.;'%\u2030E-]*)$/.exec(
+      pattern,
+    );
   if (match === null) return undefined;
-  const [, whole = '', fraction = ''] = match;
+  const [, prefix = '', whole = '', fraction = '', exponent, percent = '', rest = ''] = match;
+  if (exponent !== undefined && (whole.length !== 1 || percent !== '')) return undefined;
   return {
+    prefix,
+    suffix: percent + rest,
+    shift: percent === '' ? 0 : 2,
+    exponent: exponent?.length,
     grouped: whole.includes(','),
     wholeLeast: whole.replace(/[^0]/g, '').length,
     least: fraction.replace(/[^0]/g, '').length,
@@ -92,7 +106,29 @@ function readPattern(pattern: string): NumberPattern | undefined {
   };
 }
 
-function printed(value: Exact, pattern: NumberPattern): string {
+function printed(given: Exact, pattern: NumberPattern): string {
+  const { prefix = '', suffix = '', shift = 0, exponent } = pattern;
+  if (exponent !== undefined) return prefix + scientific(given, pattern, exponent) + suffix;
+  const shifted = given.unscaled * powerOfTen(shift);
+  const number = plain({ ...given, unscaled: shifted }, pattern);
+  return number.startsWith('-')
+    ? `-${prefix}${number.slice(1)}${suffix}`
+    : prefix + number + suffix;
+}
+
+/** One digit before the point, and a power of ten. */
+function scientific(value: Exact, pattern: NumberPattern, exponent: number): string {
+  const size = value.unscaled < 0n ? -value.unscaled : value.unscaled;
+  const power = size === 0n ? 0 : String(size).length - 1 - value.scale;
+  const scaled =
+    value.scale + power >= 0
+      ? { unscaled: value.unscaled, scale: value.scale + power }
+      : { unscaled: value.unscaled * powerOfTen(-value.scale - power), scale: 0 };
+  const digits = String(Math.abs(power)).padStart(exponent, '0');
+  return `${plain(scaled, { ...pattern, wholeLeast: 1 })}E${power < 0 ? '-' : ''}${digits}`;
+}
+
+function plain(value: Exact, pattern: NumberPattern): string {
   const rounded = roundHalfEven(value, pattern.most);
   const text = formatDecimal(rounded < 0n ? -rounded : rounded, pattern.most);
   let [whole = '0', fraction = ''] = text.split('.');

@@ -3,7 +3,7 @@ import { splitMicros } from '../../data/date-time.ts';
 import { powerOfTen } from '../../data/decimal.ts';
 import { formatType } from '../../data/type-text.ts';
 import type { DataType, DayTimeField } from '../../data/types.ts';
-import type { Value } from '../../data/value.ts';
+import type { CalendarInterval, Value } from '../../data/value.ts';
 import { localToUtc, utc, type Zone, zoneOf } from '../../data/zones.ts';
 import { argumentAt, requireFoldable } from '../arguments.ts';
 import { call, literal, type StrictFunction, strictCall } from '../call.ts';
@@ -36,15 +36,7 @@ export const timestampFunctions: readonly FunctionDefinition[] = [
   clockPart('hour', (micros) => Math.floor(micros / 3_600_000_000)),
   clockPart('minute', (micros) => Math.floor(micros / 60_000_000) % 60),
   clockPart('second', (micros) => Math.floor(micros / 1_000_000) % 60),
-  strictFunction({
-    names: ['date_trunc'],
-    parameters: [parameter.string, parameter.timestamp],
-    returns: types.timestamp,
-    prepare: ({ timeZone }) => {
-      const zone = sessionZone(timeZone);
-      return (level, micros) => truncateTimestamp(micros, level, zone) ?? null;
-    },
-  }),
+  { names: ['date_trunc'], arity: [2, 2], bind: dateTrunc },
   fromUnit('timestamp_millis', 1000n),
   fromUnit('timestamp_micros', 1n),
   { names: ['timestamp_seconds'], arity: [1, 1], bind: timestampSeconds },
@@ -120,6 +112,26 @@ export function truncateTimestamp(micros: bigint, level: string, zone: Zone): bi
   const { days } = splitMicros(local);
   const day = upper === 'DAY' || upper === 'DD' ? days : truncateDate(days, upper);
   return day === undefined ? undefined : startOfDay(day, zone);
+}
+
+const truncated = strictFunction({
+  names: ['date_trunc'],
+  parameters: [parameter.string, parameter.timestamp],
+  returns: types.timestamp,
+  prepare: ({ timeZone }) => {
+    const zone = sessionZone(timeZone);
+    return (level, micros) => truncateTimestamp(micros, level, zone) ?? null;
+  },
+});
+
+/** A level that is none gives NULL whatever the timestamp is. */
+function dateTrunc(c: FunctionCall): Expression {
+  const call = truncated.bind(c);
+  const level = argumentAt(c, 0);
+  const isText = level.type.kind === 'string' && isConstant(level);
+  const name = isText ? constantValue(level, c.timeZone) : null;
+  const isKnown = typeof name !== 'string' || truncateTimestamp(0n, name, utc) !== undefined;
+  return isKnown ? call : literal(null, types.timestamp, c.place);
 }
 
 function fromUnit(name: string, micros: bigint): FunctionDefinition {
@@ -249,6 +261,7 @@ function extractField(c: FunctionCall, field: string, source: Expression): Expre
     return intervalField(c, field, source);
   }
   if (source.type.kind === 'time') return timeField(c, field, source);
+  if (source.type.kind === 'interval') return calendarField(c, field, source);
   const ofDate = dateFields[field];
   if (ofDate !== undefined) {
     const date = coerceArgument(c.name, source, 1, parameter.date);
@@ -264,6 +277,28 @@ function extractField(c: FunctionCall, field: string, source: Expression): Expre
     return (micros: bigint) => ofClock(splitMicros(toLocal(micros, zone)).microsOfDay);
   });
 }
+
+/** Parts of a calendar interval: its months, its days and its time are apart. */
+function calendarField(c: FunctionCall, field: string, source: Expression): Expression | undefined {
+  const of = Object.hasOwn(calendarFields, field) ? calendarFields[field] : undefined;
+  if (of === undefined) return undefined;
+  const type =
+    field === 'second'
+      ? decimal(8, 6)
+      : field === 'year' || field === 'day'
+        ? types.int
+        : types.tinyint;
+  return partCall(c, field, type, source, () => of as StrictFunction);
+}
+
+const calendarFields: Readonly<Record<string, (interval: CalendarInterval) => Value>> = {
+  year: ({ months }) => Math.trunc(months / 12),
+  month: ({ months }) => months % 12,
+  day: ({ days }) => days,
+  hour: ({ micros }) => Number((micros % microsPerDay) / 3_600_000_000n),
+  minute: ({ micros }) => Number((micros % 3_600_000_000n) / 60_000_000n),
+  second: ({ micros }) => micros % 60_000_000n,
+};
 
 function partCall(
   c: FunctionCall,

@@ -109,6 +109,8 @@ export function structField(
     arguments: [value],
     place,
     prepare: () => (struct: readonly Value[]) => struct[position] ?? null,
+    picks: ({ operation, arguments: made }) =>
+      operation.name === 'struct' ? made[position] : undefined,
   });
 }
 
@@ -158,6 +160,11 @@ function element(
         );
       }
       return array[i] ?? null;
+    },
+    picks: ({ operation, arguments: made }, [at]) => {
+      if (operation.name !== 'array' || at?.node !== 'literal' || at.value === null)
+        return undefined;
+      return made[Number(at.value)];
     },
   });
 }

@@ -150,12 +150,13 @@ function kernelCall(
   const operation: Operation = {
     name: `${name}(${formatType(a.type)},${formatType(b.type)})`,
     deterministic: true,
+    strict: true,
     compile: ([left, right], context) => {
       const [first, second] = divides ? [right, left] : [left, right];
       if (first === undefined || second === undefined) return () => null;
       const ordered: Kernel = divides ? (x, y) => kernel(y, x) : kernel;
       return isTry
-        ? tryKernel(first, second, ordered)
+        ? tryKernel(first, second, ordered, divides)
         : strictKernel(first, second, ordered, context.place);
     },
   };
@@ -192,10 +193,16 @@ function strictKernel(
   };
 }
 
-function tryKernel(first: Evaluator, second: Evaluator, kernel: Kernel): Evaluator {
+/** Where it divides, nothing is evaluated behind a divisor of zero. */
+function tryKernel(
+  first: Evaluator,
+  second: Evaluator,
+  kernel: Kernel,
+  divides: boolean,
+): Evaluator {
   return (row, frame) => {
     const a = first(row, frame);
-    if (a === null) return null;
+    if (a === null || (divides && (a === 0 || a === 0n))) return null;
     const b = second(row, frame);
     if (b === null) return null;
     try {

@@ -1,6 +1,6 @@
 import type { Place } from '../../base/place.ts';
 import { comparator, isOrderable } from '../../data/compare.ts';
-import { formatType } from '../../data/type-text.ts';
+import { formatType, sameType } from '../../data/type-text.ts';
 import type { DataType } from '../../data/types.ts';
 import type { Value } from '../../data/value.ts';
 import { call, strictCall } from '../call.ts';
@@ -28,6 +28,21 @@ export function comparison(
     place,
     prepare: () => comparisonKernel(operator, a.type),
   });
+}
+
+/** A struct of the same types under the names of another: in lists only the places of fields count. */
+function namedAs(type: DataType, value: Expression): Expression {
+  if (type.kind !== 'struct' || value.type.kind !== 'struct') return value;
+  const given = value.type.fields;
+  const isSame =
+    type.fields.length === given.length &&
+    type.fields.every((field, i) => sameType(field.type, given[i]?.type ?? types.void));
+  if (!isSame) return value;
+  const fields = value.type.fields.map((field, i) => ({
+    ...field,
+    name: type.fields[i]?.name ?? field.name,
+  }));
+  return castTo(value, { kind: 'struct', fields });
 }
 
 /** `<=>`, where NULL equals NULL. */
@@ -59,7 +74,8 @@ export function between(
  * `value IN (list)`: TRUE at a match, else NULL when the value or an element is NULL, else FALSE.
  * An element behind the match is not evaluated.
  */
-export function isIn(value: Expression, list: readonly Expression[], place: Place): Expression {
+export function isIn(value: Expression, given: readonly Expression[], place: Place): Expression {
+  const list = given.map((one) => namedAs(value.type, one));
   const type = commonTypeOf([value, ...list].map((e) => e.type));
   if (type === undefined) {
     throw mismatch(

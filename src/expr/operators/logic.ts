@@ -32,7 +32,10 @@ export function isTruth(
   negated: boolean,
   place: Place,
 ): Expression {
-  const operand = booleanOperand(`IS ${test.toUpperCase()}`, value);
+  // A variant may be anything, a boolean too.
+  if (test === 'unknown' && value.type.kind === 'variant') return isNull(value, negated, place);
+  const refusal = test === 'unknown' ? 'UNEXPECTED_INPUT_TYPE' : 'BINARY_OP_DIFF_TYPES';
+  const operand = booleanOperand(`IS ${test.toUpperCase()}`, value, refusal);
   if (test === 'unknown') return isNull(operand, negated, place);
   const wanted = test === 'true';
   const operation: Operation = {

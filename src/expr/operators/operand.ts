@@ -10,11 +10,15 @@ import { decimal, decimalOf, isIntegral, types } from '../types.ts';
 type Pair = readonly [Expression, Expression];
 
 /** One operand that must be a boolean; strings are read as booleans. */
-export function booleanOperand(operator: string, value: Expression): Expression {
+export function booleanOperand(
+  operator: string,
+  value: Expression,
+  refusal = 'UNEXPECTED_INPUT_TYPE',
+): Expression {
   const coerced = parameter.boolean.coerce(value);
   if (coerced === undefined) {
     throw mismatch(
-      'UNEXPECTED_INPUT_TYPE',
+      refusal,
       `${operator} needs a boolean, not ${formatType(value.type)}`,
       value.place,
     );
