@@ -155,11 +155,15 @@ function evict({ flows, site, random, log }: SimulatedWorld): void {
   }
 }
 
-function compact({ log, plan, random }: SimulatedWorld): void {
+/** Now and then the state is lost right after it: what the topics have kept is all there is. */
+function compact({ log, plan, random, site, instances }: SimulatedWorld): void {
   log.compact(`${simulatedPipeline}.catalog`);
   for (const { topic, output } of plan.tables) {
-    if (output !== 'append') log.compact(topic, { dropTombstones: random.chance(300) });
+    if (output !== 'append') log.compact(topic, { dropTombstones: random.chance(500) });
   }
+  if (random.chance(700)) return;
+  site.state.store.flush();
+  for (const { process } of instances) process.crash();
 }
 
 /** Retention takes what every flow has read: nobody may notice. */
