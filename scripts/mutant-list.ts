@@ -217,8 +217,7 @@ export const mutants: readonly Mutant[] = [
     'an open transaction of a dead instance does not hold up the readers of dead letters and appended rows',
     edit('src/runtime/stuck-partitions.ts', 'void this.#ask(runners);', 'this.#isAsking = false;'),
   ),
-  mutantIn(
-    'plain',
+  mutant(
     'finishes next to a turn',
     'a stop that no longer waits for a turn commits nothing of it',
     edit(
@@ -323,6 +322,16 @@ export const mutants: readonly Mutant[] = [
     ),
   ),
   mutantIn(
+    'backfilled',
+    'the last pins hold',
+    'whoever wakes up later does not move the end of a flow that runs once',
+    edit(
+      'src/runtime/catalog.ts',
+      "if (kind === 'once' && isOverruled(this.#entries.get(key), entry)) return;",
+      '',
+    ),
+  ),
+  mutantIn(
     'upserted',
     'a delete is forgotten',
     'a delete outlives its row, so that an older one which comes late stays dead',
@@ -383,6 +392,16 @@ export const mutants: readonly Mutant[] = [
       'src/runtime/view-runner.ts',
       '    const run = await this.#nextRun();\n',
       '    const run = await this.#nextRun();\n    const offsets = await this.#inputOffsets();\n',
+    ),
+  ),
+  mutantIn(
+    'summed',
+    'a look at the view of another waits for the dead',
+    'who waits to hear of a view of another instance can still become its owner',
+    edit(
+      'src/runtime/view-updates.ts',
+      'runner.isOwner ? await runner.state() : await this.#stateOfOther(slot)',
+      'await runner.state()',
     ),
   ),
   mutantIn(

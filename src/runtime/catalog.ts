@@ -1,5 +1,6 @@
 import { FlowError } from '../base/errors.ts';
 import type { Log, LogProducer, LogReader, OutgoingRecord } from '../ports/log.ts';
+import { isOverruled } from './standing-pins.ts';
 
 /** What the catalog topic remembers, by kind of key. Values are JSON objects. */
 export type CatalogKind =
@@ -112,7 +113,9 @@ export class Catalog {
     try {
       const { kind, name } = JSON.parse(key) as { kind: CatalogKind; name: string };
       const parsed = JSON.parse(value) as Record<string, unknown>;
-      this.#entries.set(key, { kind, name, value: parsed, offset });
+      const entry = { kind, name, value: parsed, offset };
+      if (kind === 'once' && isOverruled(this.#entries.get(key), entry)) return;
+      this.#entries.set(key, entry);
     } catch (cause) {
       throw new FlowError(
         'CHECKPOINT_DAMAGED',

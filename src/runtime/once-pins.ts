@@ -3,6 +3,7 @@ import type { Log } from '../ports/log.ts';
 import type { Catalog } from './catalog.ts';
 import type { OncePins } from './flow-facts.ts';
 import { generationOf } from './generation.ts';
+import { writtenAt } from './standing-pins.ts';
 
 type PinOptions = {
   readonly flow: FlowPlan;
@@ -27,9 +28,16 @@ export async function pinOnce(options: PinOptions): Promise<OncePins> {
     ends[topic] = numbers.map((partition) => ranges.get(partition)?.stable ?? 0);
   }
   const generation = generationOf(catalog, flow.name);
-  await catalog.write([{ kind: 'once', name: flow.name, value: { generation, ends } }], nowMs);
+  const entry = { kind: 'once' as const, name: flow.name };
+  const end = await catalog.write([{ ...entry, value: { generation, ends } }], nowMs);
   // Another instance may have started at the same moment: what stands in the catalog holds for both.
   await catalog.read();
+  const standing = catalog.get(entry.kind, entry.name);
+  if (standing !== undefined && standing.offset < end - 1) {
+    // Compaction would keep what was written last, and that does not hold.
+    const value = { ...standing.value, since: writtenAt(standing) };
+    await catalog.write([{ ...entry, value }], nowMs);
+  }
   return readPins(flow, catalog) ?? { isDone: false, ends: new Map(Object.entries(ends)) };
 }
 
@@ -45,9 +53,10 @@ export function readPins(flow: FlowPlan, catalog: Catalog): OncePins | undefined
 
 /** Remembers for good that everything up to the pins is committed. */
 export async function recordOnceDone(catalog: Catalog, flow: string, nowMs: number): Promise<void> {
-  const value = catalog.get('once', flow)?.value;
-  if (value === undefined || value['isDone'] === true) return;
-  await catalog.write([{ kind: 'once', name: flow, value: { ...value, isDone: true } }], nowMs);
+  const standing = catalog.get('once', flow);
+  if (standing === undefined || standing.value['isDone'] === true) return;
+  const value = { ...standing.value, since: writtenAt(standing), isDone: true };
+  await catalog.write([{ kind: 'once', name: flow, value }], nowMs);
 }
 
 /** The end of one partition; undefined: the flow goes on for ever. A partition that came later has nothing for it. */

@@ -82,8 +82,8 @@ export type Focus = {
 export type Ambush = {
   readonly place: Place;
   readonly misfortune: Misfortune;
-  /** How long a stall lasts; absent: as long as others do. */
-  readonly stallMs?: number;
+  /** How long a stall or a slow call lasts; absent: as long as others do. */
+  readonly lastsMs?: number;
 };
 
 /** What kind of bad day a seed has. */
@@ -132,8 +132,8 @@ const takeoverPlaces: readonly Place[] = ['join', 'join', 'join_answer', 'checkp
 
 /** In which a process sleeps while the others go on without it. */
 export function drawSleep(random: Random, sessionTimeoutMs: number): Ambush {
-  const stallMs = sessionTimeoutMs + random.below(2 * sessionTimeoutMs);
-  return { place: random.pick(takeoverPlaces) ?? 'join', misfortune: 'stall', stallMs };
+  const lastsMs = sessionTimeoutMs + random.below(2 * sessionTimeoutMs);
+  return { place: random.pick(takeoverPlaces) ?? 'join', misfortune: 'stall', lastsMs };
 }
 
 /** Where two steps lie that nothing but the protocol between them holds together. */

@@ -28,8 +28,7 @@ export type CallKind = {
 };
 
 const longDelayMsMax = 50;
-/** Beyond what a stop waits for. */
-const slowMsMax = 20_000;
+const slowMsMax = 10_000;
 
 /**
  * One process of a simulated world: every call it makes to the outside may be slow, fail, stop the
@@ -44,7 +43,7 @@ export class SimulatedProcess {
   #skewMs = 0;
   #stalled: Promise<void> | undefined;
   #ambush: Ambush | undefined;
-  #nextStallMs: number | undefined;
+  #lastsMs: number | undefined;
   #reportCrash: () => void = () => undefined;
   /** Resolves when the process crashes. */
   readonly crashed: Promise<void>;
@@ -98,7 +97,7 @@ export class SimulatedProcess {
     const ambush = this.#ambush;
     if (ambush?.place !== place) return this.#options.faults.strike(place);
     this.#ambush = undefined;
-    this.#nextStallMs = ambush.stallMs;
+    this.#lastsMs = ambush.lastsMs;
     return ambush.misfortune;
   }
 
@@ -162,14 +161,15 @@ export class SimulatedProcess {
         this.crash();
         break;
       case 'stall':
-        this.stall(this.#nextStallMs ?? drawStallMs());
-        this.#nextStallMs = undefined;
+        this.stall(this.#lastsMs ?? drawStallMs());
+        this.#lastsMs = undefined;
         break;
       case 'delay':
         await clock.sleep(faults.below(longDelayMsMax));
         break;
       case 'slow':
-        await clock.sleep(faults.below(slowMsMax));
+        await clock.sleep(this.#lastsMs ?? faults.below(slowMsMax));
+        this.#lastsMs = undefined;
         break;
       case 'refuse':
         throw failure(kind?.unavailable ?? 'BROKER_UNAVAILABLE', 'the simulated service is away');

@@ -6,6 +6,8 @@ import { simulatedPipeline } from './simulated-world.ts';
 import { type Disturbance, drawStall } from './simulation-scenario.ts';
 
 const outageMsMax = 8_000;
+/** Some of it is more than a stop waits for. */
+const lingerMsMax = 20_000;
 const foreignMsMax = 30_000;
 const skewMsMax = 86_400_000;
 
@@ -103,13 +105,14 @@ export async function oversleep(world: SimulatedWorld): Promise<void> {
 /** A process is asked to end while one of its turns waits for longer than an end may take. */
 async function linger(world: SimulatedWorld): Promise<void> {
   const { random, scenario, clock, workload } = world;
-  if (world.instances.length < scenario.processesMax) {
+  if (world.instances.length < 2) {
     world.begin();
-    await clock.sleep(random.below(2_000));
+    await clock.sleep(random.below(3_000));
   }
   const instance = random.pick(world.instances);
-  const place = random.chance(700) ? 'state_read_answer' : 'broker';
-  instance?.process.lieInWait({ place, misfortune: 'slow' });
+  const place = random.chance(800) ? 'state_read_answer' : 'broker';
+  const lastsMs = 5_000 + random.below(lingerMsMax);
+  instance?.process.lieInWait({ place, misfortune: 'slow', lastsMs });
   await workload.produce(1 + random.below(scenario.roundRecordsMax));
   await clock.sleep(random.below(500));
   instance?.stop();
@@ -128,9 +131,12 @@ async function perish(world: SimulatedWorld, instance: SimulatedInstance): Promi
  */
 async function holdUp(world: SimulatedWorld): Promise<void> {
   const { random, log, clock, site, workload } = world;
-  const table = random.pick(world.flows)?.table;
+  const flow = random.pick(world.flows);
+  const table = flow?.table;
   const count = table === undefined ? 0 : log.partitionCountNow(table.topic);
-  if (table === undefined || count === 0) return;
+  // Before anything is committed, a topic with records is taken for one of somebody else.
+  const isOurs = flow?.topics.some((topic) => world.committed(flow.group, topic, 0) !== undefined);
+  if (table === undefined || count === 0 || isOurs !== true) return;
   world.foreigners += 1;
   const producer = await log.openProducer(`somebody-else-${world.foreigners}`);
   producer.append(table.topic, random.below(count), abortedRecord);
