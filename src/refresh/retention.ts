@@ -24,6 +24,8 @@ export type SourcePartitionFacts = {
   readonly retentionBytes: number | undefined;
   /** The topic is the output of a table of the pipeline: what its rows came from lies further back. */
   readonly isTable?: boolean;
+  /** The checkpoint is of another topic, which had this name before. */
+  readonly isAnew?: boolean;
 };
 
 /**
@@ -62,12 +64,16 @@ export class SourceBounds {
   readonly #tables: readonly (readonly SourcePartitionFacts[] | undefined)[];
   readonly #allTables: readonly SourcePartitionFacts[];
   readonly #held: HeldRecords | undefined;
+  readonly #joined: Readability | undefined;
 
+  /** `joined`: the rows are those of a join, which do not say where their two rows are; all of them are readable, or none certainly. */
   constructor(
     facts: readonly SourcePartitionFacts[],
     branches: readonly BranchFacts[] = [],
     held?: HeldRecords,
+    joined?: Extract<Readability, 'readable' | 'at_risk'>,
   ) {
+    this.#joined = joined;
     for (const { topicId, partition, logStart, end, isCompacted, isTable } of facts) {
       if (isTable === true) continue;
       const topic = this.#partitions.get(topicId) ?? new Map<number, PartitionBounds>();
@@ -83,6 +89,7 @@ export class SourceBounds {
   }
 
   readability(place: Pick<Provenance, 'topicId' | 'partition' | 'offset' | 'branch'>): Readability {
+    if (this.#joined !== undefined) return this.#joined;
     const table = this.#tableOf(place.branch);
     if (table !== undefined) return this.#throughTable(table, place);
     const { topicId, partition, offset } = place;
@@ -118,6 +125,14 @@ export class SourceBounds {
 /** Whether the topic of a table has every record that was ever written to it. */
 export function isWholeTable(parts: readonly SourcePartitionFacts[]): boolean {
   return parts.every(({ logStart, isCompacted }) => logStart === 0 && !isCompacted);
+}
+
+/** Whether each record that was read of these partitions is there still. */
+export function isAllThere(parts: readonly SourcePartitionFacts[]): boolean {
+  return (
+    isWholeTable(parts) &&
+    parts.every(({ isAnew, committed = 0, end }) => isAnew !== true && committed <= end)
+  );
 }
 
 /** Whether a topic with these settings may lose any record that is not the newest of its key. */

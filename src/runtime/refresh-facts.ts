@@ -12,6 +12,7 @@ import type { Log, OffsetRange, TopicDescription } from '../ports/log.ts';
 import { readDeployedFlow } from '../refresh/deployed-flow.ts';
 import {
   type HeldRecords,
+  isAllThere,
   isCompactedPolicy,
   retentionLimit,
   SourceBounds,
@@ -21,6 +22,7 @@ import type { Catalog } from './catalog.ts';
 import type { SwapRange } from './flow-facts.ts';
 import { generationOf, swapsOf } from './generation.ts';
 import { readHeld } from './held-records.ts';
+import { partitionKey } from './partition-key.ts';
 import { type EdgeTimes, edgeTimes } from './record-times.ts';
 
 export type FactsOptions = {
@@ -63,6 +65,8 @@ export type RefreshFacts = {
   readonly isAppended: boolean;
   /** Whether each record tells the changes that its rows are put together from (AUTO CDC). */
   readonly isChanging: boolean;
+  /** Whether it is made anew of a join of streams, whose rows do not say where they come from. */
+  readonly isJoined: boolean;
   readonly sources: readonly SourcePartitionFacts[];
   readonly bounds: SourceBounds;
   /** What tables among the sources have still; undefined: they are whole, or nobody knows. */
@@ -94,15 +98,17 @@ export async function gatherFacts(options: FactsOptions): Promise<RefreshFacts> 
   const ownTopic = (name: string) => describeOwn(log, group, described.get(name));
   const known = (
     await Promise.all(
-      read.map(({ source, flow: reader }) =>
-        sourceFacts(log, groupOf(pipeline, reader), {
-          source,
-          description: described.get(source.topic),
-          isGlance,
-        }),
-      ),
+      read.map(async ({ source, flow: reader }) => {
+        const description = described.get(source.topic);
+        const options = { source, description, isGlance };
+        const parts = await sourceFacts(log, groupOf(pipeline, reader), options);
+        return parts.map((part) => ({ ...part, isAnew: isOfFormerTopic(catalog, reader, part) }));
+      }),
     )
   ).flat();
+  const isJoined = read.some(({ flow: reader }) =>
+    plan.flows.some(({ name, kind }) => name === reader && kind === 'join'),
+  );
   const held = isGlance ? undefined : await readHeld(log, known);
   return {
     table,
@@ -113,8 +119,9 @@ export async function gatherFacts(options: FactsOptions): Promise<RefreshFacts> 
     isAppended: table.output === 'append',
     isChanging: flow.kind === 'auto_cdc',
     sources: known,
-    bounds: boundsOf(flows, known, held),
+    bounds: boundsOf({ flows, sources: known, held, isJoined }),
     held,
+    isJoined,
     output: await ownTopic(own.output),
     // What a join keeps is no level: nothing of it is lost that its sides do not have.
     levels: flow.kind === 'join' ? undefined : await ownTopic(own.levels),
@@ -122,12 +129,26 @@ export async function gatherFacts(options: FactsOptions): Promise<RefreshFacts> 
   };
 }
 
-function boundsOf(
-  flows: readonly FlowPlan[],
-  sources: readonly SourcePartitionFacts[],
-  held: HeldRecords | undefined,
-): SourceBounds {
-  return new SourceBounds(sources, flows.length === 1 ? flows[0]?.branches : [], held);
+/** Whether the checkpoint of a source partition was made with a topic that was deleted since. */
+function isOfFormerTopic(
+  catalog: Catalog | undefined,
+  reader: string,
+  { topic, partition, topicId }: SourcePartitionFacts,
+): boolean {
+  const mark = catalog?.get('checkpoint', `${reader}/${partitionKey(topic, partition)}`);
+  const known = mark?.value['topicId'];
+  return typeof known === 'string' && topicIdHex(known) !== topicId;
+}
+
+function boundsOf({
+  flows,
+  sources,
+  held,
+  isJoined,
+}: Pick<RefreshFacts, 'flows' | 'sources' | 'held' | 'isJoined'>): SourceBounds {
+  const branches = flows.length === 1 ? flows[0]?.branches : [];
+  const joined = !isJoined ? undefined : isAllThere(sources) ? 'readable' : 'at_risk';
+  return new SourceBounds(sources, branches, held, joined);
 }
 
 /**
@@ -136,7 +157,7 @@ function boundsOf(
  */
 export async function boundsNow(
   log: Log,
-  { flows, sources, held }: RefreshFacts,
+  { flows, sources, held, isJoined }: RefreshFacts,
 ): Promise<SourceBounds> {
   const ends = new Map<string, number>();
   for (const topic of new Set(sources.map((source) => source.topic))) {
@@ -149,7 +170,7 @@ export async function boundsNow(
     ...one,
     end: Math.max(one.end, ends.get(`${one.topic}/${one.partition}`) ?? 0),
   }));
-  return boundsOf(flows, later, held);
+  return boundsOf({ flows, sources: later, held, isJoined });
 }
 
 function refuseSink(table: TablePlan): void {

@@ -28,6 +28,8 @@ export class JoinTimes {
   /** Milliseconds since 1970; 0: it has no rows. */
   readonly #reached = new Map<string, number>();
   #isChanged = false;
+  /** What the watermarks are, until something changes. */
+  readonly #known = new Map<JoinSideName, bigint | undefined>();
 
   constructor(times: StreamTimes, places: JoinPlaces) {
     this.#times = times;
@@ -40,6 +42,7 @@ export class JoinTimes {
 
   take(entry: Buffer | undefined): void {
     this.#reached.clear();
+    this.#known.clear();
     this.#isChanged = false;
     if (entry === undefined) return;
     for (const [place, ms] of JSON.parse(entry.toString('utf8')) as [string, number][]) {
@@ -56,11 +59,17 @@ export class JoinTimes {
     const before = this.#reached.get(place);
     if (before !== undefined && before >= ms) return;
     this.#reached.set(place, ms);
+    this.#known.clear();
     this.#isChanged = true;
   }
 
   /** No row of the side is older that is still to come; undefined: nobody knows. */
   watermark(side: JoinSideName): bigint | undefined {
+    if (!this.#known.has(side)) this.#known.set(side, this.#least(side));
+    return this.#known.get(side);
+  }
+
+  #least(side: JoinSideName): bigint | undefined {
     const { leftDelayMicros, rightDelayMicros } = this.#times;
     let least = Number.POSITIVE_INFINITY;
     for (const place of this.#places[side]) {
