@@ -24,8 +24,12 @@ const soonFound = [
   'rebalance without commit',
   'counters start anew',
   'offsets without effects',
-  'poll lost in a drop',
   'appended twice',
+  'a view drops nothing',
+  'once and not all',
+  'who comes last wins',
+  'history without its ends',
+  'groups that are gone',
 ];
 const seedsMax = 400;
 
