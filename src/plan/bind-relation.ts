@@ -161,7 +161,7 @@ function bindTable(
   if (kinds.some((kind) => kind.startsWith('replace_using'))) {
     return bindReplacedTable(table, relation, qualifier, context);
   }
-  if (kinds.length === 0 || kinds.some((kind) => kind !== 'append')) {
+  if (kinds.length === 0 || kinds.some((kind) => kind !== 'append' && kind !== 'once')) {
     const what =
       kinds.length === 0
         ? 'a flow that streams a table which no flow writes'

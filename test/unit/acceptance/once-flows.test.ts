@@ -115,6 +115,29 @@ describe('a backfill beside a live flow', () => {
     });
   });
 
+  test.each([
+    ['row by row', 'SELECT id, name, lsn FROM archive'],
+    [
+      'of all rows at once',
+      'SELECT id, max(name) AS name, max(lsn) AS lsn FROM archive GROUP BY id',
+    ],
+  ])('FL-16 FL-27 a table may stream the table that both write, %s', async (_, query) => {
+    const sql = `${sources} CREATE STREAMING TABLE people;
+      CREATE FLOW hist AS INSERT INTO ONCE people BY NAME ${query};
+      CREATE FLOW live_f AS INSERT INTO people BY NAME SELECT id, name, lsn FROM STREAM(live);
+      CREATE STREAMING TABLE newest FLOW REPLACE USING (id) SEQUENCE BY lsn BY NAME SELECT id, lsn FROM STREAM(people);`;
+    await scenario(sql, { partitions: 2 }, async (told) => {
+      await told.settle(person('archive', 1), person('archive', 2, 9), person('live', 1, 5));
+      await told.crash();
+      await told.settle(person('live', 3), person('archive', 4));
+      expect(told.rows('newest')).toEqual([
+        '{"id":1,"lsn":5}',
+        '{"id":2,"lsn":9}',
+        '{"id":3,"lsn":3}',
+      ]);
+    });
+  });
+
   test('P117 an archive that overlaps the live topic gives each row once, and does not run again', async () => {
     await scenario(changed, {}, async (told) => {
       await told.settle(...archived, ...[4, 5, 6].map((id) => person('live', id)));
