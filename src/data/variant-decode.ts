@@ -64,7 +64,11 @@ export function parseVariant(text: string): Variant | undefined {
 function runsOn(bytes: Uint8Array, start: number, end: number): boolean {
   const first = bytes[start];
   if (first === 0x22 || first === 0x7b || first === 0x5b) return false;
-  return end < bytes.length && /[\w.+-]/.test(String.fromCharCode(bytes[end] as number));
+  if (end >= bytes.length) return false;
+  const next = String.fromCharCode(bytes[end] as number);
+  // Behind a number there is nothing but space.
+  const isNumber = first === 0x2d || (first !== undefined && first >= 0x30 && first <= 0x39);
+  return isNumber ? !/\s/.test(next) : /[\w.+-]/.test(next);
 }
 
 /** A bigint where it fits, a decimal where one holds all digits, else a double. */

@@ -14,7 +14,7 @@ import { comparison } from '../expr/operators/comparison.ts';
 import { coalesce } from '../expr/operators/conditional.ts';
 import { and } from '../expr/operators/logic.ts';
 import { parameter } from '../expr/parameter.ts';
-import { types } from '../expr/types.ts';
+import { isIntegral, types } from '../expr/types.ts';
 import type * as ast from '../sql/ast.ts';
 import { bindSpecialCall } from './batch-call.ts';
 import {
@@ -192,7 +192,7 @@ export function bindValues(
   const columns = Array.from({ length: width }, (_, i): Column => {
     const type = commonTypeOf(
       bound.map((row) => row[i]?.type ?? types.void),
-      commonTypeWithoutStrings,
+      inlineType,
     );
     if (type !== undefined) return { name: `col${i + 1}`, type };
     throw fault(
@@ -216,6 +216,12 @@ export function bindValues(
     { plan: { node: 'values', rows }, columns: asColumns(columns, [], body.place) },
     body.alias,
   );
+}
+
+/** Of whole numbers and floats VALUES makes floats, where expressions make doubles. */
+function inlineType(a: Column['type'], b: Column['type']): Column['type'] | undefined {
+  const [x, y] = a.kind === 'float' ? [a, b] : [b, a];
+  return x.kind === 'float' && isIntegral(y) ? x : commonTypeWithoutStrings(a, b);
 }
 
 const inlineFault = 'INVALID_INLINE_TABLE.CANNOT_EVALUATE_EXPRESSION_IN_INLINE_TABLE';
