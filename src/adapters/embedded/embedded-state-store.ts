@@ -1,11 +1,12 @@
-import { mkdirSync, realpathSync, unlinkSync, writeFileSync } from 'node:fs';
+import { realpathSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FlowError } from '../../base/errors.ts';
 import type { StateSession, StateStore, StateTaskId, StateUsage } from '../../ports/state-store.ts';
 import { stateTaskName } from '../../ports/state-task-name.ts';
 import { DirectoryLock } from './directory-lock.ts';
 import { EmbeddedStateSession, type TaskLogHolder } from './embedded-state-session.ts';
-import { fileError, TailCache } from './segment-file.ts';
+import { makeDirectory } from './make-directory.ts';
+import { fileError, TailCache, unusableDirectory } from './segment-file.ts';
 import { TaskLog } from './task-log.ts';
 
 export type EmbeddedStateStoreOptions = {
@@ -24,11 +25,11 @@ const segmentBytesMaxDefault = 64 << 20;
 export function openEmbeddedStateStore(options: EmbeddedStateStoreOptions): Promise<StateStore> {
   return new Promise((resolve) => {
     try {
-      mkdirSync(options.directory, { recursive: true });
+      makeDirectory(options.directory);
       const directory = realpathSync(options.directory);
       resolve(new EmbeddedStateStore({ ...options, directory }));
     } catch (error) {
-      throw fileError(error, options.directory);
+      throw unusableDirectory(error, options.directory);
     }
   });
 }

@@ -212,23 +212,45 @@ export function segmentNumbers(names: readonly string[]): number[] {
     .sort((left, right) => left - right);
 }
 
+/** What no waiting heals: the path is not a directory that this user may write, or can't become one. */
+const unwritable = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOTDIR']);
+const impossible = new Set([...unwritable, 'ENOENT', 'EEXIST', 'ELOOP', 'ENAMETOOLONG', 'EINVAL']);
+
 /** An error of the file system as ours. */
 export function fileError(error: unknown, path: string): FlowError {
   if (error instanceof FlowError) {
     return error;
   }
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  if (code === 'EACCES' || code === 'EROFS' || code === 'ENOTDIR') {
-    return new FlowError('CONFIG_INVALID', `state directory "${path}" cannot be written`, {
-      cause: error,
-      hint: 'Choose a directory that this user may write.',
-    });
-  }
+  const code = codeOf(error);
+  if (unwritable.has(code)) return unusable(error, path);
   return new FlowError('STATE_UNAVAILABLE', `state file "${path}" cannot be used`, {
     cause: error,
-    detail: error instanceof Error ? error.message : String(error),
+    detail: textOf(error),
     ...(code === 'ENOSPC' ? { hint: 'Make room on the disk.' } : {}),
   });
+}
+
+/** The same at the start, where a directory that can't be created is a mistake in the configuration. */
+export function unusableDirectory(error: unknown, path: string): FlowError {
+  return !(error instanceof FlowError) && impossible.has(codeOf(error))
+    ? unusable(error, path)
+    : fileError(error, path);
+}
+
+function unusable(cause: unknown, path: string): FlowError {
+  return new FlowError('CONFIG_INVALID', `state directory "${path}" cannot be written`, {
+    cause,
+    detail: textOf(cause),
+    hint: 'Choose a directory that this user may write: state.directory.',
+  });
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** A copy that does not pay for a call where there are only a few bytes. */

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { assert } from '../../base/assert.ts';
 import { FlowError } from '../../base/errors.ts';
@@ -17,6 +17,7 @@ import {
 } from './batch-format.ts';
 import { deleted, EntryColumns, putKey } from './entry-columns.ts';
 import { KeyIndex } from './key-index.ts';
+import { makeDirectory } from './make-directory.ts';
 import { fileError, SegmentFile, segmentNumbers, type TailCache } from './segment-file.ts';
 
 export type TaskLogOptions = {
@@ -82,7 +83,7 @@ export class TaskLog {
     const { directory, cache } = options;
     let numbers: number[];
     try {
-      mkdirSync(directory, { recursive: true });
+      makeDirectory(directory);
       numbers = segmentNumbers(readdirSync(directory));
     } catch (error) {
       throw fileError(error, directory);

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
@@ -49,6 +49,51 @@ function logBytes(): number {
   const names = readdirSync(folder());
   return names.reduce((sum, name) => sum + statSync(join(folder(), name)).size, 0);
 }
+
+describe('a directory that can not be created', () => {
+  test.each([
+    ['/proc/nope', 'ENOENT'],
+    ['/proc/nope/deeper', 'ENOENT'],
+    ['FILE', 'EEXIST'],
+    ['FILE/below', 'ENOTDIR'],
+  ])('%s is told at once, with the path and what to do', (path, code) => {
+    const file = join(directory, 'file');
+    writeFileSync(file, '');
+    const wanted = path.replace('FILE', file);
+    const store = join(
+      import.meta.dirname,
+      '../../../src/adapters/embedded/embedded-state-store.ts',
+    );
+    // In a process of its own: what it must not do is to go round for ever.
+    const { status, stdout } = spawnSync(
+      process.execPath,
+      [
+        '--import',
+        'tsx',
+        '--input-type=module',
+        '-e',
+        `const { openEmbeddedStateStore } = await import(${JSON.stringify(store)});
+         const { code, message, detail, hint } = await openEmbeddedStateStore({ directory: process.argv[1] }).catch((error) => error);
+         console.log(JSON.stringify({ code, message, detail, hint }));`,
+        wanted,
+      ],
+      { encoding: 'utf8', timeout: 20_000 },
+    );
+    expect(status).toBe(0);
+    expect(JSON.parse(stdout)).toEqual({
+      code: 'CONFIG_INVALID',
+      message: `state directory "${wanted}" cannot be written`,
+      detail: expect.stringContaining(code),
+      hint: 'Choose a directory that this user may write: state.directory.',
+    });
+  });
+
+  test('the ones above it are created with it', async () => {
+    directory = join(directory, 'a', 'b', 'c');
+    await open();
+    expect(existsSync(join(directory, 'lock'))).toBe(true);
+  });
+});
 
 describe('space', () => {
   test('rewriting the same keys for ever keeps the log within a bound', async () => {
