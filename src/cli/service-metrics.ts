@@ -417,17 +417,20 @@ export class ServiceMetrics {
     const { registry } = this;
     const lag = new Map<string, number>(facts.sources.map(({ topic }) => [topic, 0]));
     const gone = new Map<string, number>();
+    const held = new Map<string, number>();
     const assigned = { source: 0, table: 0 };
     let difference = 0;
     for (const partition of partitions) {
-      const { topic, stable, committed, committedCounters } = partition;
+      const { topic, stable, end, committed, committedCounters } = partition;
       gone.set(topic, (gone.get(topic) ?? 0) + unreadable(partition));
       lag.set(topic, (lag.get(topic) ?? 0) + Math.max(0, stable - committed));
+      held.set(topic, (held.get(topic) ?? 0) + Math.max(0, end - stable));
       assigned[topic === facts.repartition?.topic ? 'table' : 'source'] += 1;
       difference += unexplained(committedCounters);
     }
     for (const { topic: source } of facts.sources) {
       registry.set('tidemark_source_lag_records', { flow, source }, lag.get(source) ?? 0);
+      registry.set('tidemark_source_held_records', { flow, source }, held.get(source) ?? 0);
       const loss = gone.get(source) ?? 0;
       registry.set('tidemark_full_refresh_loss_records', { flow, source }, loss);
       this.#showWaiting(flow, source);
@@ -453,7 +456,9 @@ export class ServiceMetrics {
     const { registry } = this;
     const waiting = this.#options.waiting(flow, source);
     if (waiting === undefined) return;
-    const { oldestMs, retentionMs, headroomRecords } = waiting;
+    const { oldestMs, retentionMs, headroomRecords, heldSinceMs } = waiting;
+    const heldMs = heldSinceMs === undefined ? 0 : Math.max(0, this.#options.now() - heldSinceMs);
+    registry.set('tidemark_source_held_seconds', { flow, source }, heldMs / 1000);
     const ageMs = oldestMs === undefined ? 0 : Math.max(0, this.#options.now() - oldestMs);
     registry.set('tidemark_source_lag_seconds', { flow, source }, ageMs / 1000);
     if (retentionMs !== undefined) {

@@ -148,6 +148,7 @@ export class ServiceViews implements ServiceApi {
       position: one.position,
       committed: one.committed,
       stable: one.stable,
+      end: one.end,
       lag: Math.max(0, one.stable - one.committed),
     }));
     const failed = progress?.failed;

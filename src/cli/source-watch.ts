@@ -22,6 +22,8 @@ export type Waiting = {
   readonly headroomRecords: number | undefined;
   /** Time until retention by time or by size may take the oldest record that waits; undefined: not known yet. */
   readonly headroomSeconds: number | undefined;
+  /** Since when, as far as was looked, an open transaction of a producer has held back what is behind it; undefined: none does. */
+  readonly heldSinceMs: number | undefined;
 };
 
 type Seen = {
@@ -35,6 +37,8 @@ type Seen = {
   isExact: boolean;
   /** The look in which a record was read last. */
   readIn: number;
+  /** The first look that found the last stable offset where it is now, with records behind it. */
+  heldSinceMs: number | undefined;
 };
 
 /** How fast the log start of a partition moves. */
@@ -189,6 +193,7 @@ export class SourceWatch {
     let oldestMs: number | undefined;
     let headroomRecords: number | undefined;
     let headroomSeconds: number | undefined;
+    let heldSinceMs: number | undefined;
     const retentionMs = this.#retention.get(topic);
     const partitions =
       this.#options.progress().flows.find((one) => one.flow === flow)?.partitions ?? [];
@@ -197,6 +202,9 @@ export class SourceWatch {
       const seen = this.#seen.get(keyOf(flow, at));
       if (seen?.oldestMs !== undefined) {
         oldestMs = Math.min(seen.oldestMs, oldestMs ?? Number.POSITIVE_INFINITY);
+      }
+      if (seen?.heldSinceMs !== undefined) {
+        heldSinceMs = Math.min(seen.heldSinceMs, heldSinceMs ?? Number.POSITIVE_INFINITY);
       }
       if (at.logStart !== undefined) {
         const records = Math.max(0, at.committed - at.logStart);
@@ -213,7 +221,7 @@ export class SourceWatch {
       });
       headroomSeconds = Math.min(seconds, headroomSeconds ?? Number.POSITIVE_INFINITY);
     }
-    return { oldestMs, retentionMs, headroomRecords, headroomSeconds };
+    return { oldestMs, retentionMs, headroomRecords, headroomSeconds, heldSinceMs };
   }
 
   async close(): Promise<void> {
@@ -227,12 +235,26 @@ export class SourceWatch {
 /** Compares with the look before: what was there then and is not committed now has waited all the time. */
 function glance(
   before: Seen | undefined,
-  { committed, stable }: PartitionProgress,
+  { committed, stable, end }: PartitionProgress,
   nowMs: number,
 ): Seen {
+  const isHeld = end > stable;
+  const heldSinceMs =
+    isHeld && before?.stable === stable
+      ? (before.heldSinceMs ?? nowMs)
+      : isHeld
+        ? nowMs
+        : undefined;
   const isWaiting = before !== undefined && stable > committed && committed < before.stable;
   if (!isWaiting) {
-    return { stable, committed, oldestMs: undefined, isExact: false, readIn: before?.readIn ?? 0 };
+    return {
+      stable,
+      committed,
+      oldestMs: undefined,
+      isExact: false,
+      readIn: before?.readIn ?? 0,
+      heldSinceMs,
+    };
   }
   return {
     stable,
@@ -240,6 +262,7 @@ function glance(
     oldestMs: before.oldestMs ?? nowMs - lookIntervalMs,
     isExact: before.isExact && before.committed === committed,
     readIn: before.readIn,
+    heldSinceMs,
   };
 }
 

@@ -149,6 +149,8 @@ type FlowReport = {
   readonly account: FlowSummary | undefined;
   /** What the account cannot explain: 0, or a fault. null: rows are on their way between the stages. */
   readonly difference: number | null;
+  /** Partitions that lost their account with their checkpoint; while there are any, nothing is compared between the stages. */
+  readonly lostAccounts: readonly string[];
 };
 
 type PartitionReport = {
@@ -159,6 +161,8 @@ type PartitionReport = {
   readonly logStart: number;
   readonly end: number;
   readonly lag: number;
+  /** Offsets behind `end` that an open transaction of a producer holds back; no lag counts them. */
+  readonly held: number;
   /** Records of a source, rows of a repartition topic, that the checkpoint's account holds. */
   readonly records: number | null;
   /** What the account of this partition cannot explain; null: it has none. */
@@ -197,10 +201,12 @@ function stopReport(stop: Stop | undefined): StopReport | null {
 }
 
 function flowReport(status: FlowStatus): FlowReport {
-  const { flow, table, kind, group, topics, betweenStages, pausedSinceMs, stop } = status;
+  const { flow, table, kind, group, topics, betweenStages, lostAccounts, pausedSinceMs, stop } =
+    status;
+  const isCompared = (kind === 'replace_using' || kind === 'join') && lostAccounts.length === 0;
   const partitions = topics.flatMap(({ stage, topic, partitions: all }) =>
     all.map((one): PartitionReport => {
-      const { partition, committed, logStart, end, lag, counters, instance, headroom } = one;
+      const { partition, committed, logStart, end, held, lag, counters, instance, headroom } = one;
       const seconds = headroom?.seconds ?? Number.POSITIVE_INFINITY;
       const records =
         counters === undefined ? null : 'records' in counters ? counters.records : counters.rows;
@@ -212,6 +218,7 @@ function flowReport(status: FlowStatus): FlowReport {
         logStart,
         end,
         lag,
+        held,
         records,
         difference: counters === undefined ? null : unexplained(counters),
         instance: instance ?? null,
@@ -233,10 +240,8 @@ function flowReport(status: FlowStatus): FlowReport {
     missingTopics: topics.filter(({ exists }) => !exists).map(({ topic }) => topic),
     partitions,
     account: counters.length === 0 ? undefined : flowSummary(flow, counters, isAppended),
-    difference: differenceOf(
-      partitions,
-      kind === 'replace_using' || kind === 'join' ? betweenStages : 0,
-    ),
+    difference: differenceOf(partitions, isCompared ? betweenStages : 0),
+    lostAccounts,
   };
 }
 
@@ -266,9 +271,13 @@ function show(invocation: Invocation, report: PipelineReport, isWatching: boolea
   terminal.out(reportText(report));
 }
 
-function differenceLine({ account, difference, partitions }: FlowReport): string {
+function differenceLine(report: FlowReport): string {
+  const { account, difference, partitions, lostAccounts } = report;
   if (account === undefined) return '';
   if (difference === null) return '  account: rows are on their way between the stages\n';
+  if (difference === 0 && lostAccounts.length > 0) {
+    return `  account: each partition's is explained; the stages are not compared with each other since ${lostAccounts.join(', ')} lost its account with its checkpoint (until a full refresh)\n`;
+  }
   if (difference === 0) return '  account: every record and row is explained\n';
   const places = partitions.filter((one) => (one.difference ?? 0) !== 0);
   const where = places.map(({ topic, partition }) => `${topic}/${partition}`).join(', ');
@@ -318,6 +327,7 @@ function reportText(report: PipelineReport): string {
       ...flow.missingTopics.map((topic) => `topic "${topic}" does not exist yet\n`),
       rows.length === 0 ? '' : tableText(headers, rows, topicNameMax),
       flow.account === undefined ? 'nothing is committed yet\n' : flowLines(flow.account),
+      ...flow.partitions.map(heldText),
       differenceLine(flow),
       '\n',
     ].join('');
@@ -335,6 +345,12 @@ function reportText(report: PipelineReport): string {
       `table ${table}: ${Math.floor(readable * 1000) / 10} % of its rows can be read again, a refresh would lose ${lost} of ${rows} (measured ${measuredAt})\n`,
   );
   return `${parts.join('')}${measured.join('')}${running.join('')}pipeline ${pipeline}: total lag ${lag}\n`;
+}
+
+/** A transaction that is under way is nothing bad; one that stays is seen nowhere else, for no lag counts it. */
+function heldText({ stage, topic, partition, end, held }: PartitionReport): string {
+  if (stage !== 'source' || held === 0) return '';
+  return `  held back: ${held} offsets of ${topic}/${partition} from ${end} on, behind an open transaction of a producer; if it stays so see docs/runbooks/TidemarkSourceHeld.md\n`;
 }
 
 /** As the service said it. */

@@ -97,7 +97,7 @@ export function gapText({ kind, topic, partition, from, to, lostRecords }: Gap):
     case 'shrunk':
       return `The checkpoint of ${where} is offset ${from}, and the log ends before it: it lost records that it had.`;
     case 'recreated':
-      return `The ${where} was recreated: its id is another one than when the checkpoint was made, so offset ${from ?? 'none'} means nothing in it.`;
+      return `The ${where} was recreated: its id is another one than when the checkpoint was made, ${from === undefined ? 'and the group has no checkpoint of it any more' : `so offset ${from} means nothing in it`}.`;
     case 'refreshed':
       return `The table of ${where} was refreshed fully since: rows that were read from it may be no more, or be others now.`;
     case 'checkpoint_lost':

@@ -114,15 +114,39 @@ function checkPartitions(topic: WantedTopic, found: TopicDescription): void {
   );
 }
 
-function checkCompacted(topic: WantedTopic, found: TopicDescription): void {
+/** The catalog is the only memory of definitions, topic ids and gaps: what it forgets, nobody misses in time. */
+export function checkCatalog(found: TopicDescription): void {
+  const { name, partitions } = found;
+  if (partitions !== 1) {
+    throw new FlowError(
+      'TOPIC_PARTITIONS',
+      `catalog topic "${name}" has ${partitions} partitions, expected 1`,
+      {
+        hint: 'Give the pipeline another name (pipeline.name), or take the topic away if nothing needs it.',
+      },
+    );
+  }
+  checkCompacted({ name, role: 'catalog' }, found);
+}
+
+const compactedWhy = {
+  catalog:
+    'It keeps definitions, topic ids and gaps for ever; what a delete policy removes would be missed only when it is too late.',
+  table:
+    'A table keeps the current rows of a key for ever; a delete policy would remove the rows of quiet keys.',
+};
+
+function checkCompacted(
+  topic: { readonly name: string; readonly role: TopicRole | 'catalog' },
+  found: TopicDescription,
+): void {
   const policy = found.configs.get('cleanup.policy') ?? 'delete';
   if (policy === 'compact') return;
   throw new FlowError(
     'TOPIC_CONFIG',
     `${topic.role} topic "${topic.name}" has cleanup.policy=${policy}, and needs compact`,
     {
-      detail:
-        'A table keeps the current rows of a key for ever; a delete policy would remove the rows of quiet keys.',
+      detail: compactedWhy[topic.role === 'catalog' ? 'catalog' : 'table'],
       hint: `Set cleanup.policy=compact on topic "${topic.name}", for example: kafka-configs.sh --alter --topic ${topic.name} --add-config cleanup.policy=compact`,
     },
   );

@@ -144,6 +144,8 @@ export type PartitionProgress = {
   readonly position: number;
   readonly committed: number;
   readonly stable: number;
+  /** The high watermark; what lies from `stable` up to it waits for a transaction of its producer. */
+  readonly end: number;
   /** First available offset; undefined before the log has answered. */
   readonly logStart: number | undefined;
   readonly counters: FlowCounters | TableCounters;
@@ -854,6 +856,7 @@ export class FlowRunner {
         position: read.position,
         committed: read.committed,
         stable: range?.stable ?? read.position,
+        end: range?.end ?? read.position,
         logStart: range?.start,
         counters: read.work instanceof FlowTask ? read.work.counters : read.work.task.counters,
         committedCounters: read.committedCounters,

@@ -11,6 +11,7 @@ import {
   type TableCounters,
 } from '../task/row-account.ts';
 import { Catalog } from './catalog.ts';
+import { lostAccounts } from './lost-accounts.ts';
 import { onceEnd, readPins } from './once-pins.ts';
 import { partitionKey } from './partition-key.ts';
 import { pausesOf } from './pauses.ts';
@@ -35,6 +36,8 @@ export type FlowStatus = {
    * undefined: something is on its way, or moved while it was looked at.
    */
   readonly betweenStages: number | undefined;
+  /** Partitions that have lost their account with their checkpoint: between the stages nothing can be compared. */
+  readonly lostAccounts: readonly string[];
 };
 
 export type TopicStatus = {
@@ -51,6 +54,8 @@ export type PartitionStatus = {
   readonly logStart: number;
   /** The last stable offset: where a committed reader stops. */
   readonly end: number;
+  /** Offsets between the last stable offset and the high watermark: behind an open transaction of a producer. */
+  readonly held: number;
   /** Offsets between the checkpoint and the end; records of transactions count their control records, too. */
   readonly lag: number;
   /** undefined: there is no checkpoint, or its metadata is not ours. */
@@ -137,6 +142,7 @@ export class StatusReader {
       .find(({ topic }) => topic === stop?.place?.topic)
       ?.partitions.find(({ partition }) => partition === stop?.place?.partition);
     const pauses = this.#catalog === undefined ? [] : pausesOf(this.#catalog);
+    const lost = new Set([...lostAccounts(this.#catalog, flow), ...this.#unmarked(flow, topics)]);
     return {
       flow: flow.name,
       table: flow.target,
@@ -145,10 +151,24 @@ export class StatusReader {
       pausedSinceMs: pauses.find((one) => one.flow === flow.name)?.sinceMs,
       stop: stop === undefined || isPassed(stop, stopPartition?.committed) ? undefined : stop,
       topics,
+      lostAccounts: [...lost],
       // Several AUTO CDC flows share one table stage: what arrives there is not one flow's.
       betweenStages:
-        again === undefined || flow.kind === 'auto_cdc' ? undefined : betweenStages(topics, again),
+        again === undefined || flow.kind === 'auto_cdc' || lost.size > 0
+          ? undefined
+          : betweenStages(topics, again),
     };
+  }
+
+  /** Checkpoints that the catalog knows and the group does not have: the flow finds out when it runs next. */
+  #unmarked(flow: FlowPlan, topics: readonly TopicStatus[]): string[] {
+    return topics.flatMap(({ topic, partitions }) =>
+      partitions.flatMap(({ partition, committed }) => {
+        const place = partitionKey(topic, partition);
+        const mark = this.#catalog?.get('checkpoint', `${flow.name}/${place}`);
+        return committed === undefined && mark !== undefined ? [place] : [];
+      }),
+    );
   }
 
   #group(flow: FlowPlan): string {
@@ -192,6 +212,7 @@ export class StatusReader {
           committed: checkpoint?.offset,
           logStart: range.start,
           end: range.stable,
+          held: range.end - range.stable,
           lag: Math.max(0, lastOf(partition, range) - from(partition, range)),
           counters:
             checkpoint === undefined

@@ -27,7 +27,7 @@ import { flowChanges, needsRefresh } from '../refresh/changes.ts';
 import { deployedFlow, readDeployedFlow } from '../refresh/deployed-flow.ts';
 import { readViewDefinition } from '../refresh/view-changes.ts';
 import { Catalog, type KnownCatalog } from './catalog.ts';
-import { checkTopic, keptWhole, type WantedTopic } from './check-topics.ts';
+import { checkCatalog, checkTopic, keptWhole, type WantedTopic } from './check-topics.ts';
 import type { FlowFacts, SourceFacts, StaticFacts, TopicFacts } from './flow-facts.ts';
 import { generationOf, swapsOf, writersOf } from './generation.ts';
 import { pinOnce } from './once-pins.ts';
@@ -73,6 +73,7 @@ export async function prepareTopics(options: PrepareOptions): Promise<PreparedPi
       configs: { 'cleanup.policy': 'compact', 'retention.ms': '-1' },
     },
   ]);
+  await checkCatalogIn(log, catalogTopic);
   const catalog = new Catalog(log, catalogTopic);
   try {
     await catalog.read();
@@ -105,6 +106,12 @@ export async function prepareTopics(options: PrepareOptions): Promise<PreparedPi
     await catalog.close();
     throw error;
   }
+}
+
+/** One that is not there is created, or the pipeline never ran. */
+async function checkCatalogIn(log: Log, name: string): Promise<void> {
+  const found = (await log.describeTopics([name])).get(name);
+  if (found !== undefined) checkCatalog(found);
 }
 
 type Wanted = {
@@ -153,6 +160,7 @@ export async function startRefusals(
       return undefined;
     }
   };
+  await attempt(() => checkCatalogIn(log, catalogTopicOf(options.pipeline)));
   const sources = await attempt(() => describeSources(plan, log));
   for (const flow of plan.flows) {
     await attempt(async () => {

@@ -76,6 +76,11 @@ const schemas: Node = {
     position: count,
     committed: count,
     stable: { ...count, description: 'The last stable offset, as of the last answer of the log.' },
+    end: {
+      ...count,
+      description:
+        'The end of the log; from `stable` up to it an open transaction of a producer holds back what there is.',
+    },
     lag: count,
   }),
   Account: {

@@ -243,7 +243,7 @@ const declared = [
     type: 'gauge',
     group: 'keyed rows',
     labels: ['table'],
-    help: 'Rows that the flows of the table have handed on, less those that have reached its keys, by the committed accounts of the partitions of this instance: what is on its way between the stages. Summed over the instances it is 0 once tidemark_table_lag_records is; another number then means lost or repeated rows, or a checkpoint that somebody has moved since.',
+    help: 'Rows that the flows of the table have handed on, less those that have reached its keys, by the committed accounts of the partitions of this instance: what is on its way between the stages. Summed over the instances it is 0 once tidemark_table_lag_records is; another number then means lost or repeated rows, or a checkpoint that was moved or lost since: then `tidemark status` names the partitions that have lost their account.',
   },
   {
     name: 'tidemark_source_lag_records',
@@ -251,6 +251,20 @@ const declared = [
     group: 'progress',
     labels: ['flow', 'source'],
     help: 'Offsets between the checkpoint and the last stable offset, summed over the partitions of this instance; never negative, and 0 once everything was read: what control records take up behind the last record counts for nothing.',
+  },
+  {
+    name: 'tidemark_source_held_records',
+    type: 'gauge',
+    group: 'progress',
+    labels: ['flow', 'source'],
+    help: 'Offsets between the last stable offset and the end of the log, summed over the partitions of this instance: what an open transaction of a producer holds back. No lag counts it.',
+  },
+  {
+    name: 'tidemark_source_held_seconds',
+    type: 'gauge',
+    group: 'progress',
+    labels: ['flow', 'source'],
+    help: 'For how long the last stable offset of a partition of this instance has stood still with records behind it, the longest over the partitions, by looks 5 s apart since the instance has had the partition; 0: nothing is held back, or something is let go again and again.',
   },
   {
     name: 'tidemark_source_lag_seconds',

@@ -22,7 +22,14 @@ function progress({
 }: Told = {}): WorkerProgress {
   const logStart = 'logStart' in more ? more.logStart : 0;
   const counters = emptyFlowCounters([]);
-  const partition = { topic: 't', partition: 0, position: 100, committed: 100, stable: 100 + lag };
+  const partition = {
+    topic: 't',
+    partition: 0,
+    position: 100,
+    committed: 100,
+    stable: 100 + lag,
+    end: 100 + lag,
+  };
   return {
     state,
     records: 0,

@@ -18,6 +18,7 @@ function flow(...places: readonly At[]): FlowProgress {
       position,
       committed,
       stable: 1_000,
+      end: 1_000,
       logStart: 0,
       keysHeld: 0,
       counters: { ...emptyFlowCounters(['e']), records: position },

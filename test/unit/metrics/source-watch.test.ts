@@ -3,6 +3,7 @@ import { MemoryLog } from '../../../src/adapters/memory/memory-log.ts';
 import { systemClock } from '../../../src/adapters/system/system-clock.ts';
 import { SourceWatch } from '../../../src/cli/source-watch.ts';
 import type { WorkerProgress } from '../../../src/runtime/worker.ts';
+import { openTransaction } from '../../support/open-transaction.ts';
 import { WatchedService } from '../../support/watched-service.ts';
 
 const closing: (() => Promise<unknown>)[] = [];
@@ -22,7 +23,7 @@ async function world(configs: Readonly<Record<string, string>> = {}) {
   const log = memory.connect();
   const at = { committed: 0 };
   const progress = (): WorkerProgress => {
-    const { start, stable } = memory.rangeNow('orders', 0);
+    const { start, stable, end } = memory.rangeNow('orders', 0);
     const counters = service.running?.worker.progress().flows[0]?.partitions[0]?.counters;
     const partition = {
       topic: 'orders',
@@ -30,6 +31,7 @@ async function world(configs: Readonly<Record<string, string>> = {}) {
       position: at.committed,
       committed: at.committed,
       stable,
+      end,
       logStart: start,
       keysHeld: 0,
     };
@@ -133,4 +135,23 @@ test('retention by size is seen in a log start that moves, and what it leaves is
   const { headroomSeconds } = watch.waiting('cur', 'orders');
   expect(headroomSeconds).toBeGreaterThan(0);
   expect(headroomSeconds).toBeLessThan(3_600);
+});
+
+test('what an open transaction of a producer holds back is seen for as long as it stands still', async () => {
+  const { memory, watch, produce, at } = await world();
+  const client = memory.connect();
+  closing.push(() => client.close());
+  at.committed = produce(Date.now()) + 1;
+  const producer = await openTransaction(client, 'orders', ['{}']);
+  produce(Date.now());
+  const before = Date.now();
+  await watch.look();
+  const since = watch.waiting('cur', 'orders').heldSinceMs;
+  expect(since).toBeGreaterThanOrEqual(before);
+  await watch.look();
+  // No lag tells it: what a committed reader may read is read.
+  expect(watch.waiting('cur', 'orders')).toMatchObject({ heldSinceMs: since, oldestMs: undefined });
+  await producer.commit([]);
+  await watch.look();
+  expect(watch.waiting('cur', 'orders').heldSinceMs).toBeUndefined();
 });

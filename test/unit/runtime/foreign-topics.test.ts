@@ -171,6 +171,24 @@ describe('records of somebody else in the output topic', () => {
   });
 });
 
+describe('a catalog that would forget', () => {
+  test.each(['delete', 'compact,delete'])('cleanup.policy=%s is refused', async (policy) => {
+    const world = new RefreshWorld(sqlOf(), ['a'], 1);
+    world.log.createTopic('p.catalog', 1, { 'cleanup.policy': policy });
+    await expect(world.update()).rejects.toMatchObject({
+      code: 'TOPIC_CONFIG',
+      message: `catalog topic "p.catalog" has cleanup.policy=${policy}, and needs compact`,
+      hint: expect.stringContaining('--alter --topic p.catalog'),
+    });
+  });
+
+  test('more than one partition is refused', async () => {
+    const world = new RefreshWorld(sqlOf(), ['a'], 1);
+    world.log.createTopic('p.catalog', 2, { 'cleanup.policy': 'compact' });
+    await expect(world.update()).rejects.toMatchObject({ code: 'TOPIC_PARTITIONS' });
+  });
+});
+
 describe('a catalog that was lost', () => {
   test('is told as such, and the refresh that the error names brings the table back', async () => {
     const world = await filled();

@@ -3,6 +3,7 @@ import { StatusReader } from '../../../src/runtime/pipeline-status.ts';
 import { parseTableMetadata, tableMetadata } from '../../../src/task/row-account.ts';
 import { PipelineWorld } from '../../../src/testing/pipeline-world.ts';
 import { pipelineStarter } from '../../../src/testing/start-pipeline.ts';
+import { openTransaction } from '../../support/open-transaction.ts';
 import { samplePlan } from '../../support/sample-plan.ts';
 
 const record = (k: number, seq: number) => ({ value: JSON.stringify({ k, seq, v: 'x' }) });
@@ -43,6 +44,20 @@ test('a pipeline that never ran: the whole log is lag, and nothing is created', 
     ]);
     const topics = await world.log.describeTopics(['test.catalog', 'test.t.repartition', 't']);
     expect([...topics.keys()]).toEqual([]);
+  });
+});
+
+test('what lies behind an open transaction of a producer is told beside the lag, which does not count it', async () => {
+  await inWorld(async (world, reader) => {
+    const producer = await openTransaction(world.log, 'src', ['{}', '{}']);
+    const [flow] = await reader.read();
+    expect(flow?.topics[0]?.partitions).toMatchObject([
+      { end: 0, lag: 0, held: 2 },
+      { end: 0, lag: 0, held: 0 },
+    ]);
+    await producer.commit([]);
+    const [later] = await reader.read();
+    expect(later?.topics[0]?.partitions[0]).toMatchObject({ held: 0 });
   });
 });
 
