@@ -384,6 +384,26 @@ describe('joins of two streams with watermarks', () => {
     });
   });
 
+  test('OP-12 a row is kept for as long as its last partner may come, to the very time', async () => {
+    for (const kind of ['INNER', 'FULL']) {
+      await scenario(timedJoin(kind, 'AS'), {}, async (told) => {
+        await told.settle(rowOf('a', 1, 1), rowOf('a', 9, 1));
+        await told.settle(rowOf('b', 8, 6));
+        await told.settle(rowOf('b', 1, 6));
+        await told.settle(rowOf('b', 2, 10), rowOf('a', 7, 10));
+        await told.settle(rowOf('a', 2, 10));
+        const pairs = seconds(told.rows('j')).filter((row) => !(row as unknown[]).includes(null));
+        expect(pairs, kind).toEqual([
+          [1, 1, 6],
+          [2, 10, 10],
+        ]);
+        await told.settle(rowOf('b', 9, 10));
+        const ofNine = seconds(told.rows('j')).filter((row) => (row as unknown[])[0] === 9);
+        expect(ofNine, kind).toEqual(kind === 'INNER' ? [] : [[9, 1, null]]);
+      });
+    }
+  });
+
   test('OP-10 what no partner can come for any more is kept no more, in the state nor in its changelog', async () => {
     await scenario(timedJoin('INNER', 'AS', 1), {}, async (told) => {
       for (let second = 0; second < 40; second += 1) {
@@ -396,6 +416,9 @@ describe('joins of two streams with watermarks', () => {
       );
       const keys = [...kept].filter(([key, value]) => key.startsWith('{') && value !== null);
       expect(keys.length).toBeLessThan(10);
+      // How far the partitions have come is part of the state: whoever takes it over need not be told anew.
+      const reached = JSON.parse(String(kept.get('times'))) as [string, number][];
+      expect(reached.map(([, ms]) => ms)).toEqual([Date.parse(at(39)), Date.parse(at(39))]);
       expect(told.rows('j')).toHaveLength(40);
       await told.loseState();
       await told.settle(rowOf('a', 100, 40), rowOf('b', 100, 41), rowOf('b', 0, 41));
