@@ -122,7 +122,8 @@ export const mutants: readonly Mutant[] = [
       'read.position = Math.min(slice.nextOffset, until) + (slice.nextOffset < slice.stableOffset ? 1 : 0);',
     ),
   ),
-  mutant(
+  mutantIn(
+    'shared',
     'slice of before',
     'a slice is processed only where it goes on from the position, whatever a reader gives',
     edit(flowRunner, 'if (slice.fromOffset !== read.position) {', 'if (slice.fromOffset < 0) {'),
