@@ -15,6 +15,7 @@ export function compileSource(
         flow: facts.flow,
         branch,
         isChained,
+        twinsBefore: facts.twinsBefore,
         source: plan,
         table: facts.table,
         timeZone: facts.timeZone,

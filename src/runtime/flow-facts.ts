@@ -105,6 +105,8 @@ type SharedFacts = {
   /** The largest record that the output topic takes, in bytes. */
   readonly outputRecordBytesMax: number;
   readonly timeZone: string;
+  /** Flows that bring rows of the same records into the table, and stand before it in the pipeline. */
+  readonly twinsBefore: number;
 };
 
 /** Offsets of one partition of an output topic that a full refresh wrote, from the first to the one after the last. */

@@ -652,6 +652,7 @@ function flowFacts(
       table.deadLetterTopic === undefined ? undefined : topicFacts(topics, table.deadLetterTopic),
     outputRecordBytesMax: recordBytesMax(topics.get(table.topic)),
     timeZone: plan.timeZone,
+    twinsBefore: twinsBefore(plan, flow),
   };
   if (flow.kind === 'append') return { ...shared, flow, repartition: undefined, levels: undefined };
   const levels = keepsLevels(flow, pipeline, known.catalog)
@@ -671,6 +672,19 @@ function flowFacts(
     };
   }
   return { ...shared, flow, repartition, levels };
+}
+
+/** A record gives a row to each flow that reads it; what the rows of one table come from has to tell the flows apart. */
+function twinsBefore(plan: PipelinePlan, flow: FlowPlan): number {
+  const topicsOf = (one: FlowPlan) => sourcesOf(plan, one).map(({ topic }) => topic);
+  const topics = new Set(topicsOf(flow));
+  const before = plan.flows.slice(
+    0,
+    plan.flows.findIndex(({ name }) => name === flow.name),
+  );
+  return before.filter(
+    (one) => one.target === flow.target && topicsOf(one).some((topic) => topics.has(topic)),
+  ).length;
 }
 
 function staticFacts(flow: FlowPlan, plan: PipelinePlan): readonly StaticFacts[] {

@@ -40,6 +40,8 @@ export type RowProgramOptions = {
   readonly branch: number;
   /** Another side of the query's union reads a table of the pipeline, or this one does. */
   readonly isChained?: boolean;
+  /** AUTO CDC flows of the same table that read the same records and come before this one. */
+  readonly twinsBefore?: number;
   readonly source: SourcePlan;
   readonly table: TablePlan;
   readonly timeZone: string;
@@ -109,13 +111,15 @@ export class RowProgram {
     const plan = flow.branches[branch] as BranchPlan;
     const keyed = isKeyed(flow) ? flow : undefined;
     const isUnion = flow.branches.length > 1;
-    this.provenanceBranch =
-      isUnion && options.isChained === true ? branch * chainedBranches : branch;
+    // The changes of two flows of one table are two, also where they come from one record.
+    const side = changing === undefined ? 0 : (options.twinsBefore ?? 0);
+    const scale = isUnion && options.isChained === true ? chainedBranches : 1;
+    this.provenanceBranch = (branch * scale + side * chainedBranches) % 256;
     this.chained =
       source.table === undefined
         ? undefined
         : new ChainedSource({
-            branch: isUnion ? branch : 0,
+            branch: (isUnion ? branch : 0) + side,
             generators: indexLevels(plan.steps),
           });
     this.versions =

@@ -55,6 +55,23 @@ describe('AUTO CDC, SCD type 1', () => {
     });
   });
 
+  test('FL-25 two flows that read one record make two changes of it: the higher row wins', async () => {
+    const flow = (name: string, prefix: string) => `
+      CREATE VIEW ${name}_view AS SELECT op, id, concat('${prefix}', name) AS name, lsn FROM STREAM(cdc);
+      CREATE FLOW ${name} AS AUTO CDC INTO people FROM STREAM(${name}_view) KEYS (id)
+        APPLY AS DELETE WHEN op = 'd' SEQUENCE BY lsn COLUMNS * EXCEPT (op, lsn) STORED AS SCD TYPE 1;`;
+    const source = `CREATE SOURCE cdc (${columns}) WITH (topic = 'cdc');`;
+    const records = [change('c', 1, 'x', 1), change('c', 2, 'y', 1), change('d', 2, null, 2)];
+    for (const flows of [
+      flow('one', 'b') + flow('two', 'a'),
+      flow('one', 'a') + flow('two', 'b'),
+    ]) {
+      await everyWay(`${table} ${source} ${flows}`, records, (told, { name }) => {
+        expect(told.rows(), name).toEqual(['{"id":1,"name":"bx"}']);
+      });
+    }
+  });
+
   test('FL-25 at one sequence the higher row wins, whichever comes first', async () => {
     const pair = [change('u', 1, 'ann', 7), change('u', 1, 'bea', 7)];
     for (const records of [pair, [...pair].reverse()]) {
