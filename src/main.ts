@@ -2,7 +2,11 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 import type { Terminal } from './cli/command.ts';
-import { runCommandLine } from './cli/main-command.ts';
+
+/** A service that is told to stop while it is still being loaded has nothing to end, and stops cleanly. */
+const leave = (): void => process.exit(0);
+const isService = process.argv[2] === 'run';
+if (isService) for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, leave);
 
 async function ask(question: string): Promise<string> {
   const lines = createInterface({ input: process.stdin, output: process.stderr });
@@ -24,6 +28,7 @@ const terminal: Terminal = {
   ...(process.stdin.isTTY === true && process.stderr.isTTY === true ? { ask } : {}),
   environment: process.env,
   onStop: (listener) => {
+    for (const signal of ['SIGTERM', 'SIGINT']) process.removeListener(signal, leave);
     process.once('SIGTERM', listener);
     process.once('SIGINT', listener);
   },
@@ -35,4 +40,6 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   throw error;
 });
 
+// Loaded only now: it takes a good part of a second.
+const { runCommandLine } = await import('./cli/main-command.ts');
 process.exitCode = await runCommandLine(process.argv.slice(2), terminal);

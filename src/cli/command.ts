@@ -152,11 +152,12 @@ export function parseInvocation(
     return new Invocation(positionals, values, terminal);
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
+    const isValue = /^Unknown option '-[^-]/.test(text);
     const unknown = /^Unknown option '--([^']+)'/.exec(text)?.[1];
     const [near] = unknown === undefined ? [] : nearestNames(unknown, Object.keys(options));
     throw usageError(
       (text.split('. ')[0] ?? text).replace(/^Unknown option/, 'unknown option'),
-      `${near === undefined ? '' : `Did you mean --${near}? `}tidemark ${command.name} --help lists what it takes.`,
+      `${near === undefined ? '' : `Did you mean --${near}? `}${isValue ? 'What begins with a hyphen and is no option goes after two: -- -1. ' : ''}tidemark ${command.name} --help lists what it takes.`,
     );
   }
 }

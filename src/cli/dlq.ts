@@ -33,7 +33,10 @@ export const dlq: Command = {
       value: 'N',
       doc: 'show: at most so many, the last ones (default 20).',
     },
-    'dry-run': { type: 'boolean', doc: 'replay: only tell what would become of each.' },
+    'dry-run': {
+      type: 'boolean',
+      doc: 'replay: only tell what would become of each. With or without it, replay ends with 1 where a letter is still bad.',
+    },
   },
   usesConfig: true,
   run: async (invocation) => {
@@ -251,7 +254,12 @@ async function replay({ invocation, deployment, flow, isWanted }: Work): Promise
     for (const { place, error } of bad) terminal.err(`still bad: ${place}\n  ${error}\n`);
     terminal.out(replayText(flow, report, isDryRun));
   }
-  return 0;
+  return replayCode(report);
+}
+
+/** A script that replays has to see that letters are where they were. */
+export function replayCode({ stillBad }: Pick<ReplayReport, 'stillBad'>): ExitCode {
+  return stillBad > 0 ? 1 : 0;
 }
 
 /** What became of the letters, or would. */

@@ -1,4 +1,5 @@
 import { systemClock } from '../adapters/system/system-clock.ts';
+import type { TablePlan } from '../plan/pipeline-plan.ts';
 import { deployedFacts } from '../runtime/prepare-topics.ts';
 import {
   type KeyDifference,
@@ -54,17 +55,21 @@ export const verify: Command = {
         for (const { key, kind, expected, found } of shown) {
           terminal.out(`${key}: ${kind}\n  expected ${expected}\n  found    ${found}\n`);
         }
-        terminal.out(reportText(table.name, report));
+        terminal.out(reportText(table, report));
       }
       return isRight ? 0 : 1;
     });
   },
 };
 
-function reportText(table: string, report: VerifyReport): string {
+/** What a person reads of it. */
+export function reportText(
+  table: Pick<TablePlan, 'name' | 'deadLetterTopic'>,
+  report: VerifyReport,
+): string {
   const { keys, rows, differences, unreadableKeys, movedKeys, badRecords } = report;
   const lines = [
-    `table ${table}: ${keys} keys with ${rows} rows compared, ${differences} differ`,
+    `table ${table.name}: ${keys} keys with ${rows} rows compared, ${differences} differ`,
     ...(unreadableKeys > 0
       ? [
           `  of ${unreadableKeys} keys some records are gone from their source: their rows were taken as they are`,
@@ -72,7 +77,7 @@ function reportText(table: string, report: VerifyReport): string {
       : []),
     ...(movedKeys > 0 ? [`  ${movedKeys} keys got new rows meanwhile and were left out`] : []),
     ...(badRecords > 0 ? [`  ${badRecords} records of the sources give no row: they are bad`] : []),
-    ...(differences > 0
+    ...(differences > 0 && table.deadLetterTopic !== undefined
       ? [
           '  dead letters that the present definition can read are not in the table until they are replayed: tidemark dlq replay',
         ]

@@ -166,7 +166,9 @@ function checkTogether(config: Record<string, unknown>, faults: string[]): void 
     for (const address of (config[option] as readonly string[] | undefined) ?? []) {
       // What stands before an @ may be a password: it is not quoted.
       if (address.includes('@')) faults.push(`${option}: an address is host:port, without a user`);
-      else if (!isAddress(address)) faults.push(`${option}: "${address}" is no host:port`);
+      else if (!isAddress(address)) {
+        faults.push(`${option}: "${address}" is no host:port with a port of 1 to 65535`);
+      }
     }
   }
   checkRedis(config, faults);
@@ -180,7 +182,8 @@ function checkTogether(config: Record<string, unknown>, faults: string[]): void 
 }
 
 function isAddress(text: string): boolean {
-  return /^[^\s:/]+:\d{1,5}$/.test(text) || /^\[[0-9a-fA-F:]+\]:\d{1,5}$/.test(text);
+  const port = /^(?:[^\s:/]+|\[[0-9a-fA-F:]+\]):(\d{1,5})$/.exec(text)?.[1];
+  return port !== undefined && Number(port) >= 1 && Number(port) <= 65_535;
 }
 
 function checkRedis(config: Record<string, unknown>, faults: string[]): void {

@@ -40,7 +40,9 @@ export async function checkTopic(check: TopicCheck, topic: WantedTopic): Promise
   // A sink is as its owner made it.
   if (topic.role === 'sink') return;
   refuseLost(check, topic);
-  if (topic.role === 'dead_letter') refuseInternal(pipeline, topic, wanted);
+  if (topic.role === 'dead_letter' || topic.role === 'output') {
+    refuseInternal(pipeline, topic, wanted);
+  }
   const found = existing.get(topic.name);
   if (found === undefined) return;
   const isKnown = catalog.get('topic', topic.name) !== undefined;
@@ -80,7 +82,7 @@ function refuseLost({ catalog, existing }: TopicCheck, topic: WantedTopic): void
   );
 }
 
-/** What the service keeps for itself takes no dead letters: they would be read as something else. */
+/** What the service keeps for itself takes neither rows nor dead letters: they would be read as something else. */
 function refuseInternal(
   pipeline: string,
   topic: WantedTopic,
@@ -92,12 +94,15 @@ function refuseInternal(
       [repartitionTopicOf(pipeline, flow), levelsTopicOf(pipeline, flow)].includes(topic.name),
     );
   if (!isInternal) return;
+  const isOutput = topic.role === 'output';
+  const what = isOutput ? 'rows' : 'dead letters';
+  const option = isOutput ? 'topic' : 'dead_letter_topic';
   throw new FlowError(
     'TOPIC_CONFIG',
-    `dead letters of flow "${topic.flow}" can not go to topic "${topic.name}"`,
+    `${what} of flow "${topic.flow}" can not go to topic "${topic.name}"`,
     {
       detail: 'The pipeline keeps its own records there.',
-      hint: "Give them a topic of their own: WITH (dead_letter_topic = '…').",
+      hint: `Give them a topic of their own: WITH (${option} = '…').`,
     },
   );
 }

@@ -342,7 +342,8 @@ export class FlowTask {
       throw new FlowError('BAD_ROW', `flow "${flow}" stopped at a bad row`, {
         detail: `${bad.errorClass}: ${bad.message}. It is the record at ${this.#at(records)}; the checkpoint stays before it.`,
         logDetail: `${bad.errorClass}. It is the record at ${this.#at(records)}; the checkpoint stays before it.`,
-        hint: `Correct the record at its producer, filter it in the query, or give the table a dead_letter_topic; then start again. Or step over this one record: tidemark checkpoint skip ${flow} ${topic}/${partition}@${records.offset}`,
+        // What can't be decoded never comes to the query.
+        hint: `Correct the record at its producer, ${bad.errorClass === 'MALFORMED_RECORD' ? '' : 'filter it in the query, '}or give the table a dead_letter_topic; then start again. Or step over this one record: tidemark checkpoint skip ${flow} ${topic}/${partition}@${records.offset}`,
         place: this.#placeOf(records),
       });
     }

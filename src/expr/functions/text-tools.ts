@@ -126,15 +126,28 @@ function jaroWinkler(a: readonly string[], b: readonly string[]): number {
   return jaro + prefix * 0.1 * (1 - jaro);
 }
 
+/** About as many comparisons as a tenth of a second has: nothing else runs meanwhile. */
+const comparisonsMax = 40_000_000;
+
 function levenshtein(a: readonly string[], b: readonly string[]): number {
-  let last = Array.from({ length: b.length + 1 }, (_, j) => j);
-  for (const [i, character] of a.entries()) {
-    const current = [i + 1];
-    for (const [j, other] of b.entries()) {
-      const replaced = (last[j] ?? 0) + (character === other ? 0 : 1);
-      current.push(Math.min(replaced, (last[j + 1] ?? 0) + 1, (current[j] ?? 0) + 1));
+  if (a.length * b.length > comparisonsMax) {
+    throw new ExpressionError(
+      'LEVENSHTEIN_TOO_LONG',
+      `levenshtein of texts of ${a.length} and ${b.length} characters: the product of both is limited to ${comparisonsMax}`,
+    );
+  }
+  let last = Int32Array.from({ length: b.length + 1 }, (_, j) => j);
+  let current = new Int32Array(b.length + 1);
+  for (let i = 0; i < a.length; i += 1) {
+    const character = a[i];
+    let left = i + 1;
+    current[0] = left;
+    for (let j = 0; j < b.length; j += 1) {
+      const replaced = (last[j] as number) + (character === b[j] ? 0 : 1);
+      left = Math.min(replaced, (last[j + 1] as number) + 1, left + 1);
+      current[j + 1] = left;
     }
-    last = current;
+    [last, current] = [current, last];
   }
   return last[b.length] ?? 0;
 }

@@ -42,6 +42,15 @@ describe('configuration', () => {
     expect(err).toContain('pipeline.name: only letters');
   });
 
+  test.each(['foo:99999', 'foo:0', 'foo'])(
+    '%s is no broker, and the option is named',
+    async (broker) => {
+      const { code, err } = await runCli(['config', '--kafka.brokers', broker]);
+      expect(code).toBe(2);
+      expect(err).toContain(`kafka.brokers: "${broker}" is no host:port with a port of 1 to 65535`);
+    },
+  );
+
   test('a flag wins over the environment, and that over the file', async () => {
     const file = fileWith(
       'commit: {intervalMs: 300}\nretry: {delayMinMs: 5}\npipeline: {name: a}\n',

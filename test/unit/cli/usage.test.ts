@@ -46,6 +46,17 @@ describe('usage errors: exit code 2, a message and a hint on standard error, not
     expect((await runCli(['valdate'])).err).toContain('hint: Did you mean "validate"? tidemark');
   });
 
+  test('an argument that begins with a hyphen: what to write is told, and works', async () => {
+    const { code, err } = await runCli(['eval', '-9223372036854775808']);
+    expect(code).toBe(2);
+    expect(err).toContain(
+      'hint: What begins with a hyphen and is no option goes after two: -- -1.',
+    );
+    expect((await runCli(['eval', '--', '-9223372036854775808'])).out).toContain(
+      '-9223372036854775808',
+    );
+  });
+
   test('an option that is nearly right is told', async () => {
     const { code, err } = await runCli(['run', 'p.sql', '--onse']);
     expect(code).toBe(2);

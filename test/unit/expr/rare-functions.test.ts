@@ -171,3 +171,14 @@ test.each([
 ])('what Spark answers to neighbours of common cases: %s', (sql, expected) => {
   expect(told(sql)).toBe(expected);
 });
+
+test.each([
+  ["levenshtein('kitten', 'sitting')", '3 int'],
+  ["levenshtein('', 'abc')", '3 int'],
+  ["levenshtein('héllo 😀', 'hello 😃')", '2 int'],
+  ["levenshtein('kitten', 'sitting', 2)", '-1 int'],
+  ["levenshtein(repeat('a', 6000), repeat('b', 6000))", '6000 int'],
+  ["levenshtein(repeat('a', 100000), repeat('b', 100000))", 'LEVENSHTEIN_TOO_LONG'],
+])('a distance that would hold up everything else is refused: %s', (sql, expected) => {
+  expect(told(sql)).toBe(expected);
+});

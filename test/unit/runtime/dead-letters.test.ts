@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { replayText } from '../../../src/cli/dlq.ts';
+import { replayCode, replayText } from '../../../src/cli/dlq.ts';
 import { readHeaders } from '../../../src/data/record-headers.ts';
 import { decideMoves } from '../../../src/refresh/checkpoint-move.ts';
 import { Catalog } from '../../../src/runtime/catalog.ts';
@@ -257,6 +257,7 @@ CREATE FLOW g AS INSERT INTO log BY NAME SELECT k, 0 AS n, seq FROM STREAM(s);`;
     const [flow] = planned(mild).flows;
     if (flow === undefined) throw new Error('no flow');
     expect(replayText(flow, { ...nothing, ...report }, isDryRun)).toBe(text);
+    expect(replayCode({ ...nothing, ...report })).toBe(text.includes('still bad') ? 1 : 0);
   });
 
   test('DL a letter keeps key, time and headers of its record: hidden columns give what they would have given', async () => {

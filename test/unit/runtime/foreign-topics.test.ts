@@ -109,6 +109,15 @@ describe("somebody else's topic", () => {
     expect(world.log.readCommitted('victim')).toHaveLength(records);
   });
 
+  test.each(['p.catalog', 'p.t.repartition'])('%s is no output topic', async (topic) => {
+    const world = new RefreshWorld(sqlOf(`WITH (topic = '${topic}')`), ['a'], 1);
+    await expect(world.update()).rejects.toMatchObject({
+      code: 'TOPIC_CONFIG',
+      message: `rows of flow "t" can not go to topic "${topic}"`,
+      hint: "Give them a topic of their own: WITH (topic = '…').",
+    });
+  });
+
   test('pipelines may share a topic of dead letters', async () => {
     const world = await filled(sqlOf("WITH (dead_letter_topic = 'letters')"));
     world.log.produce('a', 0, { value: 'no JSON' });

@@ -51,6 +51,17 @@ test('OP-01 a flow that stopped at a record tells why from the log alone, withou
   expect(JSON.stringify(stop)).not.toContain('secret');
 });
 
+test('the hint of a record that can not be decoded names no filter: it never comes to the query', async () => {
+  const hints: string[] = [];
+  for (const value of ['{"k":', '{"k":"R1","seq":1,"v":"x"}']) {
+    const world = new RefreshWorld(sql, ['a'], 1);
+    world.log.produce('a', 0, { value });
+    await expect(world.update()).rejects.toMatchObject({ code: 'BAD_ROW' });
+    hints.push((await status(world))?.stop?.hint ?? '');
+  }
+  expect(hints.map((hint) => hint.includes('filter it in the query'))).toEqual([false, true]);
+});
+
 test('it still stands after another attempt, and goes on when the record was stepped over', async () => {
   const world = await stopped();
   await expect(world.update()).rejects.toMatchObject({ code: 'BAD_ROW' });

@@ -1,0 +1,18 @@
+import { expect, test } from 'vitest';
+import { reportText } from '../../../src/cli/verify.ts';
+
+const report = {
+  keys: 3,
+  rows: 3,
+  differences: 1,
+  unreadableKeys: 0,
+  movedKeys: 0,
+  badRecords: 0,
+};
+
+test('dead letters are named as a reason only of a table that has a topic for them', () => {
+  const text = (deadLetterTopic: string | undefined): string =>
+    reportText({ name: 't', deadLetterTopic }, report);
+  expect(text('letters')).toContain('dead letters');
+  expect(text(undefined)).toBe('table t: 3 keys with 3 rows compared, 1 differ\n');
+});
