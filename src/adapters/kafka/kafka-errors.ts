@@ -278,6 +278,20 @@ export function actionOf(errorCode: number): ErrorAction {
   return kafkaErrors.get(errorCode)?.action ?? 'fail';
 }
 
+const missingHint =
+  'If the topic was deleted, what it held is gone: tidemark plan tells what a start would refuse, and what brings the table back.';
+
+/** Where the broker's name says what to do, whoever asked. */
+const hints: ReadonlyMap<string, string> = new Map([
+  ['UNKNOWN_TOPIC_OR_PARTITION', missingHint],
+  ['UNKNOWN_TOPIC_ID', missingHint],
+  ['INCONSISTENT_TOPIC_ID', missingHint],
+  [
+    'INVALID_RECORD',
+    'A compacted topic takes no record without a key, as dead letters and appended rows may be: set cleanup.policy=delete on the topic, or name another one.',
+  ],
+]);
+
 /** Turns a broker's answer into an error that says where it came from: `where` is such as `topic "orders" partition 3`. */
 export function brokerError(
   errorCode: number,
@@ -286,10 +300,14 @@ export function brokerError(
 ): FlowError {
   const known = kafkaErrors.get(errorCode);
   const name = known?.name ?? 'UNKNOWN_ERROR';
+  const hint = known === undefined ? undefined : hints.get(known.name);
   return new FlowError(
     known?.code ?? 'BROKER_UNAVAILABLE',
     `${where}: ${known?.text ?? 'the broker refuses the request'} (${name}, ${errorCode})`,
-    brokerText ? { detail: `The broker says: ${brokerText}` } : {},
+    {
+      ...(brokerText ? { detail: `The broker says: ${brokerText}` } : {}),
+      ...(hint === undefined ? {} : { hint }),
+    },
   );
 }
 

@@ -62,3 +62,12 @@ test('an error of the client library becomes one of ours, by its kind', () => {
   const own = new FlowError('TASK_MIGRATED', 'stays');
   expect(connectionError(own, 'broker 1')).toBe(own);
 });
+
+test.each([
+  [3, 'tidemark plan'],
+  [100, 'tidemark plan'],
+  [103, 'tidemark plan'],
+  [87, 'cleanup.policy=delete'],
+])('code %i says what to do', (code, hint) => {
+  expect(brokerError(code, 'topic "t"').hint).toContain(hint);
+});
