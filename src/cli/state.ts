@@ -1,6 +1,6 @@
 import { composeState } from '../compose.ts';
 import { isReplacing } from '../runtime/flow-facts.ts';
-import { deployedFacts } from '../runtime/prepare-topics.ts';
+import { deployedFacts } from '../runtime/pipeline-facts.ts';
 import { type PartitionScrub, rebuildState, scrubState } from '../runtime/state-scrub.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
 import { withDeployment } from './deployment.ts';

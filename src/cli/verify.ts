@@ -1,6 +1,6 @@
 import { systemClock } from '../adapters/system/system-clock.ts';
 import type { TablePlan } from '../plan/pipeline-plan.ts';
-import { deployedFacts } from '../runtime/prepare-topics.ts';
+import { deployedFacts } from '../runtime/pipeline-facts.ts';
 import {
   type KeyDifference,
   refuseUnverifiable,

@@ -1,6 +1,6 @@
 import { systemClock } from '../adapters/system/system-clock.ts';
 import { isReplacing } from '../runtime/flow-facts.ts';
-import { deployedFacts } from '../runtime/prepare-topics.ts';
+import { deployedFacts } from '../runtime/pipeline-facts.ts';
 import { keyColumnsOf, parseTableKey } from '../runtime/table-key.ts';
 import {
   type ExplainedRow,

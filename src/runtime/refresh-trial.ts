@@ -8,7 +8,7 @@ import type { Catalog } from './catalog.ts';
 import { readDeadLetters } from './dead-letters.ts';
 import type { FlowFacts } from './flow-facts.ts';
 import { partitionKey } from './partition-key.ts';
-import { definedFacts } from './prepare-topics.ts';
+import { definedFacts } from './pipeline-facts.ts';
 import type { ReadProgress } from './read-partition.ts';
 import { numbersTo } from './refresh-facts.ts';
 import { SourceRows, type SourceSpan } from './source-rows.ts';

@@ -18,7 +18,7 @@ import { type PlacedDeadLetter, readDeadLetters } from './dead-letters.ts';
 import { type FlowFacts, feedOf } from './flow-facts.ts';
 import { refuseLocked } from './locks.ts';
 import { partitionKey } from './partition-key.ts';
-import { deployedFacts } from './prepare-topics.ts';
+import { deployedFacts } from './pipeline-facts.ts';
 import { readAppendedRows } from './read-appended-rows.ts';
 import { eventEntry, type OutsideOptions } from './refresh-checkpoints.ts';
 import { numbersTo } from './refresh-facts.ts';

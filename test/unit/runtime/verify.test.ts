@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { Catalog } from '../../../src/runtime/catalog.ts';
 import { isReplacing } from '../../../src/runtime/flow-facts.ts';
-import { deployedFacts } from '../../../src/runtime/prepare-topics.ts';
+import { deployedFacts } from '../../../src/runtime/pipeline-facts.ts';
 import { rebuildState, scrubState } from '../../../src/runtime/state-scrub.ts';
 import { type KeyDifference, verifyTable } from '../../../src/runtime/verify-table.ts';
 import { explainKey } from '../../../src/runtime/why-key.ts';
