@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { openEmbeddedStateStore } from './adapters/embedded/embedded-state-store.ts';
 import { type KafkaLogOptions, openKafkaLog } from './adapters/kafka/kafka-log.ts';
 import {
@@ -259,12 +260,21 @@ export type ServiceOptions = {
   readonly tracer?: Tracer | undefined;
 };
 
+/**
+ * What a process goes by within the pipeline. Invariant: an update that nobody named does not take the place of the service
+ * that runs beside it: two processes of one name fence each other.
+ */
+export function instanceOf(config: Config, once: boolean): string {
+  const name = config['instance.name'] ?? hostname();
+  return once && name === hostname() ? `${name}-once` : name;
+}
+
 /** What a worker of the configured pipeline goes by. */
 export function workerSettings(config: Config, once: boolean): WorkerSettings {
   return {
     ...defaultWorkerSettings,
     pipeline: config['pipeline.name'] ?? '',
-    instance: config['instance.name'] ?? '',
+    instance: instanceOf(config, once),
     delivery: config.delivery,
     once,
     commitIntervalMs: config['commit.intervalMs'],

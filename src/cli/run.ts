@@ -1,7 +1,12 @@
 import { type OpenedTracer, openTracer } from '../adapters/otel/open-tracer.ts';
 import { systemClock } from '../adapters/system/system-clock.ts';
 import { FlowError } from '../base/errors.ts';
-import { type ComposedService, composeService, type ServiceOptions } from '../compose.ts';
+import {
+  type ComposedService,
+  composeService,
+  instanceOf,
+  type ServiceOptions,
+} from '../compose.ts';
 import { requireOptions } from '../config/load-config.ts';
 import type { Config } from '../config/options.ts';
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
@@ -108,7 +113,7 @@ async function runShown(
     front.stopping();
     worker?.stop();
   });
-  const tracing = await openTracing(config, plan);
+  const tracing = await openTracing(config, plan, once);
   const service = await composeUnlessStopped(() => stopAsked, {
     config,
     plan,
@@ -170,10 +175,11 @@ function loggable(error: unknown): unknown {
 async function openTracing(
   config: Config,
   plan: PipelinePlan,
+  once: boolean,
 ): Promise<(OpenedTracer & { readonly listener: RuntimeListener }) | undefined> {
   if (!config['traces.enabled']) return undefined;
   const pipeline = config['pipeline.name'] ?? '';
-  const instance = config['instance.name'] ?? '';
+  const instance = instanceOf(config, once);
   const opened = await openTracer({
     serviceName: `tidemark ${pipeline}`,
     instance,
