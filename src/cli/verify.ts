@@ -67,12 +67,17 @@ export function reportText(
   table: Pick<TablePlan, 'name' | 'deadLetterTopic'>,
   report: VerifyReport,
 ): string {
-  const { keys, rows, differences, unreadableKeys, movedKeys, badRecords } = report;
+  const { keys, rows, differences, unreadableKeys, unknownKeys, movedKeys, badRecords } = report;
   const lines = [
     `table ${table.name}: ${keys} keys with ${rows} rows compared, ${differences} differ`,
     ...(unreadableKeys > 0
       ? [
           `  of ${unreadableKeys} keys some records are gone from their source: their rows were taken as they are`,
+        ]
+      : []),
+    ...(unknownKeys > 0
+      ? [
+          `  of ${unknownKeys} keys the rows came through ${report.partTables.join(', ')}, whose topic lacks its beginning: which of them it still gives is not known, so they were taken as they are`,
         ]
       : []),
     ...(movedKeys > 0 ? [`  ${movedKeys} keys got new rows meanwhile and were left out`] : []),

@@ -105,10 +105,7 @@ export class SourceBounds {
   }
 
   #tableOf(branch: number): readonly SourcePartitionFacts[] | undefined {
-    const isChained = this.#tables.some((table) => table !== undefined);
-    if (!isChained) return undefined;
-    const side = this.#tables.length > 1 ? Math.floor(branch / chainedBranches) : 0;
-    return this.#tables[side];
+    return this.#tables[sideOf(branch, this.#tables)];
   }
 
   /** A table that keeps everything and never lost a record gives every row again, whatever became of its own sources. */
@@ -120,6 +117,13 @@ export class SourceBounds {
     if (this.#held === undefined) return 'at_risk';
     return this.#held.has(place) ? 'readable' : 'expired';
   }
+}
+
+/** The side of a query that a row came from; `tables` has one entry a side, undefined where it reads no table. */
+export function sideOf(branch: number, tables: readonly unknown[]): number {
+  const isChained = tables.some((table) => table !== undefined);
+  if (!isChained) return branch;
+  return tables.length > 1 ? Math.floor(branch / chainedBranches) : 0;
 }
 
 /** Whether the topic of a table has every record that was ever written to it. */

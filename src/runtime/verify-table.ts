@@ -1,5 +1,5 @@
 import { FlowError } from '../base/errors.ts';
-import { provenanceSize, topicIdHex } from '../data/provenance.ts';
+import { provenanceSize } from '../data/provenance.ts';
 import { sequenceCodec } from '../data/sequence.ts';
 import { chanceIn } from '../plan/chance.ts';
 import type { FlowPlan, ReplaceUsingFlowPlan, TablePlan } from '../plan/pipeline-plan.ts';
@@ -10,11 +10,18 @@ import type { Log } from '../ports/log.ts';
 import { isCompactedPolicy } from '../refresh/retention.ts';
 import type { SourceRow } from '../task/row-collector.ts';
 import type { Catalog } from './catalog.ts';
-import type { FlowFacts, SourceFacts } from './flow-facts.ts';
+import type { FlowFacts } from './flow-facts.ts';
 import { halves, isInShare, type KeyShare, shareBitsMax, wholeShare } from './key-share.ts';
+import { partitionKey } from './partition-key.ts';
 import { type CommittedSet, readTable } from './read-table.ts';
 import { numbersTo } from './refresh-facts.ts';
-import { SourceRows, type SourceSpan } from './source-rows.ts';
+import { SourceRows } from './source-rows.ts';
+import {
+  isVersioned,
+  tableReadBy,
+  type VerifiedSpan,
+  VerifyReadability,
+} from './verify-readability.ts';
 
 export type VerifyOptions = {
   readonly log: Log;
@@ -41,6 +48,10 @@ export type VerifyReport = {
   differences: number;
   /** Keys whose sources are gone in part: what can't be read again was taken from the table. */
   unreadableKeys: number;
+  /** Keys whose rows came through a table of the pipeline that lacks a part: they were taken from the table, too. */
+  unknownKeys: number;
+  /** Those tables. */
+  partTables: readonly string[];
   /** Keys that moved on while they were compared. */
   movedKeys: number;
   /** Records that give no row with the present definition. */
@@ -63,39 +74,43 @@ export async function verifyTable(options: VerifyOptions): Promise<VerifyReport>
   const { flow, table } = facts;
   refuseUnverifiable(flow, table.name);
   const spans = await settledSpans(options);
+  const readability = new VerifyReadability(facts, spans);
   const report: VerifyReport = {
     keys: 0,
     rows: 0,
     differences: 0,
     unreadableKeys: 0,
+    unknownKeys: 0,
+    partTables: [],
     movedKeys: 0,
     badRecords: 0,
   };
   const shares: KeyShare[] = [wholeShare];
   for (let isFirst = true; ; isFirst = false) {
     const share = shares.shift();
-    if (share === undefined) return report;
+    if (share === undefined) {
+      return report.unknownKeys === 0 ? report : { ...report, partTables: readability.partTables };
+    }
     const computed = new Recomputation(options, share);
     await computed.read(spans);
     await computed.readMoved(spans);
     shares.unshift(...computed.postponed);
     if (isFirst) report.badRecords = computed.badRecords;
-    await compare({ options, flow, table, computed, spans, report });
+    await compare({ options, flow, table, computed, spans, readability, report });
   }
 }
 
-/** Records of a source that the flow has read; `isVersions`: of a table whose rows are replaced. */
-type VerifiedSpan = SourceSpan & { readonly isVersions: boolean };
-
 class Recomputation {
   readonly sets = new Map<string, Recomputed>();
-  /** Keys of which there is a later version than the flow has read. */
+  /** Keys of which a table that is read has a later version, or later rows, than the flow has read. */
   readonly moved = new Set<string>();
   /** Shares that had no room: they are for later. */
   readonly postponed: KeyShare[] = [];
   badRecords = 0;
   share: KeyShare;
   #heldBytes = 0;
+  /** Up to where `readMoved` has read, by topic and partition. */
+  readonly #movedTo = new Map<string, number>();
   readonly #options: VerifyOptions;
   readonly #versionTopics: ReadonlySet<string>;
 
@@ -122,7 +137,10 @@ class Recomputation {
     for (const span of spans) await rows.read(span);
   }
 
-  /** Compaction may have taken away the version that the table has, for the sake of one that its flow has not read yet. */
+  /**
+   * Looks for what the flow had not read when its checkpoints were taken, as far as a table of the pipeline has it by now:
+   * its rows do not say by themselves that they are later. Compaction may also have taken away the version that the table has.
+   */
   async readMoved(spans: readonly VerifiedSpan[]): Promise<void> {
     const { log, catalog, facts, clock } = this.#options;
     const onRow = ({ key }: SourceRow): void => {
@@ -130,9 +148,14 @@ class Recomputation {
     };
     const rows = new SourceRows({ log, catalog, facts, nowMs: clock.now(), onRow });
     for (const span of spans) {
-      if (!span.isVersions) continue;
-      const range = (await log.offsetRanges(span.topic, [span.partition])).get(span.partition);
-      await rows.read({ ...span, from: span.to, to: range?.stable ?? span.to });
+      if (!span.isVersions && span.table === undefined) continue;
+      const { topic, partition } = span;
+      const place = partitionKey(topic, partition);
+      const from = this.#movedTo.get(place) ?? span.to;
+      const range = (await log.offsetRanges(topic, [partition])).get(partition);
+      const to = Math.max(from, range?.stable ?? from);
+      await rows.read({ ...span, from, to });
+      this.#movedTo.set(place, to);
     }
   }
 
@@ -194,54 +217,91 @@ type Comparison = {
   readonly table: TablePlan;
   readonly computed: Recomputation;
   readonly spans: readonly VerifiedSpan[];
+  readonly readability: VerifyReadability;
   readonly report: VerifyReport;
 };
 
+/** Differences that may wait at once until it is known that their keys did not move on while they were compared. */
+const pendingMax = 1_000;
+
+/** Differences are told once it is known that their keys did not move on meanwhile. */
+class PendingDifferences {
+  readonly #comparison: Comparison;
+  readonly #pending = new Map<string, KeyDifference>();
+
+  constructor(comparison: Comparison) {
+    this.#comparison = comparison;
+  }
+
+  async add(key: string, difference: KeyDifference | undefined): Promise<void> {
+    if (difference !== undefined) this.#pending.set(key, difference);
+    if (this.#pending.size >= pendingMax) await this.settle();
+  }
+
+  async settle(): Promise<void> {
+    if (this.#pending.size === 0) return;
+    const { options, computed, spans, report } = this.#comparison;
+    await computed.readMoved(spans);
+    for (const [key, difference] of this.#pending) {
+      if (computed.moved.has(key)) {
+        report.movedKeys += 1;
+        continue;
+      }
+      report.differences += 1;
+      options.onDifference(difference);
+    }
+    this.#pending.clear();
+  }
+}
+
 async function compare(comparison: Comparison): Promise<void> {
-  const { options, flow, table, computed, report } = comparison;
-  const { log, onDifference } = options;
-  const codec = sequenceCodec(flow.sequenceType);
-  const tell = (difference: KeyDifference): void => {
-    report.differences += 1;
-    onDifference(difference);
-  };
-  const text = (sequence: Buffer): string => codec.text(sequence, 0, sequence.length);
-  for await (const set of readTable({ log, table, flow })) {
+  const { options, flow, table, computed } = comparison;
+  const pending = new PendingDifferences(comparison);
+  for await (const set of readTable({ log: options.log, table, flow })) {
     const key = Buffer.from(set.key, 'utf8').toString('latin1');
-    if (!isInShare(key, computed.share)) continue;
-    report.keys += 1;
-    report.rows += set.rows.length;
-    const state = computed.moved.has(key) ? 'moved' : readabilityOf(set, comparison.spans);
-    if (state === 'moved') {
-      report.movedKeys += 1;
-      computed.sets.delete(key);
-      continue;
-    }
-    if (state === 'unreadable') {
-      report.unreadableKeys += 1;
-      addCommitted(computed, key, set, codec.parse(set.sequence));
-    }
-    const expected = computed.sets.get(key);
-    computed.sets.delete(key);
-    if (expected === undefined || expected.rows.size === 0) {
-      tell({ key: set.key, kind: 'extra', expected: 'no rows', found: shownSet(set) });
-    } else if (text(expected.sequence) !== set.sequence) {
-      const found = `sequence ${set.sequence}`;
-      tell({
-        key: set.key,
-        kind: 'sequence',
-        expected: `sequence ${text(expected.sequence)}`,
-        found,
-      });
-    } else if (!isSame(expected, set, flow.distinct)) {
-      tell({ key: set.key, kind: 'rows', expected: shownRows(expected), found: shownSet(set) });
-    }
+    if (isInShare(key, computed.share)) await pending.add(key, compareSet(comparison, key, set));
   }
   for (const [key, expected] of computed.sets) {
     if (expected.rows.size === 0 || computed.moved.has(key)) continue;
     const shown = Buffer.from(key, 'latin1').toString('utf8');
-    tell({ key: shown, kind: 'missing', expected: shownRows(expected), found: 'no rows' });
+    const missing = { key: shown, kind: 'missing', found: 'no rows' } as const;
+    await pending.add(key, { ...missing, expected: shownRows(expected) });
   }
+  await pending.settle();
+}
+
+/** How the rows of a key differ from those that are expected; undefined: they do not, or nobody can tell. */
+function compareSet(
+  { flow, computed, readability, report }: Comparison,
+  key: string,
+  set: CommittedSet,
+): KeyDifference | undefined {
+  const codec = sequenceCodec(flow.sequenceType);
+  report.keys += 1;
+  report.rows += set.rows.length;
+  const state = computed.moved.has(key) ? 'moved' : readability.of(set);
+  if (state === 'moved') {
+    report.movedKeys += 1;
+    computed.sets.delete(key);
+    return undefined;
+  }
+  if (state !== 'readable') {
+    report[state === 'unknown' ? 'unknownKeys' : 'unreadableKeys'] += 1;
+    addCommitted(computed, key, set, codec.parse(set.sequence));
+  }
+  const expected = computed.sets.get(key);
+  computed.sets.delete(key);
+  if (expected === undefined || expected.rows.size === 0) {
+    return { key: set.key, kind: 'extra', expected: 'no rows', found: shownSet(set) };
+  }
+  const { sequence } = expected;
+  const text = codec.text(sequence, 0, sequence.length);
+  if (text !== set.sequence) {
+    const found = `sequence ${set.sequence}`;
+    return { key: set.key, kind: 'sequence', expected: `sequence ${text}`, found };
+  }
+  if (isSame(expected, set, flow.distinct)) return undefined;
+  return { key: set.key, kind: 'rows', expected: shownRows(expected), found: shownSet(set) };
 }
 
 /** Rows that cannot be read again are inputs of the merge: it is idempotent. */
@@ -270,26 +330,6 @@ function bytesOf(source: CommittedSet['rows'][number]['sources'][number]): Buffe
   return bytes;
 }
 
-/** A row beyond the checkpoints came while we were at it; one whose record is gone can only be believed. */
-function readabilityOf(
-  set: CommittedSet,
-  spans: readonly VerifiedSpan[],
-): 'readable' | 'unreadable' | 'moved' {
-  // Rows of a table name the sources of that table, and its last versions are always there.
-  const isThrough = spans.some(({ isVersions }) => isVersions);
-  let state: 'readable' | 'unreadable' = 'readable';
-  for (const { sources } of set.rows) {
-    for (const { topicId, partition, offset } of sources) {
-      const span = spans.find(
-        (one) => topicIdHex(one.topicId) === topicId && one.partition === partition,
-      );
-      if (span !== undefined && offset >= span.to) return 'moved';
-      if (span === undefined ? !isThrough : offset < span.from) state = 'unreadable';
-    }
-  }
-  return state;
-}
-
 function isSame(expected: Recomputed, set: CommittedSet, isDistinct: boolean): boolean {
   let count = 0;
   for (const { json, sources } of set.rows) {
@@ -301,11 +341,6 @@ function isSame(expected: Recomputed, set: CommittedSet, isDistinct: boolean): b
     }
   }
   return count === expected.rows.size;
-}
-
-/** Whether it is a table whose rows are replaced. */
-function isVersioned({ branches }: SourceFacts): boolean {
-  return branches.some(({ source }) => source.replaced !== undefined);
 }
 
 const shownMax = 2_000;
@@ -330,6 +365,7 @@ async function settledSpans(options: VerifyOptions): Promise<readonly VerifiedSp
   for (const source of facts.sources) {
     const { topic, topicId, partitions } = source;
     const isVersions = isVersioned(source);
+    const table = tableReadBy(source);
     if (!isVersions && isCompactedPolicy(described.get(topic)?.configs.get('cleanup.policy'))) {
       throw new FlowError('NOT_SUPPORTED', `table "${facts.table.name}" cannot be recomputed`, {
         detail: `Its source topic "${topic}" is compacted: records that it was computed from are gone.`,
@@ -339,7 +375,7 @@ async function settledSpans(options: VerifyOptions): Promise<readonly VerifiedSp
     const committed = await log.committedOffsets(group, topic, numbers);
     for (const [partition, { start }] of await log.offsetRanges(topic, numbers)) {
       const to = committed.get(partition)?.offset ?? start;
-      spans.push({ topic, topicId, partition, from: start, to, isVersions });
+      spans.push({ topic, topicId, partition, from: start, to, isVersions, table });
     }
   }
   const deadline = clock.monotonic() + settleMsMax;
