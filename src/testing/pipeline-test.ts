@@ -87,7 +87,13 @@ export class PipelineTest {
   async run({ faults }: RunOptions = {}): Promise<this> {
     if (faults !== undefined) await this.#suffer(new Random(faults));
     const process = await this.#world.startProcess('test');
-    await this.#world.untilCaughtUp(process);
+    try {
+      await this.#world.untilCaughtUp(process);
+    } catch (error) {
+      // Flows that still go on end with the run. What it tells of them is less than what ended it.
+      await this.#world.stop(process).catch(() => undefined);
+      throw error;
+    }
     await this.#world.stop(process);
     return this;
   }

@@ -29,7 +29,10 @@ export function pipelineStarter(settings: Partial<WorkerSettings> = {}): StartPi
           log,
           state,
           clock,
-          listener: () => undefined,
+          // The worker goes on with its other flows: what ends a test is told at once.
+          listener: (event) => {
+            if (event.event === 'flow_failed' && !isKilled) failure ??= event.error;
+          },
           replicationFactor: -1,
           settings: {
             ...defaultWorkerSettings,
@@ -43,7 +46,7 @@ export function pipelineStarter(settings: Partial<WorkerSettings> = {}): StartPi
           },
         });
         running = worker.run().catch((error: unknown) => {
-          if (!isKilled) failure = error;
+          if (!isKilled) failure ??= error;
         });
       },
       untilCaughtUp: async () => {

@@ -247,4 +247,26 @@ describe('the test driver: given records, when it is run, then its rows', () => 
     p.table({ name: 'a', query: 'SELECT ids FROM STREAM(bookings)' });
     expect(() => testPipeline(p)).toThrow('the pipeline is invalid');
   });
+
+  test.each([false, true])(
+    'EX-03 a run rejects with the error of the flow that stops, and the next one again; another goes on: %s',
+    async (isBeside) => {
+      const p = pipeline();
+      const source = p.source('ev', {
+        topic: 'ev',
+        columns: { id: 'BIGINT', x: 'INT', seq: 'BIGINT' },
+      });
+      p.table({
+        name: 'b',
+        replaceUsing: ['id'],
+        sequenceBy: 'seq',
+        query: stream(source),
+      }).expectOrFail('positive', (row) => row.x.gt(0));
+      if (isBeside) p.table({ name: 'f', query: stream(source).select('id') });
+      driven = testPipeline(p);
+      driven.given(source, [{ id: 1n, x: 0, seq: 1n }]);
+      await expect(driven.run()).rejects.toMatchObject({ code: 'EXPECTATION_FAILED' });
+      await expect(driven.run()).rejects.toMatchObject({ code: 'EXPECTATION_FAILED' });
+    },
+  );
 });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { tryPipeline } from '../../../src/testing/pipeline-driver.ts';
 import { pipelineStarter } from '../../../src/testing/start-pipeline.ts';
+import { planned } from '../../support/append-world.ts';
 import { samplePlan } from '../../support/sample-plan.ts';
 
 const options = { partitions: 2, shuffleSeed: undefined, envelope: false };
@@ -91,5 +92,24 @@ describe('trying a pipeline on files', () => {
     await expect(
       tryPipeline(samplePlan(), inputs, options, pipelineStarter()),
     ).rejects.toMatchObject({ code: 'USAGE' });
+  });
+
+  test.each([
+    ['alone', ''],
+    ['beside a flow that goes on', 'CREATE STREAMING TABLE f AS SELECT k FROM STREAM(src);'],
+    [
+      'under a flow that reads its table',
+      'CREATE STREAMING TABLE d FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME SELECT * FROM STREAM(b);',
+    ],
+  ])('a flow that stops ends it with its own error, %s', async (_, other) => {
+    const plan = planned(`CREATE SOURCE src (k BIGINT, v INT, seq BIGINT) WITH (topic = 'src');
+      CREATE STREAMING TABLE b FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME SELECT k, 100 / v AS v, seq FROM STREAM(src);
+      ${other}`);
+    const text = '{"k":1,"v":5,"seq":1}\n{"k":2,"v":0,"seq":1}';
+    const inputs = [{ topic: 'src', file: 'src.jsonl', text }];
+    await expect(tryPipeline(plan, inputs, options, pipelineStarter())).rejects.toMatchObject({
+      code: 'BAD_ROW',
+      hint: expect.any(String),
+    });
   });
 });
