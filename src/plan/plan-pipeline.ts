@@ -230,13 +230,7 @@ class FlowBinder {
       const { body } = flow;
       const kind = kindOf(flow);
       if (body.node === 'insert' && (kind === 'append' || kind === 'once')) {
-        const context = this.#contextOf(flow, table, body, 'append');
-        const once = { query: body.query, flow: flow.name, table, place: flow.place };
-        appending.push({
-          declaration: flow,
-          body,
-          context: body.once ? { ...context, bindQuery: onceBinder(once) } : context,
-        });
+        appending.push(this.#appendDeclaration(flow, table, body));
       } else if (body.node === 'auto_cdc') {
         changing.push({ declaration: flow, body, context: this.#context('auto_cdc') });
       } else {
@@ -244,9 +238,27 @@ class FlowBinder {
       }
     }
     for (const flow of bindCdcFlows(table, changing)) this.bound.set(flow.declaration, flow);
+    this.#bindAppending(table, appending);
+    this.#tables.set(table, 'bound');
+  }
+
+  #appendDeclaration(
+    flow: FlowDeclaration,
+    table: TableDataset,
+    body: InsertBody,
+  ): AppendDeclaration {
+    const context = this.#contextOf(flow, table, body, 'append');
+    const once = { query: body.query, flow: flow.name, table, place: flow.place };
+    return {
+      declaration: flow,
+      body,
+      context: body.once ? { ...context, bindQuery: onceBinder(once) } : context,
+    };
+  }
+
+  #bindAppending(table: TableDataset, appending: readonly AppendDeclaration[]): void {
     for (const flow of bindAppendFlows(table, appending)) this.#keep(flow);
     for (const { body, context } of appending) this.#tellOnce(body, context);
-    this.#tables.set(table, 'bound');
   }
 
   /** Each after those that it reads. */
@@ -309,7 +321,10 @@ class FlowBinder {
       bindCdcFlows(table, [{ declaration: flow, body, context: this.#context('auto_cdc') }]);
       return;
     }
-    checkLaterFlow(body, this.#context('append'));
+    if (kind !== 'replace_where') {
+      this.#bindAppending(table, [this.#appendDeclaration(flow, table, body)]);
+      return;
+    }
     checkByName(flow, this.#faults);
     this.#faults.add(notSupportedYet(flowNouns[kind], flow.place));
   }
@@ -454,11 +469,6 @@ function isReplaceUsing(
   body: FlowBody,
 ): body is InsertBody & { readonly replaceUsing: ReplaceUsing } {
   return body.node === 'insert' && body.replaceUsing !== undefined;
-}
-
-/** Flows that cannot run yet are bound as far as they are streams, so that their faults are told now. */
-function checkLaterFlow(body: Extract<FlowBody, { node: 'insert' }>, context: BindContext): void {
-  if (body.replaceWhere === undefined) bindQuery(body.query, context);
 }
 
 function flowPlan(flow: BoundFlow, timeZone: string): FlowPlan | undefined {
