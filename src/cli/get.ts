@@ -1,5 +1,5 @@
 import { requireOptions } from '../config/load-config.ts';
-import { type Provenance, topicIdText } from '../data/provenance.ts';
+import { hasJoinedRows } from '../plan/joined-rows.ts';
 import { isKeyed, type TablePlan } from '../plan/pipeline-plan.ts';
 import { type CommittedSet, readTableKeys } from '../runtime/read-table.ts';
 import { keyColumnsOf, keyless, parseTableKey } from '../runtime/table-key.ts';
@@ -7,6 +7,7 @@ import { type Command, type ExitCode, type Invocation, usageError } from './comm
 import { namedPipeline, namedTable, pipelineFlag, withLog } from './pipeline-files.ts';
 import { cellReader } from './row-cells.ts';
 import { rowSetJson, sourceTopicsById } from './row-set-json.ts';
+import { type RowOrigins, rowSourceText } from './row-source.ts';
 import { tableText } from './table-text.ts';
 
 export const get: Command = {
@@ -31,6 +32,7 @@ export const get: Command = {
     return withLog<ExitCode>(invocation, config, async (log) => {
       const sets = await readTableKeys({ log, table, flow }, keys);
       const topics = await sourceTopicsById(plan, log);
+      const origins = { topics, areJoined: hasJoinedRows(plan, flow) };
       let exitCode: ExitCode = 0;
       for (const [index, key] of keys.entries()) {
         const set = sets[index];
@@ -40,8 +42,8 @@ export const get: Command = {
           invocation.terminal.err(`table "${table.name}" has no rows for key ${text}\n`);
         }
         if (invocation.json)
-          invocation.terminal.out(`${rowSetJson({ key: text, set, flow, topics })}\n`);
-        else if (set !== undefined) printPeople(invocation, table, set, topics);
+          invocation.terminal.out(`${rowSetJson({ key: text, set, flow, origins })}\n`);
+        else if (set !== undefined) printPeople(invocation, table, set, origins);
       }
       return exitCode;
     });
@@ -52,7 +54,7 @@ function printPeople(
   { terminal }: Invocation,
   table: TablePlan,
   set: CommittedSet,
-  topics: ReadonlyMap<string, string>,
+  origins: RowOrigins,
 ): void {
   const { key, sequence, partition, rows } = set;
   terminal.out(`key ${key}, sequence ${sequence}, partition ${partition}, rows: ${rows.length}\n`);
@@ -60,16 +62,7 @@ function printPeople(
   const cellsOf = cellReader(columns);
   const lines = rows.map(({ json, sources }) => [
     ...cellsOf(json).map((cell) => cell ?? 'NULL'),
-    sources.map((source) => sourceText(source, topics)).join(' and '),
+    sources.map((source) => rowSourceText(source, origins)).join(' and '),
   ]);
   terminal.out(`${tableText([...columns, '(from)'], lines)}\n`);
-}
-
-function sourceText(
-  { topicId, partition, offset, branch, index }: Provenance,
-  topics: ReadonlyMap<string, string>,
-): string {
-  const topic = topics.get(topicId) ?? `topic ${topicIdText(topicId)} (gone)`;
-  const place = `${topic}/${partition}@${offset}`;
-  return branch === 0 && index === 0 ? place : `${place}#${branch}.${index}`;
 }

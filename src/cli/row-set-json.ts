@@ -1,12 +1,10 @@
 import { jsonText } from '../data/json-encode.ts';
-import { type Provenance, topicIdHex, topicIdText } from '../data/provenance.ts';
+import { topicIdHex } from '../data/provenance.ts';
 import { sequenceCodec } from '../data/sequence.ts';
 import type { KeyedFlowPlan, PipelinePlan } from '../plan/pipeline-plan.ts';
 import type { Log } from '../ports/log.ts';
 import type { CommittedSet } from '../runtime/read-table.ts';
-
-/** Topic id → name. Provenance names topics by id: a topic that was created again is another one. */
-export type TopicNames = ReadonlyMap<string, string>;
+import { type RowOrigins, rowSourceJson, type TopicNames } from './row-source.ts';
 
 export async function sourceTopicsById(plan: PipelinePlan, log: Log): Promise<TopicNames> {
   const names = [...new Set(plan.sources.map(({ topic }) => topic))];
@@ -19,7 +17,7 @@ export type RowSetToTell = {
   readonly key: string;
   readonly set: CommittedSet | undefined;
   readonly flow: KeyedFlowPlan;
-  readonly topics: TopicNames;
+  readonly origins: RowOrigins;
 };
 
 /**
@@ -27,12 +25,12 @@ export type RowSetToTell = {
  * lost on the way. `more`: members that come after them.
  */
 export function rowSetJson(
-  { key, set, flow, topics }: RowSetToTell,
+  { key, set, flow, origins }: RowSetToTell,
   more: Readonly<Record<string, string>> = {},
 ): string {
   const rows = (set?.rows ?? []).map(({ json }) => json).join(',');
   const sources = (set?.rows ?? []).flatMap((row, index) =>
-    row.sources.map((source) => ({ row: index, ...sourceJson(source, topics) })),
+    row.sources.map((source) => ({ row: index, ...rowSourceJson(source, origins) })),
   );
   const sequence = set === undefined ? 'null' : sequenceJson(flow, set.sequence);
   const members = Object.entries(more).map(
@@ -45,12 +43,4 @@ function sequenceJson({ sequenceType }: KeyedFlowPlan, text: string): string {
   const { parse, decode } = sequenceCodec(sequenceType);
   const bytes = parse(text);
   return jsonText(sequenceType, decode(bytes, 0, bytes.length));
-}
-
-function sourceJson(
-  { topicId, partition, offset, branch, index }: Provenance,
-  topics: TopicNames,
-): Record<string, unknown> {
-  const topic = topics.get(topicId) ?? null;
-  return { topic, topicId: topicIdText(topicId), partition, offset, branch, index };
 }

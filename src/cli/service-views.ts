@@ -11,6 +11,7 @@ import { readProvenance, topicIdHex } from '../data/provenance.ts';
 import { decodeRowSet } from '../data/row-set.ts';
 import { sequenceCodec } from '../data/sequence.ts';
 import { formatType } from '../data/type-text.ts';
+import { hasJoinedRows } from '../plan/joined-rows.ts';
 import {
   type FlowPlan,
   isKeyed,
@@ -29,7 +30,8 @@ import { type CommittedSet, readTableKeys } from '../runtime/read-table.ts';
 import { keyColumnsOf, keyless, parseTableKey } from '../runtime/table-key.ts';
 import type { FlowProgress, Worker, WorkerProgress } from '../runtime/worker.ts';
 import type { RecentEvents } from './recent-events.ts';
-import { rowSetJson, type TopicNames } from './row-set-json.ts';
+import { rowSetJson } from './row-set-json.ts';
+import type { TopicNames } from './row-source.ts';
 import { errorFields } from './run-log.ts';
 import type { ServiceHealth } from './service-health.ts';
 import { type ServiceMetrics, sourceTopics } from './service-metrics.ts';
@@ -227,15 +229,15 @@ export class ServiceViews implements ServiceApi {
     if (!isKeyed(flow)) throw keyless(table);
     const key = parseTableKey(keyColumnsOf(table, flow), keyText);
     const parts = this.#running();
-    const topics = topicNames(parts.worker);
+    const origins = { topics: topicNames(parts.worker), areJoined: hasJoinedRows(plan, flow) };
     const isWhole = flow.kind === 'replace_using' && table.output === 'row_set' && !flow.distinct;
     const stored = isWhole ? await parts.worker.peek(flow.name, key) : undefined;
     if (stored !== undefined) {
       const set = storedSet(flow, key, stored);
-      return rowSetJson({ key: key.toString(), set, flow, topics }, { readFrom: 'state' });
+      return rowSetJson({ key: key.toString(), set, flow, origins }, { readFrom: 'state' });
     }
     const set = await this.#readLog(parts.log, table, flow, key);
-    return rowSetJson({ key: key.toString(), set, flow, topics }, { readFrom: 'log' });
+    return rowSetJson({ key: key.toString(), set, flow, origins }, { readFrom: 'log' });
   }
 
   async #readLog(

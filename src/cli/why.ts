@@ -1,4 +1,5 @@
 import { systemClock } from '../adapters/system/system-clock.ts';
+import { hasJoinedRows } from '../plan/joined-rows.ts';
 import { isReplacing } from '../runtime/flow-facts.ts';
 import { deployedFacts } from '../runtime/pipeline-facts.ts';
 import { keyColumnsOf, parseTableKey } from '../runtime/table-key.ts';
@@ -47,10 +48,11 @@ export const why: Command = {
       const clock = systemClock;
       const history = await explainKey({ log, catalog, clock, pipeline, facts, key, recordsMax });
       const topics = topicNamesOf(facts);
+      const origins = { topics, areJoined: hasJoinedRows(plan, flow) };
       const text = key.toString('utf8');
       if (invocation.json) {
         const { set, rows, records, bad } = history;
-        const current = rowSetJson({ key: text, set, flow, topics });
+        const current = rowSetJson({ key: text, set, flow, origins });
         const told = JSON.stringify({ lately: rows, records, bad });
         invocation.terminal.out(`${current.slice(0, -1)},${told.slice(1)}\n`);
       } else {

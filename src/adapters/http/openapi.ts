@@ -153,10 +153,15 @@ const schemas: Node = {
     sources: list(
       object({
         row: count,
+        joined: {
+          ...flag,
+          description:
+            'The row came from a pair of records, by a join of two streams: no place is told.',
+        },
         topic: orNull(text),
-        topicId: text,
-        partition: count,
-        offset: count,
+        topicId: orNull(text),
+        partition: orNull(count),
+        offset: orNull(count),
         branch: count,
         index: count,
       }),
