@@ -4,6 +4,7 @@ import { isKeyed, type TablePlan } from '../plan/pipeline-plan.ts';
 import { type CommittedSet, readTableKeys } from '../runtime/read-table.ts';
 import { keyColumnsOf, keyless, parseTableKey } from '../runtime/table-key.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
+import { deployedNote } from './definition-note.ts';
 import { namedPipeline, namedTable, pipelineFlag, withLog } from './pipeline-files.ts';
 import { cellReader } from './row-cells.ts';
 import { rowSetJson, sourceTopicsById } from './row-set-json.ts';
@@ -33,6 +34,8 @@ export const get: Command = {
       const sets = await readTableKeys({ log, table, flow }, keys);
       const topics = await sourceTopicsById(plan, log);
       const origins = { topics, areJoined: hasJoinedRows(plan, flow) };
+      const note = await deployedNote(log, { plan, table, pipeline: config['pipeline.name'] });
+      if (note !== undefined) invocation.terminal.err(`note: ${note}\n`);
       let exitCode: ExitCode = 0;
       for (const [index, key] of keys.entries()) {
         const set = sets[index];

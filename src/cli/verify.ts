@@ -8,6 +8,7 @@ import {
   verifyTable,
 } from '../runtime/verify-table.ts';
 import { type Command, type ExitCode, usageError } from './command.ts';
+import { definitionNote } from './definition-note.ts';
 import { withDeployment } from './deployment.ts';
 import { outside } from './outside.ts';
 import { namedTable, pipelineFlag } from './pipeline-files.ts';
@@ -36,6 +37,7 @@ export const verify: Command = {
       refuseUnverifiable(flow, table.name);
       const { log, catalog, pipeline, plan } = outside('verify', invocation, deployment);
       const facts = await deployedFacts({ log, catalog, plan, pipeline }, flow);
+      const note = definitionNote(catalog, plan, table);
       const shown: KeyDifference[] = [];
       const report = await verifyTable({
         log,
@@ -50,8 +52,12 @@ export const verify: Command = {
       const isRight = report.differences === 0;
       const { terminal } = invocation;
       if (invocation.json) {
-        invocation.printJson({ table: table.name, right: isRight, ...report, shown });
+        const noted = note === undefined ? {} : { note };
+        invocation.printJson({ ...noted, table: table.name, right: isRight, ...report, shown });
       } else {
+        if (note !== undefined) {
+          terminal.out(`note: ${note}\n  the table is compared with what the files say\n`);
+        }
         for (const { key, kind, expected, found } of shown) {
           terminal.out(`${key}: ${kind}\n  expected ${expected}\n  found    ${found}\n`);
         }

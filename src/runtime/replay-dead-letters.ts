@@ -4,8 +4,7 @@ import { readHeaders } from '../data/record-headers.ts';
 import type { FlowPlan } from '../plan/pipeline-plan.ts';
 import { groupOf, tableOf } from '../plan/topology.ts';
 import type { LogProducer, OutgoingRecord, RecordCursor, RecordSink, Slice } from '../ports/log.ts';
-import { flowChanges } from '../refresh/changes.ts';
-import { deployedFlow, readDeployedFlow } from '../refresh/deployed-flow.ts';
+import { readDeployedFlow } from '../refresh/deployed-flow.ts';
 import { AppendOutput } from '../task/append-output.ts';
 import type { BadRow } from '../task/bad-row.ts';
 import { FlowTask } from '../task/flow-task.ts';
@@ -17,6 +16,7 @@ import { compileSource } from './compile-source.ts';
 import { type PlacedDeadLetter, readDeadLetters } from './dead-letters.ts';
 import { type FlowFacts, feedOf } from './flow-facts.ts';
 import { refuseLocked } from './locks.ts';
+import { otherDefinition } from './other-definition.ts';
 import { partitionKey } from './partition-key.ts';
 import { deployedFacts } from './pipeline-facts.ts';
 import { readAppendedRows } from './read-appended-rows.ts';
@@ -374,12 +374,10 @@ function refuseOtherDefinition({ catalog, flow, plan }: ReplayOptions): void {
       hint: 'Run the pipeline first: what it can read then is no dead letter.',
     });
   }
-  const now = deployedFlow(flow, tableOf(plan, flow));
-  if (deployed.fingerprint === now.fingerprint && flowChanges(deployed, now).length === 0) return;
+  const detail = otherDefinition(catalog, plan, flow);
+  if (detail === undefined) return;
   throw new FlowError('DEFINITION_CHANGED', `flow "${flow.name}" runs with another definition`, {
-    detail: `${flowChanges(deployed, now)
-      .map(({ text }) => text)
-      .join(' ')}`.trim(),
+    detail,
     hint: 'Start the pipeline with this definition first, then replay.',
   });
 }

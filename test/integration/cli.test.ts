@@ -213,6 +213,29 @@ describe.each(['row_set', 'rows'])(
       ]);
     });
 
+    test('get and verify say where the files are not what is deployed, and verify compares with the files', async () => {
+      const same = await orders.cli(['verify', 'cur', '--json'], noState);
+      expect(same.code).toBe(0);
+      expect(JSON.parse(same.out)).not.toHaveProperty('note');
+      const sql = orders.sql.replace('SELECT region, item,', 'SELECT region, upper(item) AS item,');
+      const files = {
+        ...noState,
+        TIDEMARK_PIPELINE_FILES: folder.write(`${output}-other.sql`, sql),
+      };
+      const note = 'the files differ from what is deployed of flow "cur": ';
+      const got = await orders.cli(['get', 'cur', 'EU', '--json'], files);
+      expect([got.code, got.err.startsWith(`note: ${note}`)]).toEqual([0, true]);
+      const text = await orders.cli(['verify', 'cur'], files);
+      expect([text.code, text.out.startsWith(`note: ${note}`)]).toEqual([1, true]);
+      const json = await orders.cli(['verify', 'cur', '--json'], files);
+      expect(json.out).toMatch(/^\{\s*"note":/);
+      expect(JSON.parse(json.out)).toMatchObject({
+        note: expect.stringContaining(note),
+        right: false,
+        differences: 4,
+      });
+    });
+
     test('dump: every row, as JSON lines and as CSV', async () => {
       const { code, out } = await orders.cli(['dump', 'cur'], noState);
       expect(code).toBe(0);

@@ -224,7 +224,7 @@ describe('FR-08 tables that read a refreshed one', () => {
     await expect(refreshInPlace(await world.runOptions('bronze'))).rejects.toMatchObject({
       code: 'USAGE',
       detail: expect.stringContaining('silver'),
-      hint: expect.stringContaining('--cascade'),
+      hint: expect.stringContaining('--cascade --in-place'),
     });
     expect(rawText(world)).toEqual(allRaw);
   });

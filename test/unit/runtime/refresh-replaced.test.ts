@@ -52,7 +52,7 @@ describe('P111 a full refresh of a table that a REPLACE USING table streams', ()
       await expect(refresh(await world.besideOptions('cur'))).rejects.toMatchObject({
         code: 'USAGE',
         detail: expect.stringContaining('down'),
-        hint: expect.stringContaining('--cascade'),
+        hint: expect.stringContaining('--cascade --in-place'),
       });
     }
     expect(await texts(world)).toEqual([
