@@ -30,13 +30,16 @@ export type ViewSummary = {
   readonly expectations: Readonly<Record<string, { passed: number; failed: number }>>;
 };
 
+/** `done`: it runs once and did so before this update, which counted nothing of it. */
+export type UpdatedFlow = FlowSummary & { readonly done?: true };
+
 export type UpdateSummary = {
   readonly seconds: number;
   readonly records: number;
   readonly outputRecords: number;
   readonly commits: number;
   /** Totals since the first start of each flow, over the partitions of this process. */
-  readonly flows: readonly FlowSummary[];
+  readonly flows: readonly UpdatedFlow[];
   readonly views: readonly ViewSummary[];
 };
 
@@ -46,13 +49,14 @@ export function updateSummary(progress: WorkerProgress, durationMs: number): Upd
     records: progress.records,
     outputRecords: progress.outputRecords,
     commits: progress.commits,
-    flows: progress.flows.map(({ flow, appends, partitions }) =>
-      flowSummary(
+    flows: progress.flows.map(({ flow, appends, isDone, partitions }) => ({
+      ...flowSummary(
         flow,
         partitions.map(({ counters }) => counters),
         appends === true,
       ),
-    ),
+      ...(isDone === true ? { done: true } : {}),
+    })),
     views: (progress.views ?? []).flatMap(({ view, last, changed }) =>
       last === undefined
         ? []
@@ -140,7 +144,13 @@ export function summaryText(summary: UpdateSummary): string {
     `update done in ${summary.seconds} s: ${summary.records} records read, ${summary.outputRecords} records written, ${summary.commits} commits`,
   ];
   const views = summary.views.map(viewLines).join('');
-  return `${lines.join('\n')}\n${summary.flows.map(flowLines).join('')}${views}`;
+  return `${lines.join('\n')}\n${summary.flows.map(updatedLines).join('')}${views}`;
+}
+
+function updatedLines(flow: UpdatedFlow): string {
+  return flow.done === true
+    ? `flow ${flow.flow}, which runs once, was done before: tidemark status has its account\n`
+    : flowLines(flow);
 }
 
 /** The account of one flow, for people. */

@@ -83,6 +83,8 @@ export type FlowProgress = {
   readonly failed: FlowError | undefined;
   /** Somebody has it stand still. */
   readonly isPaused?: boolean;
+  /** It runs once, and had run before this process began: nothing of it is read, nor counted, again. */
+  readonly isDone?: boolean;
   /** Its rows go straight to the output topic. */
   readonly appends?: boolean;
   /** Written and committed by this process. */
@@ -248,6 +250,7 @@ export class Worker {
           group: facts.group,
           failed: this.#failed.get(facts.flow.name),
           isPaused: this.#paused.has(facts.flow.name),
+          isDone: facts.once?.isDone === true,
           appends: feedOf(facts) === undefined,
           outputRecords: runner?.outputRecords ?? 0,
           eventTimeMs: runner?.eventTimeMs,

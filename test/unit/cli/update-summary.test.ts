@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest';
+import { summaryText, updateSummary } from '../../../src/cli/update-summary.ts';
+import { workerOf, worldOf } from '../../support/append-world.ts';
+
+const source = `CREATE SOURCE src (k BIGINT, seq BIGINT) WITH (topic = 'src');`;
+
+test.each([
+  [
+    'an append flow',
+    `${source} CREATE STREAMING TABLE t; CREATE FLOW f AS INSERT INTO ONCE t BY NAME SELECT k, seq FROM src;`,
+  ],
+  [
+    'a REPLACE USING flow',
+    `${source} CREATE STREAMING TABLE t;
+     CREATE FLOW f AS INSERT INTO ONCE t BY NAME REPLACE USING (k) SEQUENCE BY seq SELECT k, seq FROM src;`,
+  ],
+])(
+  'FL-16 an update tells of a once flow that it was done before, and no counts of 0: %s',
+  async (_, sql) => {
+    const world = worldOf(sql);
+    try {
+      world.produce('src', { value: '{"k":1,"seq":1}' });
+      const update = async () => {
+        const worker = await workerOf(world, sql, { once: true });
+        await worker.run();
+        return updateSummary(worker.progress(), 1);
+      };
+      const first = await update();
+      expect(first.flows).toMatchObject([{ flow: 'f', records: 1, rows: 1 }]);
+      expect(first.flows[0]).not.toHaveProperty('done');
+      expect(summaryText(first)).toContain('flow f, since its first start: 1 records');
+      const second = await update();
+      expect(second.flows).toMatchObject([{ flow: 'f', done: true }]);
+      expect(summaryText(second)).toContain('flow f, which runs once, was done before');
+      expect(summaryText(second)).not.toContain('since its first start');
+    } finally {
+      world.close();
+    }
+  },
+);
