@@ -174,6 +174,12 @@ export class FlowRunner {
   readonly #tablesHere = new Map<number, TableRead>();
   readonly #eventTimes = new EventTimes();
   #assignment: Assignment | undefined;
+  #joining: Promise<void> | undefined;
+  /** What the group has answered, and the identity that asked. */
+  #joined:
+    | { readonly assignment: Assignment; readonly before: MemberIdentity | undefined }
+    | { readonly error: unknown }
+    | undefined;
   #inFlight: InFlight = nothingInFlight;
   /** Up to where a flow that runs once reads, as of the last takeover. */
   #once: OncePins | undefined;
@@ -269,15 +275,51 @@ export class FlowRunner {
     return this.#ready.splice(0);
   }
 
+  /** Whether it waits for its group, or has heard of it and not taken over yet. */
+  get isJoining(): boolean {
+    return this.#joining !== undefined || this.#joined !== undefined;
+  }
+
+  /** Whether there is something for `takeJoined`. */
+  get hasJoined(): boolean {
+    return this.#joined !== undefined;
+  }
+
   /**
-   * (Re)joins the group and takes over what is new. A partition that was there before keeps its task only where
-   * it was nobody else's in between.
+   * (Re)joins the group; resolves once the group has answered, whatever it has. Every other member may be waited for
+   * meanwhile, so whoever has several groups waits for them at once: two that wait for each other in two groups would be
+   * thrown out of both, again and again.
    */
-  async rejoin(): Promise<void> {
-    this.#unassignedMs ??= this.#options.clock.monotonic();
+  join(): Promise<void> {
+    if (this.#joined !== undefined) return Promise.resolve();
+    this.#joining ??= this.#join().finally(() => {
+      this.#joining = undefined;
+    });
+    return this.#joining;
+  }
+
+  async #join(): Promise<void> {
+    const { member, clock } = this.#options;
+    this.#unassignedMs ??= clock.monotonic();
     const before = this.#assignment?.identity;
-    if (this.#options.member.status !== 'rebalancing') await this.drop();
-    const assignment = await this.#options.member.rejoin();
+    try {
+      if (member.status !== 'rebalancing') await this.drop();
+      this.#joined = { assignment: await member.rejoin(), before };
+    } catch (error) {
+      this.#joined = { error };
+    }
+  }
+
+  /**
+   * Takes over what is new. A partition that was there before keeps its task only where it was nobody else's in
+   * between. Throws what the group answered instead.
+   */
+  async takeJoined(): Promise<void> {
+    const joined = this.#joined;
+    this.#joined = undefined;
+    if (joined === undefined) return;
+    if ('error' in joined) throw joined.error;
+    const { assignment, before } = joined;
     if (!isNextGeneration(before, assignment.identity)) await this.drop();
     await this.#take(assignment);
   }
@@ -287,10 +329,12 @@ export class FlowRunner {
     this.#unassignedMs ??= this.#options.clock.monotonic();
     const assignment = this.#assignment;
     await this.drop();
+    if (this.isJoining) return;
     if (assignment !== undefined && this.#options.member.status === 'stable' && !isOusted) {
       await this.#take(assignment);
     } else {
-      await this.rejoin();
+      // Its answer is waited for with those of the other groups.
+      void this.join();
     }
   }
 

@@ -3,7 +3,14 @@ import { partitionOf } from '../data/murmur2.ts';
 import type { Row } from '../data/value.ts';
 import type { MaterializedViewPlan, TablePlan } from '../plan/pipeline-plan.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { GroupMember, Log, LogProducer, MemberIdentity, OffsetCommit } from '../ports/log.ts';
+import type {
+  Assignment,
+  GroupMember,
+  Log,
+  LogProducer,
+  MemberIdentity,
+  OffsetCommit,
+} from '../ports/log.ts';
 import { ViewOutput } from '../task/view-output.ts';
 import { viewDigest, viewRows } from '../task/view-query.ts';
 import { viewDifferences, viewRecords } from '../task/view-records.ts';
@@ -49,6 +56,9 @@ type Checkpoint = ViewRun & {
 /** `unsettled`: a transaction is open on a table that the view reads. */
 export type ViewState = 'current' | 'stale' | 'unsettled';
 
+/** How long a view's group is waited for before the other views have their turn. */
+const joinWaitMs = 50;
+
 export type ViewRunnerOptions = {
   readonly facts: ViewFacts;
   readonly log: Log;
@@ -70,6 +80,8 @@ export class ViewRunner {
   last: ViewRun | undefined;
   readonly #options: ViewRunnerOptions;
   #identity: MemberIdentity | undefined;
+  #joining: Promise<void> | undefined;
+  #joined: { readonly assignment: Assignment } | { readonly error: unknown } | undefined;
   #producer: LogProducer | undefined;
 
   constructor(options: ViewRunnerOptions) {
@@ -77,17 +89,37 @@ export class ViewRunner {
     this.facts = options.facts;
   }
 
-  /** Follows the group; afterwards it is known whether the view is this process's. */
-  async keepMembership(): Promise<void> {
-    const { member } = this.#options;
+  /**
+   * Follows the group, and waits for it a moment at most: in other groups others may wait for this process. Whether it is
+   * known now whose the view is.
+   */
+  async keepMembership(): Promise<boolean> {
+    const { member, clock } = this.#options;
     const { status } = member;
-    if (status === 'stable' || status === 'left') return;
-    if (status === 'lost') await this.drop();
-    this.#identity = undefined;
-    const { identity, partitions } = await member.rejoin();
+    if (this.#joining === undefined && this.#joined === undefined) {
+      if (status === 'stable' || status === 'left') return true;
+      if (status === 'lost') await this.drop();
+      this.#identity = undefined;
+      this.#joining = member.rejoin().then(
+        (assignment) => {
+          this.#joined = { assignment };
+        },
+        (error: unknown) => {
+          this.#joined = { error };
+        },
+      );
+    }
+    await Promise.race([this.#joining, clock.sleep(joinWaitMs)]);
+    const joined = this.#joined;
+    if (joined === undefined) return false;
+    this.#joining = undefined;
+    this.#joined = undefined;
+    if ('error' in joined) throw joined.error;
+    const { identity, partitions } = joined.assignment;
     const isOwner = partitions.get(this.facts.catalogTopic)?.includes(0) === true;
     this.#identity = isOwner ? identity : undefined;
     if (!isOwner) await this.drop();
+    return true;
   }
 
   get isOwner(): boolean {

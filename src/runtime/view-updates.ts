@@ -163,7 +163,7 @@ export class ViewUpdates {
     const { clock, settings, listener } = this.#options;
     const { runner } = slot;
     const { view } = runner.facts;
-    await runner.keepMembership();
+    if (!(await runner.keepMembership())) return;
     if (!this.#isReleased || slot.isDone || clock.monotonic() < slot.restsUntilMs) return;
     const state = runner.isOwner ? await runner.state() : await this.#stateOfOther(slot);
     // The flows of an update are done: what is open is being ended by whoever took their tables over.

@@ -100,6 +100,8 @@ const pollMaxMs = 500;
 const pollMaxOnceMs = 50;
 /** How often a service looks whether a command asks for one of its flows. */
 const lockLookMs = 1_000;
+/** How often the groups are looked at while one is waited for: another one may call. */
+const joinLookMs = 50;
 /**
  * After this long a stop no longer waits for the open transaction, and after that for the groups to be left: brokers
  * or a store that do not answer hold up no shutdown, and whoever comes next reads again what was not committed.
@@ -381,27 +383,40 @@ export class Worker {
     await this.#stuck.turn(this.#activeRunners());
   }
 
-  /** Follows the groups: whoever has to rejoin does so with nothing uncommitted. */
+  /**
+   * Follows the groups: whoever has to rejoin does so with nothing uncommitted. The groups are waited for together, and one
+   * that calls meanwhile is answered: other instances may wait there for this one.
+   */
   async #keepMembership(): Promise<void> {
-    for (const runner of this.#activeRunners()) {
-      const { status } = runner.member;
-      if (status === 'rebalancing') {
-        await this.#commit();
-        await this.#settleCommit();
-        await runner.settle();
-        await blame(runner, () => runner.rejoin());
-      } else if (status === 'lost') {
-        throw new FlowError('TASK_MIGRATED', 'the group went on without this member');
-      } else if (status === 'joining') {
-        // What was taken over first has a position to commit before anything else: joining may take its time, and
-        // records that retention takes meanwhile would be missed by nobody.
-        this.#noticeDirt();
-        // A table that it reads may be in the open transaction: the takeover waits until that is over.
-        await this.#commit();
-        await this.#settleCommit();
-        await blame(runner, () => runner.rejoin());
+    for (;;) {
+      const waiting: Promise<void>[] = [];
+      for (const runner of this.#activeRunners()) {
+        if (runner.hasJoined) await blame(runner, () => runner.takeJoined());
+        // One after the other for the first time: a flow has its checkpoint before the next one is waited for.
+        const isFirst = runner.member.status === 'joining' && !runner.isJoining;
+        if (isFirst && waiting.length > 0) continue;
+        if (await this.#mustJoin(runner)) waiting.push(runner.join());
       }
+      if (waiting.length === 0) return;
+      await Promise.race([...waiting, this.#options.clock.sleep(joinLookMs)]);
     }
+  }
+
+  async #mustJoin(runner: FlowRunner): Promise<boolean> {
+    if (runner.isJoining) return true;
+    const { status } = runner.member;
+    if (status === 'lost') {
+      throw new FlowError('TASK_MIGRATED', 'the group went on without this member');
+    }
+    if (status !== 'rebalancing' && status !== 'joining') return false;
+    // What was taken over first has a position to commit before anything else: joining may take its time, and
+    // records that retention takes meanwhile would be missed by nobody.
+    if (status === 'joining') this.#noticeDirt();
+    // A table that it reads may be in the open transaction: the takeover waits until that is over.
+    await this.#commit();
+    await this.#settleCommit();
+    await runner.settle();
+    return true;
   }
 
   /** Lets go of flows that a command asks for, and takes them up again in the generation that it left them in. */
