@@ -104,8 +104,8 @@ export const mutants: readonly Mutant[] = [
     'partitions are let go with nothing uncommitted',
     edit(
       worker,
-      "if (status === 'rebalancing') {\n        await this.#commit();",
-      "if (status === 'rebalancing') {",
+      'await this.#commit();\n    await this.#settleCommit();\n    await runner.settle();\n    return true;',
+      "if (status === 'joining') await this.#commit();\n    return true;",
     ),
   ),
   mutant(
