@@ -346,15 +346,20 @@ test('FR-34 FR-04 killed at random moments it goes on and ends the same', async 
 
 /** A refresh that was killed while it built is given up, and the table is as it was. */
 async function cancelWhatIsKilled(): Promise<void> {
-  const before = await dump(one);
-  for (let afterMs = 2_000; ; afterMs += 1_000) {
+  let afterMs = 1_500;
+  for (let attempt = 1; ; attempt += 1) {
+    expect(attempt, 'none was killed while it built').toBeLessThan(30);
+    const before = await dump(one);
     const { code } = await refreshProcess(afterMs);
     const { code: cancelled } = await world.cli('refresh', 'one', '--cancel');
-    if (cancelled === 0) break;
-    // It was killed before it began.
-    expect([code, cancelled]).toEqual([null, 2]);
+    if (cancelled === 0) {
+      expect(code).toBe(null);
+      expect(await dump(one)).toEqual(before);
+      return;
+    }
+    // It was through before that, or had not begun: how long it takes is the machine's affair.
+    afterMs = code === 0 ? Math.ceil(afterMs * 0.7) : afterMs + 100;
   }
-  expect(await dump(one)).toEqual(before);
 }
 
 function tell(text: string): void {
