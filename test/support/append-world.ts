@@ -1,6 +1,7 @@
 import type { CommittedRecord } from '../../src/adapters/memory/memory-log.ts';
 import type { PipelinePlan } from '../../src/plan/pipeline-plan.ts';
 import { planPipeline } from '../../src/plan/plan-pipeline.ts';
+import type { Log } from '../../src/ports/log.ts';
 import { defaultWorkerSettings, startWorker } from '../../src/runtime/start-worker.ts';
 import type { Worker, WorkerSettings } from '../../src/runtime/worker.ts';
 import { PipelineWorld } from '../../src/testing/pipeline-world.ts';
@@ -21,15 +22,16 @@ export function worldOf(sql: string, partitions = 2, sliceRecordsMax?: number): 
   });
 }
 
-/** A worker on the world's own log, with settings that the world's processes do not have. */
+/** A worker on the world's own log (or on a view of it), with settings that the world's processes do not have. */
 export function workerOf(
   world: PipelineWorld,
   sql: string | PipelinePlan,
   settings: Partial<WorkerSettings>,
+  log: Log = world.log.connect(),
 ): Promise<Worker> {
   return startWorker({
     plan: typeof sql === 'string' ? planned(sql) : sql,
-    log: world.log.connect(),
+    log,
     state: world.state,
     clock: world.clock,
     listener: () => undefined,

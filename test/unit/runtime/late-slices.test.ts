@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import type { LogReader, Slice } from '../../../src/ports/log.ts';
-import { defaultWorkerSettings, startWorker } from '../../../src/runtime/start-worker.ts';
-import { planned, worldOf } from '../../support/append-world.ts';
+import { workerOf, worldOf } from '../../support/append-world.ts';
 
 const sql = `CREATE SOURCE src (k INT, seq BIGINT);
 CREATE STREAMING TABLE a WITH (topic = 'a');
@@ -53,21 +52,7 @@ test('a slice that was on its way while its partition was taken over neither sto
       return typeof member === 'function' ? member.bind(target) : member;
     },
   });
-  const worker = await startWorker({
-    plan: planned(sql),
-    log,
-    state: world.state,
-    clock: world.clock,
-    listener: () => undefined,
-    replicationFactor: -1,
-    settings: {
-      ...defaultWorkerSettings,
-      pipeline: 'test',
-      instance: 'one',
-      commitIntervalMs: 20,
-      sessionTimeoutMs: 3_000,
-    },
-  });
+  const worker = await workerOf(world, sql, { sessionTimeoutMs: 3_000 }, log);
   const running = worker.run();
   const deadlineMs = world.clock.monotonic() + 60_000;
   while (world.log.committedNow('test.fa', 'src', 0)?.offset !== 5) {

@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest';
 import type { MemoryClient } from '../../../src/adapters/memory/memory-client.ts';
-import { defaultWorkerSettings, startWorker } from '../../../src/runtime/start-worker.ts';
 import type { Worker } from '../../../src/runtime/worker.ts';
 import type { PipelineWorld } from '../../../src/testing/pipeline-world.ts';
-import { planned, worldOf } from '../../support/append-world.ts';
+import { workerOf, worldOf } from '../../support/append-world.ts';
 
 const sql = `CREATE SOURCE src (k INT, seq BIGINT);
 CREATE STREAMING TABLE a WITH (topic = 'a', dead_letter_topic = 'a.dlq');
@@ -41,21 +40,8 @@ function workerOn(
   instance: string,
   commitIntervalMs: number,
 ): Promise<Worker> {
-  return startWorker({
-    plan: planned(sql),
-    log,
-    state: world.state,
-    clock: world.clock,
-    listener: () => undefined,
-    replicationFactor: -1,
-    settings: {
-      ...defaultWorkerSettings,
-      pipeline: 'test',
-      instance,
-      commitIntervalMs,
-      sessionTimeoutMs: 3_000,
-    },
-  });
+  const settings = { instance, commitIntervalMs, sessionTimeoutMs: 3_000 };
+  return workerOf(world, sql, { ...settings, retriesMax: Number.POSITIVE_INFINITY }, log);
 }
 
 async function until(world: PipelineWorld, isTrue: () => boolean): Promise<void> {
