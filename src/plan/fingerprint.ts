@@ -41,11 +41,9 @@ export function flowDefinition(
   };
 }
 
-export function appendDefinition(flow: BoundAppendFlow, timeZone: string): FlowDefinition {
-  const { columns, relation } = flow;
+/** What the definition of a flow has where its rows have neither key nor sequence. */
+export function withoutKey(timeZone: string) {
   return {
-    kind: 'append',
-    ...onceOf(flow),
     timeZone,
     keys: [],
     sequence: '',
@@ -55,6 +53,15 @@ export function appendDefinition(flow: BoundAppendFlow, timeZone: string): FlowD
     emptyWhen: undefined,
     emptyWhenValue: undefined,
     distinct: false,
+  };
+}
+
+export function appendDefinition(flow: BoundAppendFlow, timeZone: string): FlowDefinition {
+  const { columns, relation } = flow;
+  return {
+    kind: 'append',
+    ...onceOf(flow),
+    ...withoutKey(timeZone),
     columns: columns.map(columnText),
     branches: relation.branches.map(branchDefinition),
   };
@@ -143,7 +150,7 @@ function nameText({ name, type }: { readonly name: string; readonly type: DataTy
   return `${JSON.stringify(name.toLowerCase())}:${formatType(type)}`;
 }
 
-function columnText(column: { readonly name: string; readonly type: DataType }): string {
+export function columnText(column: { readonly name: string; readonly type: DataType }): string {
   return `${column.name} ${formatType(column.type)}`;
 }
 

@@ -4,7 +4,7 @@ import { columnsOf } from '../expr/columns.ts';
 import type { Expression } from '../expr/expression.ts';
 import { isNull } from '../expr/operators/logic.ts';
 import { expressionText } from '../expr/print.ts';
-import { branchDefinition, fingerprintText } from './fingerprint.ts';
+import { branchDefinition, columnText, fingerprintText, withoutKey } from './fingerprint.ts';
 import type { ListedJoin } from './join-list.ts';
 import { columnNode, moveColumns } from './move-columns.ts';
 import { optimizeBranch, sourceColumnsOf } from './optimize.ts';
@@ -236,17 +236,9 @@ function definitionOf(join: ListedJoin, parts: DefinitionParts): JoinFlowPlan['d
   };
   return {
     kind: 'join',
-    timeZone,
-    keys: [],
-    sequence: '',
-    sequenceValue: '',
-    sequenceColumns: [],
-    sequenceType: '',
-    emptyWhen: undefined,
-    emptyWhenValue: undefined,
-    distinct: false,
+    ...withoutKey(timeZone),
     join: JSON.stringify(text),
-    columns: columns.map(({ name, type }) => `${name} ${formatType(type)}`),
+    columns: columns.map(columnText),
     // What a side does not give is the other one's: values stand where the columns do.
     branches: [
       ...ofLeft.map((branch) => ({
