@@ -66,6 +66,7 @@ import { StaticData } from './static-data.ts';
 import { clearStop, type FlowMove } from './stops.ts';
 import type { StoredEntry, TableSlot } from './table-slot.ts';
 import {
+  type OwnId,
   settledCheckpoint,
   settledRange,
   type TakeoverOptions,
@@ -81,7 +82,7 @@ export type FlowRunnerOptions = {
   readonly catalog: Catalog;
   readonly clock: Clock;
   readonly listener: RuntimeListener;
-  readonly transactionalId: string | undefined;
+  readonly own: OwnId | undefined;
   readonly instance: string;
   readonly member: GroupMember;
   readonly cacheBytesMax: number;
@@ -364,7 +365,8 @@ export class FlowRunner {
   }
 
   async #gain(gained: ReadonlyMap<string, readonly number[]>): Promise<void> {
-    const { catalog, clock, instance, transactionalId, facts } = this.#options;
+    const { catalog, clock, instance, own, facts } = this.#options;
+    const transactionalId = own?.transactionalId;
     const owner = { instance, transactionalId: transactionalId ?? null };
     const names = [...gained].flatMap(([topic, partitions]) =>
       partitions.map((partition) => `${facts.flow.name}/${partitionKey(topic, partition)}`),
@@ -616,7 +618,7 @@ export class FlowRunner {
       catalog,
       clock,
       listener,
-      ownTransactionalId: this.#options.transactionalId,
+      own: this.#options.own,
       predecessor,
       cacheBytesMax: this.#options.cacheBytesMax,
       times: this.#tally.times,

@@ -166,7 +166,7 @@ export async function settleCheckpoints(
   })();
   if (!(await isSettledWithin(clock, stuckAfterMs, asking))) {
     const reason = `it may hold the checkpoints of flow "${flow}"`;
-    await fenceOthers({ catalog, log, listener, ownTransactionalId: undefined }, reason);
+    await fenceOthers({ catalog, log, listener }, reason);
   }
   await asking;
 }

@@ -345,7 +345,7 @@ export async function settleTable({ options }: RefreshRun): Promise<void> {
       if (!isFenced && clock.monotonic() - started >= stuckAfterMs) {
         isFenced = true;
         const reason = `it may hold topic "${name}"`;
-        await fenceOthers({ catalog, log, listener, ownTransactionalId: undefined }, reason);
+        await fenceOthers({ catalog, log, listener }, reason);
       }
       await clock.sleep(pollMs);
     }

@@ -86,7 +86,6 @@ export function rebuildState(options: StateOptions): Promise<readonly number[]> 
         clock,
         listener,
         cacheBytesMax,
-        ownTransactionalId: undefined,
         predecessor: undefined,
         isInterrupted: () => false,
       },

@@ -5,14 +5,14 @@ import type { TopicFacts } from './flow-facts.ts';
 import type { FlowRunner } from './flow-runner.ts';
 import { partitionKey } from './partition-key.ts';
 import type { RuntimeListener } from './runtime-events.ts';
-import { fenceOthers } from './takeover.ts';
+import { fenceOthers, type OwnId } from './takeover.ts';
 
 export type StuckPartitionsOptions = {
   readonly log: Log;
   readonly catalog: Catalog;
   readonly clock: Clock;
   readonly listener: RuntimeListener;
-  readonly ownTransactionalId: string | undefined;
+  readonly own: OwnId | undefined;
   /** This worker's own transaction holds up readers for this long by right. */
   readonly commitIntervalMs: number;
 };

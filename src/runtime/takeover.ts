@@ -13,6 +13,13 @@ import type { StageTimes } from './stage-times.ts';
 import { readAt, TableSlot } from './table-slot.ts';
 import { levelSteps, outputSteps, tableTask } from './table-stage.ts';
 
+/** The transactional id of this process. */
+export type OwnId = {
+  readonly transactionalId: string;
+  /** Where nothing is open here: ends what another process of this name has left open. */
+  readonly renew: () => Promise<void>;
+};
+
 export type TakeoverOptions = {
   readonly pipeline: string;
   readonly facts: FlowFacts;
@@ -21,7 +28,8 @@ export type TakeoverOptions = {
   readonly catalog: Catalog;
   readonly clock: Clock;
   readonly listener: RuntimeListener;
-  readonly ownTransactionalId: string | undefined;
+  /** Absent: it writes nothing in transactions. */
+  readonly own?: OwnId | undefined;
   /** Who had the partition before, as the catalog knows; undefined: nobody, this instance, or nobody knows. */
   readonly predecessor: string | undefined;
   readonly cacheBytesMax: number;
@@ -174,22 +182,23 @@ async function fencePredecessor(
   await log.fence(predecessor);
 }
 
-/** Ends the open transactions of the pipeline's other instances. A live one opens its producer again and goes on. */
+export type FencingOptions = Pick<TakeoverOptions, 'catalog' | 'log' | 'listener' | 'own'>;
+
+/**
+ * Ends the open transactions of the pipeline's other instances, and that of a twin, which had this one's name and is gone.
+ * A live one opens its producer again and goes on.
+ */
 export async function fenceOthers(
-  {
-    catalog,
-    log,
-    listener,
-    ownTransactionalId,
-  }: Pick<TakeoverOptions, 'catalog' | 'log' | 'listener' | 'ownTransactionalId'>,
+  { catalog, log, listener, own }: FencingOptions,
   reason: string,
 ): Promise<void> {
   await catalog.read();
   for (const { name } of catalog.all('instance')) {
-    if (name === ownTransactionalId) continue;
+    if (name === own?.transactionalId) continue;
     listener({ event: 'fencing', transactionalId: name, reason });
     await log.fence(name);
   }
+  await own?.renew();
 }
 
 async function restore(

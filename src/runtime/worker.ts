@@ -17,6 +17,7 @@ import { type Stage, StageTimes } from './stage-times.ts';
 import { recordStop } from './stops.ts';
 import { StuckPartitions } from './stuck-partitions.ts';
 import type { StoredEntry } from './table-slot.ts';
+import type { OwnId } from './takeover.ts';
 import { TriggeredUpdate } from './triggered-update.ts';
 import type { ViewFacts } from './view-runner.ts';
 import type { ViewProgress, ViewUpdates } from './view-updates.ts';
@@ -125,7 +126,7 @@ export class Worker {
   /** Flows that a command has asked for, such as the swap of a refresh. */
   readonly #held = new Map<string, FlowFacts>();
   #nextLockLookMs = 0;
-  readonly #transactionalId: string | undefined;
+  readonly #own: OwnId | undefined;
   readonly #purge: RepartitionPurge;
   readonly #stuck: StuckPartitions;
   readonly #stages: StageTimes;
@@ -164,12 +165,14 @@ export class Worker {
     assert(count > 0, 'a worker has at least one flow or view');
     this.#options = options;
     const { pipeline, instance, delivery } = options.settings;
-    this.#transactionalId = delivery === 'exactly_once' ? `${pipeline}-${instance}` : undefined;
+    const transactionalId = `${pipeline}-${instance}`;
+    const renew = (): Promise<void> => this.#renewProducer();
+    this.#own = delivery === 'exactly_once' ? { transactionalId, renew } : undefined;
     this.#stages = new StageTimes(options.clock);
     this.#purge = new RepartitionPurge(options.log, options.clock);
     this.#stuck = new StuckPartitions({
       ...options,
-      ownTransactionalId: this.#transactionalId,
+      own: this.#own,
       commitIntervalMs: options.settings.commitIntervalMs,
     });
   }
@@ -303,7 +306,7 @@ export class Worker {
       cacheBytesMax: settings.cacheBytesMax,
       shuffle: settings.shuffle,
       facts,
-      transactionalId: this.#transactionalId,
+      own: this.#own,
       stages: this.#stages,
       member,
       isStopping: () => this.#isStopping,
@@ -356,9 +359,7 @@ export class Worker {
 
   async #turn(): Promise<void> {
     this.#checkCommit();
-    this.#producer ??= await this.#options.log.openProducer(this.#transactionalId, () =>
-      this.#activeRunners().every(({ member }) => member.status === 'joining' || member.isInTouch),
-    );
+    this.#producer ??= await this.#openProducer();
     if (this.#isInDoubt) {
       for (const runner of this.#activeRunners()) {
         await blame(runner, () => runner.retake(this.#isOusted));
@@ -605,6 +606,24 @@ export class Worker {
     await producer?.close().catch(() => undefined);
   }
 
+  /**
+   * A process of the same name may have died with a transaction open under the id of both, which holds up this one as
+   * well (simulation seed 5011019). Where something is open here, the commit shows whose the id is.
+   */
+  async #renewProducer(): Promise<void> {
+    if (this.#dirtySinceMs !== undefined) return;
+    await this.#settleCommit();
+    if (this.#producer === undefined) return;
+    await this.#closeProducer();
+    this.#producer = await this.#openProducer();
+  }
+
+  #openProducer(): Promise<LogProducer> {
+    return this.#options.log.openProducer(this.#own?.transactionalId, () =>
+      this.#activeRunners().every(({ member }) => member.status === 'joining' || member.isInTouch),
+    );
+  }
+
   /** Ends the open transaction at once, so that readers are not held up until its time-out. */
   async #abortProducer(): Promise<void> {
     await this.#producer?.abort().catch(() => undefined);
@@ -718,10 +737,12 @@ export class Worker {
 
   /** An instance that ends with nothing open needs no fencing any more. */
   async #signOff(): Promise<void> {
-    const name = this.#transactionalId;
+    const name = this.#own?.transactionalId;
     if (name === undefined) return;
-    const { catalog, clock } = this.#options;
+    const { catalog, clock, log } = this.#options;
     await catalog.write([{ kind: 'instance', name, value: undefined }], clock.now());
+    // Nobody would look for what a process of the same name has open: if it lives, it enters itself once more.
+    await log.fence(name);
   }
 
   async #release(): Promise<void> {

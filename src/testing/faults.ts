@@ -200,8 +200,7 @@ export class Faults {
 
   /** Whether a misfortune strikes anywhere, so that what it needs is worth preparing. */
   has(misfortune: Misfortune): boolean {
-    const { rates, focuses } = this.#mood;
-    return (rates[misfortune] ?? 0) > 0 || focuses.map(kindOf).includes(misfortune);
+    return hasMisfortune(this.#mood, misfortune);
   }
 
   /** From now on nothing fails any more, though all may still be slow: what is right must come about. */
@@ -242,6 +241,10 @@ export class Faults {
     this.#odds.set(place, odds);
     return odds;
   }
+}
+
+export function hasMisfortune({ rates, focuses }: Mood, misfortune: Misfortune): boolean {
+  return (rates[misfortune] ?? 0) > 0 || focuses.map(kindOf).includes(misfortune);
 }
 
 function kindOf({ misfortune }: Focus): Misfortune {

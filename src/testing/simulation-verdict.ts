@@ -10,6 +10,7 @@ import { checkMonotone } from './check-monotone.ts';
 import { checkOffsets } from './check-offsets.ts';
 import { checkResult } from './check-result.ts';
 import { checkView } from './check-view.ts';
+import { hasMisfortune } from './faults.ts';
 import { OutputFold } from './fold-output.ts';
 import { readAccount } from './read-account.ts';
 import { reference } from './reference.ts';
@@ -35,6 +36,8 @@ export function checkBounds(world: SimulatedWorld): void {
 /** Whoever had to recover though nothing was wrong waits for something that it need not wait for, or forgets it. */
 export function checkRecoveries(world: SimulatedWorld, when: string): void {
   const expected = new Set([...world.expectedStops.values()].flat());
+  // Whoever waits for an answer for longer than its group waits for it comes to what is another one's by then.
+  if (hasMisfortune(world.scenario.mood, 'slow')) expected.add('TASK_CORRUPTED');
   for (const { code, message } of world.recoveries) {
     // Somebody starts, somebody leaves: that is nothing wrong.
     if (code === 'TASK_MIGRATED' || code === 'PRODUCER_FENCED') continue;

@@ -9,7 +9,13 @@ const seedCount = Number(process.env['SEEDS'] ?? 3000);
  * Seeds that once showed a fault, of the runtime or of the simulated world itself, in the worlds as they are drawn now.
  * What older worlds have shown is kept by the mutants: each of them takes one of the remedies away.
  */
-const failedOnce = [{ shape: 'summed', seed: 447 }];
+const failedOnce = [
+  { shape: 'summed', seed: 447 },
+  { shape: 'emptied', seed: 5011019 },
+  { shape: 'viewed', seed: 17774 },
+  { shape: 'plain', seed: 33094 },
+  { shape: 'summed', seed: 56115 },
+];
 
 async function failures(seeds: Iterable<number>) {
   const failed: unknown[] = [];

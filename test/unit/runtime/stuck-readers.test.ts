@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { MemoryClient } from '../../../src/adapters/memory/memory-client.ts';
 import type { Worker } from '../../../src/runtime/worker.ts';
+import { abortedRecord } from '../../../src/testing/aborted-record.ts';
 import type { PipelineWorld } from '../../../src/testing/pipeline-world.ts';
 import { workerOf, worldOf } from '../../support/append-world.ts';
 
@@ -50,3 +51,30 @@ async function until(world: PipelineWorld, isTrue: () => boolean): Promise<void>
     await world.clock.sleep(10);
   }
 }
+
+test.each(['while this one lives', 'once this one stops'])(
+  'P071 what a dead twin has left open under the id of both is ended %s',
+  async (when) => {
+    const world = worldOf(sql, 1);
+    world.produce('src', { value: '{"k":1,"seq":1}' });
+    const living = await workerOn(world, world.log.connect(), 'pod', 20);
+    const running = living.run();
+    await until(world, () => world.log.committedNow('test.fa', 'src', 0)?.offset === 1);
+    const twin = await world.log.connect().openProducer('test-pod');
+    twin.append('a', 0, abortedRecord);
+    expect(world.log.rangeNow('a', 0)).toMatchObject({ stable: 2, end: 3 });
+    if (when === 'once this one stops') living.stop();
+    const startedMs = world.clock.monotonic();
+    await until(world, () => world.log.rangeNow('a', 0).stable > 3);
+    // The broker ends it by itself after a minute.
+    expect(world.clock.monotonic() - startedMs).toBeLessThan(10_000);
+    world.produce('src', { value: '{"k":2,"seq":1}' });
+    if (when === 'while this one lives') {
+      await until(world, () => world.log.committedNow('test.fa', 'src', 0)?.offset === 2);
+    }
+    living.stop();
+    await running;
+    expect(living.progress().fencings).toBe(0);
+    world.close();
+  },
+);
