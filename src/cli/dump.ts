@@ -3,6 +3,7 @@ import { readAppendedRows } from '../runtime/read-appended-rows.ts';
 import type { ReadProgress } from '../runtime/read-partition.ts';
 import { readTable } from '../runtime/read-table.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
+import { countText } from './count-text.ts';
 import { csvLine } from './csv-line.ts';
 import { namedPipeline, namedRows, pipelineFlag, withLog } from './pipeline-files.ts';
 import { cellReader } from './row-cells.ts';
@@ -26,7 +27,8 @@ export const dump: Command = {
   usesConfig: true,
   run: async (invocation) => {
     const [name, extra] = invocation.positionals;
-    if (name === undefined || extra !== undefined) throw usageError('one table is needed');
+    if (name === undefined || extra !== undefined)
+      throw usageError('one table is needed', 'Usage: tidemark dump TABLE [--format jsonl|csv]');
     const format = formatOf(invocation);
     const config = invocation.config();
     const plan = await namedPipeline(invocation, config);
@@ -81,12 +83,12 @@ class DumpProgress {
     if (!terminal.isTerminal || Date.now() < this.#nextMs) return;
     this.#nextMs = Date.now() + progressIntervalMs;
     terminal.err(
-      `\r\u001b[Kpartition ${partition + 1} of ${partitions}: offset ${position} of ${end}, ${this.rows} rows written`,
+      `\r\u001b[Kpartition ${partition + 1} of ${partitions}: offset ${position} of ${end}, ${countText(this.rows, 'row')} written`,
     );
   }
 
   end(): void {
     const { terminal } = this.#invocation;
-    if (terminal.isTerminal) terminal.err(`\r\u001b[K${this.rows} rows\n`);
+    if (terminal.isTerminal) terminal.err(`\r\u001b[K${countText(this.rows, 'row')}\n`);
   }
 }

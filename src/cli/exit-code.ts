@@ -9,6 +9,11 @@ export function errorText({ code, message, detail, hint }: FlowError): string {
   return `${lines.join('\n')}\n`;
 }
 
+/** The same as machines read it, in one line. */
+export function errorJson({ code, message, detail, hint, place }: FlowError): unknown {
+  return { code, message, detail, hint, place };
+}
+
 /** What a command ends with that an error has ended. */
 export function exitCodeOf({ code }: FlowError): ExitCode {
   switch (code) {

@@ -13,7 +13,8 @@ import { tableText } from './table-text.ts';
 
 export const get: Command = {
   name: 'get',
-  summary: 'show the committed rows of a key, and where each came from',
+  summary:
+    'show the committed rows of a key, and where each came from; exit code 1 where a key has none',
   arguments: 'TABLE KEY…',
   example: `tidemark get bookings_current '{"booking_id":501}' --pipeline bookings.sql --kafka.brokers localhost:9092`,
   flags: pipelineFlag,

@@ -4,6 +4,7 @@ import { SourceInference } from '../plan/infer-source.ts';
 import type { Log } from '../ports/log.ts';
 import { numbersTo } from '../runtime/refresh-facts.ts';
 import { type Command, type ExitCode, usageError } from './command.ts';
+import { countText } from './count-text.ts';
 import { withLog } from './pipeline-files.ts';
 
 const recordsMax = 1_000;
@@ -29,7 +30,9 @@ export const infer: Command = {
       if (invocation.json) invocation.printJson(found);
       else {
         const notes = found.notes.map((note) => `-- ${note}\n`).join('');
-        invocation.terminal.out(`-- from ${found.records} records\n${notes}${found.sql}`);
+        invocation.terminal.out(
+          `-- from ${countText(found.records, 'record')}\n${notes}${found.sql}`,
+        );
       }
       return 0;
     });
@@ -40,7 +43,9 @@ export const infer: Command = {
 async function readFirst(log: Log, topic: string, inference: SourceInference): Promise<void> {
   const found = (await log.describeTopics([topic])).get(topic);
   if (found === undefined) {
-    throw new FlowError('TOPIC_MISSING', `topic "${topic}" does not exist`);
+    throw new FlowError('TOPIC_MISSING', `topic "${topic}" does not exist`, {
+      hint: 'Check its name, whose case matters, and kafka.brokers. A topic that is not there yet has no records to infer columns from.',
+    });
   }
   const numbers = numbersTo(found.partitions);
   const share = Math.max(1, Math.ceil(recordsMax / numbers.length));

@@ -1,3 +1,4 @@
+import { FlowError } from '../base/errors.ts';
 import { formatFault } from '../base/fault-text.ts';
 import type { Fault } from '../base/place.ts';
 import type { Column } from '../data/types.ts';
@@ -29,6 +30,7 @@ export async function loadPipeline(
   }
   const parts: (ParsedPipeline | ModulePipeline)[] = [];
   for (const path of paths) parts.push(isModule(path) ? await loadModule(path) : parseFile(path));
+  refuseEmpty(parts);
   const { plan, faults, written } = planStatements(
     {
       files: parts.flatMap(({ files }) => files),
@@ -51,6 +53,16 @@ export async function loadPipeline(
     faultText,
     written,
   };
+}
+
+/** As files are that were not saved or not mounted: nothing to check would pass for nothing wrong. */
+function refuseEmpty(parts: readonly ParsedPipeline[]): void {
+  if (parts.some(({ statements, faults }) => statements.length + faults.length > 0)) return;
+  const names = parts.flatMap(({ files }) => files.map(({ file }) => `"${file}"`));
+  throw new FlowError('PIPELINE_INVALID', 'the pipeline has no statement', {
+    ...(names.length === 0 ? {} : { detail: `Read: ${names.join(', ')}.` }),
+    hint: 'Are these the right files, saved and mounted? A pipeline begins with CREATE SOURCE.',
+  });
 }
 
 function parseFile(file: string): ParsedPipeline {

@@ -9,7 +9,7 @@ import {
   usageError,
 } from './command.ts';
 import { commands } from './commands.ts';
-import { errorText, exitCodeOf } from './exit-code.ts';
+import { errorJson, errorText, exitCodeOf } from './exit-code.ts';
 import { version } from './version.ts';
 
 /** Runs one verb. Invariant: every error ends in one message on standard error and an exit code, never in a stack trace, unless it is a bug. */
@@ -36,10 +36,21 @@ export async function runCommandLine(
     }
     return await command.run(parseInvocation(command, rest, terminal));
   } catch (error) {
-    if (!(error instanceof FlowError)) throw error;
-    terminal.err(errorText(error));
-    return exitCodeOf(error);
+    return tell(error, rest, terminal);
   }
+}
+
+function tell(error: unknown, args: readonly string[], { out, err }: Terminal): ExitCode {
+  if (!(error instanceof FlowError)) throw error;
+  if (asksForJson(args)) out(`${JSON.stringify({ error: errorJson(error) })}\n`);
+  err(errorText(error));
+  return exitCodeOf(error);
+}
+
+/** Whatever else is wrong with the arguments: behind two hyphens nothing is an option. */
+function asksForJson(args: readonly string[]): boolean {
+  const end = args.indexOf('--');
+  return (end < 0 ? args : args.slice(0, end)).includes('--json');
 }
 
 function unknownVerb(verb: string): FlowError {

@@ -14,6 +14,7 @@ import { type GatheredDeployment, gatherDeployment } from '../runtime/plan-facts
 import { gatherFacts } from '../runtime/refresh-facts.ts';
 import { previewRefresh } from '../runtime/refresh-preview.ts';
 import type { Command } from './command.ts';
+import { countText } from './count-text.ts';
 import { type Deployment, openDeployment } from './deployment.ts';
 import { errorText, exitCodeOf } from './exit-code.ts';
 import { faultJson, loadPipeline } from './load-pipeline.ts';
@@ -145,22 +146,24 @@ function reportText(
   }
   for (const { topic, role, action, partitions, existing } of topics) {
     if (action === 'create') {
-      lines.push(`topic ${topic} (${role}): to be created with ${partitions} partitions`);
+      lines.push(
+        `topic ${topic} (${role}): to be created with ${countText(partitions, 'partition')}`,
+      );
     } else if (action === 'conflict') {
       lines.push(
-        `topic ${topic} (${role}): has ${existing} partitions, ${partitions} are declared`,
+        `topic ${topic} (${role}): has ${countText(existing ?? 0, 'partition')}, ${partitions} ${partitions === 1 ? 'is' : 'are'} declared`,
       );
     }
   }
   const created = topics.filter(({ action }) => action === 'create').length;
-  lines.push(`${created} topics to create, ${topics.length - created} are there`);
+  lines.push(`${countText(created, 'topic')} to create, ${topics.length - created} there already`);
   for (const { table, lost, pending, records, estimateSeconds, trial } of effects) {
     const isGone = lost.keys > 0 || pending.lost > 0;
     const loss = isGone
       ? `it loses keys: ${lost.keys}, rows: ${lost.rows}`
       : 'its sources have lost nothing';
     lines.push(
-      `a refresh of table ${table} reads up to ${records} records (about ${estimateSeconds} s): ${loss}`,
+      `a refresh of table ${table} goes through ${countText(records, 'offset')} (about ${estimateSeconds} s): ${loss}`,
       ...trialLines(trial).map((line) => `  ${line}`),
     );
   }

@@ -30,6 +30,7 @@ export class RecentEvents {
       id: this.#lastId,
       at: new Date(nowMs).toISOString(),
       ...('error' in event ? { ...event, error: errorFields(event.error) } : event),
+      ...('durationMs' in event ? { durationMs: Math.round(event.durationMs) } : {}),
     });
     if (this.#events.length > eventsMax) this.#events.shift();
   }

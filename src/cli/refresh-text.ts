@@ -3,6 +3,7 @@ import type { RowLoss } from '../refresh/loss.ts';
 import type { TrialReport } from '../refresh/trial.ts';
 import type { RefreshFacts } from '../runtime/refresh-facts.ts';
 import type { Preview } from '../runtime/refresh-preview.ts';
+import { countText } from './count-text.ts';
 import { lostKeyLine } from './lost-keys-file.ts';
 import { tableText } from './table-text.ts';
 
@@ -18,7 +19,7 @@ export function sourcesText(facts: RefreshFacts): string {
   const time = (ms: number | undefined): string =>
     ms === undefined ? '-' : new Date(ms).toISOString();
   return tableText(
-    ['source', 'topic', 'partition', 'log start', 'checkpoint', 'end', 'records', 'from', 'to'],
+    ['source', 'topic', 'partition', 'log start', 'checkpoint', 'end', 'offsets', 'from', 'to'],
     facts.sources.map((one) => [
       one.source,
       one.topic,
@@ -41,7 +42,7 @@ export function previewText(
 ): string {
   const { table, lost, atRisk, pending, downstream, records, estimateSeconds, rate } = report;
   const lines = [
-    `A refresh of table ${table} (generation ${report.generation}) reads up to ${records} records again: about ${estimateSeconds} s at ${rate.recordsPerSecond} records/s (${rate.basis}).`,
+    `A refresh of table ${table} (generation ${report.generation}) goes through ${countText(records, 'offset')} again, markers of transactions among them: about ${estimateSeconds} s at ${rate.recordsPerSecond} records/s (${rate.basis}).`,
   ];
   if (lost.keys === 0 && pending.lost === 0) {
     lines.push(
@@ -62,7 +63,7 @@ export function previewText(
     }
     if (pending.lost > 0) {
       lines.push(
-        `  ${pending.lost} rows between the stages, not in the table yet, can't be read again. Let the pipeline catch up first: tidemark run --once.`,
+        `  Between the stages, not in the table yet, and can't be read again: ${countText(pending.lost, 'row')}. Let the pipeline catch up first: tidemark run --once.`,
       );
     }
     for (const one of loss.sample) lines.push(`  ${lostKeyLine(one, facts).trimEnd()}`);
@@ -94,16 +95,21 @@ export function trialLines(trial: TrialReport | null): readonly string[] {
   const lines: string[] = [];
   const part =
     tried < records
-      ? `A sample of ${tried} of the ${records} records that it was computed from was`
-      : `All ${records} records that it was computed from and that are still there were`;
+      ? `A sample of ${tried} of the ${countText(records, 'record')} that it was computed from was`
+      : records === 1
+        ? 'The one record that it was computed from was'
+        : `All ${records} records that it was computed from and that are still there were`;
   if (records > 0) {
     const isSound = deadLetters + stops === 0;
     lines.push(
       `${part} read with the present definition: ${isSound ? 'each can be read' : 'not each can be read'}.`,
     );
   }
-  if (deadLetters > 0)
-    lines.push(`  ${deadLetters} would become dead letters; their rows would be gone`);
+  if (deadLetters > 0) {
+    lines.push(
+      `  ${countText(deadLetters, 'dead letter')} would come of it, and their rows be gone`,
+    );
+  }
   if (stops > 0) lines.push(`  ${stops} would stop the flow`);
   for (const [errorClass, count] of Object.entries(reasons)) lines.push(`  ${count} ${errorClass}`);
   for (const { topic, partition, offset, errorClass, message } of sample) {

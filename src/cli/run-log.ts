@@ -34,7 +34,8 @@ export function serviceLog(
   const listener: RuntimeListener = (event) => {
     switch (event.event) {
       case 'committed': {
-        const { records, outputRecords, durationMs } = event;
+        const { records, outputRecords } = event;
+        const durationMs = Math.round(event.durationMs);
         logger.debug({ records, outputRecords, durationMs }, 'committed');
         break;
       }
@@ -53,7 +54,8 @@ export function serviceLog(
         break;
       }
       case 'restored': {
-        const { flow, partition, records, durationMs } = event;
+        const { flow, partition, records } = event;
+        const durationMs = Math.round(event.durationMs);
         logger.info({ flow, partition, records, durationMs }, 'state restored');
         break;
       }
@@ -84,7 +86,8 @@ export function serviceLog(
         logger.info({ flow: event.flow }, 'flow released');
         break;
       case 'view_computed': {
-        const { view, run, rows, changed, removed, durationMs } = event;
+        const { view, run, rows, changed, removed } = event;
+        const durationMs = Math.round(event.durationMs);
         logger.info(
           { view, run, rows, changed, removed, durationMs },
           'materialized view computed',

@@ -1,12 +1,7 @@
 import { type OpenedTracer, openTracer } from '../adapters/otel/open-tracer.ts';
 import { systemClock } from '../adapters/system/system-clock.ts';
 import { FlowError } from '../base/errors.ts';
-import {
-  type ComposedService,
-  composeService,
-  instanceOf,
-  type ServiceOptions,
-} from '../compose.ts';
+import { type ComposedService, composeService, type ServiceOptions } from '../compose.ts';
 import { requireOptions } from '../config/load-config.ts';
 import type { Config } from '../config/options.ts';
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
@@ -15,6 +10,7 @@ import { PauseWatch } from '../runtime/pauses.ts';
 import type { RuntimeListener } from '../runtime/runtime-events.ts';
 import type { Worker } from '../runtime/worker.ts';
 import type { Command, ExitCode, Invocation } from './command.ts';
+import { takeInstanceName } from './instance-name.ts';
 import { faultJson, loadPipeline } from './load-pipeline.ts';
 import { namedTable, pipelineFlag, pipelinePaths } from './pipeline-files.ts';
 import { type ServiceLog, serviceLog, tellConfig } from './run-log.ts';
@@ -79,16 +75,28 @@ async function runService(
   plan: PipelinePlan,
   files: readonly string[],
 ): Promise<ExitCode> {
-  const config = invocation.config();
-  const log = serviceLog(config);
-  tellConfig(log, config);
+  const given = invocation.config();
   const once = invocation.isSet('once');
-  requireOptions(config, ['pipeline.name', 'kafka.brokers']);
-  const front = await openServiceFront({ config, plan, once, log, files });
+  requireOptions(given, ['pipeline.name', 'kafka.brokers']);
+  const taken = takeInstanceName(given, once);
   try {
-    return await runShown(invocation, plan, { config, log, once, front });
+    const config = { ...given, 'instance.name': taken.name };
+    const log = serviceLog(config);
+    tellConfig(log, config);
+    if (taken.isSecond) {
+      log.info(
+        {},
+        `another process of this host runs the pipeline: this one goes by "${taken.name}"; instance.name gives a name that stays`,
+      );
+    }
+    const front = await openServiceFront({ config, plan, once, log, files });
+    try {
+      return await runShown(invocation, plan, { config, log, once, front });
+    } finally {
+      await front.close();
+    }
   } finally {
-    await front.close();
+    taken.release();
   }
 }
 
@@ -113,7 +121,7 @@ async function runShown(
     front.stopping();
     worker?.stop();
   });
-  const tracing = await openTracing(config, plan, once);
+  const tracing = await openTracing(config, plan);
   const service = await composeUnlessStopped(() => stopAsked, {
     config,
     plan,
@@ -147,10 +155,6 @@ async function runShown(
     }
     return 0;
   } catch (error) {
-    if (invocation.json && error instanceof FlowError) {
-      const { code, message, detail, hint } = error;
-      invocation.printJson({ error: { code, message, detail, hint } });
-    }
     throw terminal.isTerminal || once ? error : loggable(error);
   } finally {
     stopProgress();
@@ -175,11 +179,10 @@ function loggable(error: unknown): unknown {
 async function openTracing(
   config: Config,
   plan: PipelinePlan,
-  once: boolean,
 ): Promise<(OpenedTracer & { readonly listener: RuntimeListener }) | undefined> {
   if (!config['traces.enabled']) return undefined;
   const pipeline = config['pipeline.name'] ?? '';
-  const instance = instanceOf(config, once);
+  const instance = config['instance.name'] ?? '';
   const opened = await openTracer({
     serviceName: `tidemark ${pipeline}`,
     instance,

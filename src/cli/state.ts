@@ -3,6 +3,7 @@ import { isReplacing } from '../runtime/flow-facts.ts';
 import { deployedFacts } from '../runtime/pipeline-facts.ts';
 import { type PartitionScrub, rebuildState, scrubState } from '../runtime/state-scrub.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
+import { countText } from './count-text.ts';
 import { withDeployment } from './deployment.ts';
 import { otherKind, outside } from './outside.ts';
 import { namedTable, pipelineFlag } from './pipeline-files.ts';
@@ -81,7 +82,7 @@ function tellScrub(
   terminal.out(
     differences === 0
       ? `table ${table}: nothing contradicts the output topic\n`
-      : `table ${table}: ${differences} keys differ; the output topic rules: tidemark state rebuild ${table}\n`,
+      : `table ${table}: ${countText(differences, 'key')} ${differences === 1 ? 'differs' : 'differ'}; the output topic rules: tidemark state rebuild ${table}\n`,
   );
   return differences === 0 ? 0 : 1;
 }

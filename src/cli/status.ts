@@ -11,6 +11,7 @@ import type { Stop } from '../runtime/stops.ts';
 import { readViewStatus, type ViewStatus } from '../runtime/view-status.ts';
 import { unexplained } from '../task/row-account.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
+import { countText } from './count-text.ts';
 import { namedPipeline, pipelineFlag, withLog } from './pipeline-files.ts';
 import { tableText } from './table-text.ts';
 import { type FlowSummary, flowLines, flowSummary } from './update-summary.ts';
@@ -144,6 +145,8 @@ type FlowReport = {
   readonly stopped: StopReport | null;
   readonly lag: number;
   readonly missingTopics: readonly string[];
+  /** The topic that it writes; null: it is there. */
+  readonly missingOutput: string | null;
   readonly partitions: readonly PartitionReport[];
   /** Since the first start of the flow; undefined while nothing was committed. */
   readonly account: FlowSummary | undefined;
@@ -238,6 +241,7 @@ function flowReport(status: FlowStatus): FlowReport {
     stopped: stopReport(stop),
     lag: sum(partitions.map(({ lag }) => lag)),
     missingTopics: topics.filter(({ exists }) => !exists).map(({ topic }) => topic),
+    missingOutput: status.missingOutput ?? null,
     partitions,
     account: counters.length === 0 ? undefined : flowSummary(flow, counters, isAppended),
     difference: differenceOf(partitions, isCompared ? betweenStages : 0),
@@ -281,7 +285,7 @@ function differenceLine(report: FlowReport): string {
   if (difference === 0) return '  account: every record and row is explained\n';
   const places = partitions.filter((one) => (one.difference ?? 0) !== 0);
   const where = places.map(({ topic, partition }) => `${topic}/${partition}`).join(', ');
-  return `  ACCOUNT OPEN: ${difference} rows are not explained${where === '' ? ', between the stages' : `, at ${where}`}; see docs/runbooks/TidemarkRowAccountOpen.md\n`;
+  return `  ACCOUNT OPEN: ${countText(difference, 'row')} not explained${where === '' ? ', between the stages' : `, at ${where}`}; see docs/runbooks/TidemarkRowAccountOpen.md\n`;
 }
 
 /** A topic that is cut short could be another one. */
@@ -325,6 +329,7 @@ function reportText(report: PipelineReport): string {
       flow.pausedSince === null ? '' : `PAUSED since ${flow.pausedSince}\n`,
       stopText(flow.stopped),
       ...flow.missingTopics.map((topic) => `topic "${topic}" does not exist yet\n`),
+      missingOutputText(flow),
       rows.length === 0 ? '' : tableText(headers, rows, topicNameMax),
       flow.account === undefined ? 'nothing is committed yet\n' : flowLines(flow.account),
       ...flow.partitions.map(heldText),
@@ -347,10 +352,18 @@ function reportText(report: PipelineReport): string {
   return `${parts.join('')}${measured.join('')}${running.join('')}pipeline ${pipeline}: total lag ${lag}\n`;
 }
 
+/** Before the first commit nobody misses it. */
+function missingOutputText({ table, missingOutput, account }: FlowReport): string {
+  if (missingOutput === null) return '';
+  return account === undefined
+    ? `topic "${missingOutput}" does not exist yet\n`
+    : `OUTPUT GONE: topic "${missingOutput}" does not exist, and the checkpoints stand behind rows that were in it. See what can still be computed: tidemark refresh ${table} --plan\n`;
+}
+
 /** A transaction that is under way is nothing bad; one that stays is seen nowhere else, for no lag counts it. */
 function heldText({ stage, topic, partition, end, held }: PartitionReport): string {
   if (stage !== 'source' || held === 0) return '';
-  return `  held back: ${held} offsets of ${topic}/${partition} from ${end} on, behind an open transaction of a producer; if it stays so see docs/runbooks/TidemarkSourceHeld.md\n`;
+  return `  held back: ${countText(held, 'offset')} of ${topic}/${partition} from ${end} on, behind an open transaction of a producer; if it stays so see docs/runbooks/TidemarkSourceHeld.md\n`;
 }
 
 /** As the service said it. */
@@ -378,5 +391,5 @@ const stateTexts: Readonly<Record<ViewStatus['state'], string>> = {
 
 function viewText(state: ViewStatus['state'], last: ViewStatus['last']): string {
   if (last === undefined) return 'never computed yet';
-  return `run ${last.run}: ${last.rows} rows; ${stateTexts[state]}`;
+  return `run ${last.run}: ${countText(last.rows, 'row')}; ${stateTexts[state]}`;
 }

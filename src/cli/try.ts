@@ -2,6 +2,7 @@ import { canonicalValue } from '../data/canonical.ts';
 import { type TriedTable, type TryResult, tryPipeline } from '../testing/pipeline-driver.ts';
 import { pipelineStarter } from '../testing/start-pipeline.ts';
 import { type Command, type Invocation, usageError } from './command.ts';
+import { countText } from './count-text.ts';
 import { faultJson, loadPipeline } from './load-pipeline.ts';
 import { pipelineFlag, pipelinePaths } from './pipeline-files.ts';
 import { readText } from './read-text.ts';
@@ -88,7 +89,7 @@ function sorted(table: TriedTable): TriedTable['rows'] {
 
 function printPeople({ terminal }: Invocation, result: TryResult): void {
   for (const [name, table] of result.tables) {
-    terminal.out(`table ${name}: ${table.rows.length} rows\n`);
+    terminal.out(`table ${name}: ${countText(table.rows.length, 'row')}\n`);
     const rows = sorted(table).map(({ values }) =>
       table.columns.map(({ type }, index) => {
         const value = canonicalValue(type, values[index] ?? null);

@@ -1,11 +1,14 @@
 import type { WorkerProgress } from '../runtime/worker.ts';
 import type { FlowCounters, TableCounters } from '../task/row-account.ts';
+import { countText } from './count-text.ts';
 
 export type FlowSummary = {
   readonly flow: string;
   readonly records: number;
   readonly tombstones: number;
   readonly deadLettered: number;
+  /** Of these, the records that somebody had the flow step over. */
+  readonly skipped: number;
   readonly rows: number;
   readonly filtered: number;
   readonly dropped: number;
@@ -91,6 +94,7 @@ export function flowSummary(
     records: 0,
     tombstones: 0,
     deadLettered: 0,
+    skipped: 0,
     rows: 0,
     filtered: 0,
     dropped: 0,
@@ -110,6 +114,7 @@ export function flowSummary(
         'records',
         'tombstones',
         'deadLettered',
+        'skipped',
         'rows',
         'filtered',
         'dropped',
@@ -141,7 +146,7 @@ export function flowSummary(
 
 export function summaryText(summary: UpdateSummary): string {
   const lines = [
-    `update done in ${summary.seconds} s: ${summary.records} records read, ${summary.outputRecords} records written, ${summary.commits} commits`,
+    `update done in ${summary.seconds} s: ${countText(summary.records, 'record')} read, ${countText(summary.outputRecords, 'record')} written, ${countText(summary.commits, 'commit')}`,
   ];
   const views = summary.views.map(viewLines).join('');
   return `${lines.join('\n')}\n${summary.flows.map(updatedLines).join('')}${views}`;
@@ -155,8 +160,28 @@ function updatedLines(flow: UpdatedFlow): string {
 
 /** The account of one flow, for people. */
 export function flowLines(flow: FlowSummary): string {
+  const { skipped, late, limited } = flow;
+  const input = [
+    countText(flow.tombstones, 'tombstone'),
+    countText(flow.deadLettered - skipped, 'dead letter'),
+    ...(skipped === 0 ? [] : [`${skipped} skipped`]),
+  ];
+  const fates = [
+    `${flow.filtered} filtered`,
+    `${flow.dropped} dropped`,
+    ...(late === 0 ? [] : [`${late} late`]),
+    `${flow.new} new`,
+    `${flow.replacing} replacing`,
+    `${flow.tied} tied`,
+    `${flow.superseded} superseded`,
+    `${flow.duplicate} duplicate`,
+    `${flow.distinct} distinct`,
+    ...(limited === 0 ? [] : [`${limited} beyond LIMIT`]),
+  ];
+  const records = countText(flow.records, 'record');
+  const rows = countText(flow.rows, 'row');
   const lines = [
-    `flow ${flow.flow}, since its first start: ${flow.records} records (${flow.tombstones} tombstones, ${flow.deadLettered} dead letters), ${flow.rows} rows: ${flow.filtered} filtered, ${flow.dropped} dropped,${flow.late === 0 ? '' : ` ${flow.late} late,`} ${flow.new} new, ${flow.replacing} replacing, ${flow.tied} tied, ${flow.superseded} superseded, ${flow.duplicate} duplicate, ${flow.distinct} distinct${flow.limited === 0 ? '' : `, ${flow.limited} beyond LIMIT`}`,
+    `flow ${flow.flow}, since its first start: ${records} (${input.join(', ')}), ${rows}: ${fates.join(', ')}`,
   ];
   for (const [name, { passed, failed }] of Object.entries(flow.expectations)) {
     lines.push(`  expectation ${name}: ${passed} passed, ${failed} failed`);
@@ -167,8 +192,10 @@ export function flowLines(flow: FlowSummary): string {
 /** What the last computation of a materialized view gave, for people. */
 function viewLines({ view, run, rows, changed, removed, expectations }: ViewSummary): string {
   const written =
-    changed === 0 ? 'nothing to write' : `${changed} keys written, ${removed} of them gone`;
-  return `view ${view}, run ${run}: ${rows} rows, ${written}\n${expectationLines(expectations)}`;
+    changed === 0
+      ? 'nothing to write'
+      : `${countText(changed, 'key')} written, ${removed} of them gone`;
+  return `view ${view}, run ${run}: ${countText(rows, 'row')}, ${written}\n${expectationLines(expectations)}`;
 }
 
 function expectationLines(expectations: FlowSummary['expectations']): string {

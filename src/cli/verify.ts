@@ -8,6 +8,7 @@ import {
   verifyTable,
 } from '../runtime/verify-table.ts';
 import { type Command, type ExitCode, usageError } from './command.ts';
+import { countText } from './count-text.ts';
 import { definitionNote } from './definition-note.ts';
 import { withDeployment } from './deployment.ts';
 import { outside } from './outside.ts';
@@ -75,19 +76,23 @@ export function reportText(
 ): string {
   const { keys, rows, differences, unreadableKeys, unknownKeys, movedKeys, badRecords } = report;
   const lines = [
-    `table ${table.name}: ${keys} keys with ${rows} rows compared, ${differences} differ`,
+    `table ${table.name}: ${countText(keys, 'key')} with ${countText(rows, 'row')} compared, ${differences} differ`,
     ...(unreadableKeys > 0
       ? [
-          `  of ${unreadableKeys} keys some records are gone from their source: their rows were taken as they are`,
+          `  of ${countText(unreadableKeys, 'key')} some records are gone from their source: their rows were taken as they are`,
         ]
       : []),
     ...(unknownKeys > 0
       ? [
-          `  of ${unknownKeys} keys the rows came through ${report.partTables.join(', ')}, whose topic lacks its beginning: which of them it still gives is not known, so they were taken as they are`,
+          `  of ${countText(unknownKeys, 'key')} the rows came through ${report.partTables.join(', ')}, whose topic lacks its beginning: which of them it still gives is not known, so they were taken as they are`,
         ]
       : []),
-    ...(movedKeys > 0 ? [`  ${movedKeys} keys got new rows meanwhile and were left out`] : []),
-    ...(badRecords > 0 ? [`  ${badRecords} records of the sources give no row: they are bad`] : []),
+    ...(movedKeys > 0
+      ? [`  left out, since they got new rows meanwhile: ${countText(movedKeys, 'key')}`]
+      : []),
+    ...(badRecords > 0
+      ? [`  bad, so that they give no row: ${countText(badRecords, 'record')} of the sources`]
+      : []),
     ...(differences > 0 && table.deadLetterTopic !== undefined
       ? [
           '  dead letters that the present definition can read are not in the table until they are replayed: tidemark dlq replay',

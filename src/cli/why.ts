@@ -10,6 +10,7 @@ import {
   topicNamesOf,
 } from '../runtime/why-key.ts';
 import { type Command, type ExitCode, usageError } from './command.ts';
+import { countText } from './count-text.ts';
 import { withDeployment } from './deployment.ts';
 import { otherKind, outside } from './outside.ts';
 import { namedTable, pipelineFlag } from './pipeline-files.ts';
@@ -67,17 +68,20 @@ function historyText(key: string, { set, rows, records, bad }: KeyHistory): stri
   const stands =
     set === undefined
       ? 'the table has no rows of it'
-      : `sequence ${set.sequence}, ${set.rows.length} rows: ${set.rows.map(({ json }) => json).join(' ')}`;
+      : `sequence ${set.sequence}, ${countText(set.rows.length, 'row')}: ${set.rows.map(({ json }) => json).join(' ')}`;
   const lines = [`key ${key}: ${stands}\n`];
   if (rows.length > 0) {
     lines.push(
       tableText(
         ['from', 'fate', 'sequence', 'reason', 'row'],
         rows.map((row) => [placeOf(row), row.fate, row.sequence ?? '-', row.reason, row.json]),
+        Number.POSITIVE_INFINITY,
       ),
     );
   }
-  lines.push(`${rows.length} rows of the key among the last ${records} records of the sources\n`);
+  lines.push(
+    `${countText(rows.length, 'row')} of the key among the last ${countText(records, 'record')} of the sources\n`,
+  );
   for (const { place, errorClass, message } of bad) {
     lines.push(
       `a record that gives no row, of whichever key: ${place}, ${errorClass}: ${message}\n`,

@@ -110,7 +110,7 @@ function bindSource(
   context: BindContext,
 ): BoundRelation | undefined {
   if (!relation.stream && !context.isStreamed && !context.isStatic) {
-    return streamMissing(`source "${source.name}"`, relation.name, context.faults);
+    streamMissing(`source "${source.name}"`, relation.name, context.faults);
   }
   if (source.broken) return undefined;
   return sourceRelation(source.plan, source.declared, qualifier, relation.place);
@@ -152,7 +152,7 @@ function bindTable(
   if (context.isStatic && !relation.stream)
     return bindStaticTable(table, relation, qualifier, context);
   if (!relation.stream && !context.isStreamed) {
-    return streamMissing(`streaming table "${table.name}"`, relation.name, context.faults);
+    streamMissing(`streaming table "${table.name}"`, relation.name, context.faults);
   }
   const { catalog, faults } = context;
   const kinds = catalog.flows
@@ -278,14 +278,14 @@ function unknownName(relation: NamedRelation, context: BindContext): undefined {
   return undefined;
 }
 
-function streamMissing(what: string, name: Name, faults: FaultList): undefined {
+/** What is read is bound as if STREAM stood there, for the other faults of the query. */
+function streamMissing(what: string, name: Name, faults: FaultList): void {
   faults.add(
     planFault('SOURCE_NOT_STREAMING', `${what} is read without STREAM`, name.place, {
       detail: 'A flow into a streaming table reads each record once, as it arrives.',
       hint: `Write STREAM(${nameText(name)}).`,
     }),
   );
-  return undefined;
 }
 
 function notAStream(dataset: Dataset, relation: NamedRelation, faults: FaultList): undefined {

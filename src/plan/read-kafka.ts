@@ -41,7 +41,6 @@ export function bindReadKafka(
         hint: 'Write FROM STREAM(read_kafka(…)).',
       }),
     );
-    return undefined;
   }
   const topic = readArguments(call, faults);
   if (topic === undefined) return undefined;

@@ -1,7 +1,8 @@
 import { formatType, parseTypeText } from '../data/type-text.ts';
 import type { Column, DataType } from '../data/types.ts';
-import type { BranchDefinition } from '../plan/flow-definition.ts';
+import type { BranchDefinition, FlowDefinition } from '../plan/flow-definition.ts';
 import type { DeployedFlow } from './deployed-flow.ts';
+import { shownExpression } from './shown-expression.ts';
 import { readingChange, type TypeChange, typeChange } from './type-change.ts';
 
 /** Reasons by the numbers of the rules for full refreshes; FL-21: a name that is used for something else. */
@@ -118,9 +119,12 @@ function sequenceChanges(before: DeployedFlow, after: DeployedFlow): FlowChange[
   const [was, is] = [before.definition, after.definition];
   const changes: FlowChange[] = [];
   if (was.sequenceValue !== is.sequenceValue || was.sequenceType !== is.sequenceType) {
-    changes.push(
-      refresh('FR-28', `SEQUENCE BY was ${was.sequenceValue} and is ${is.sequenceValue}.`),
-    );
+    const [old, now] = [shownSequence(was), shownSequence(is)];
+    const text =
+      old === now
+        ? `SEQUENCE BY ${now} was of type ${was.sequenceType.toUpperCase()} and is of type ${is.sequenceType.toUpperCase()}.`
+        : `SEQUENCE BY was ${old} and is ${now}.`;
+    changes.push(refresh('FR-28', text));
   } else {
     const otherwise = is.sequenceColumns.filter(
       (name) => !isKey(after, name) && isComputedOtherwise(before, after, name),
@@ -135,6 +139,15 @@ function sequenceChanges(before: DeployedFlow, after: DeployedFlow): FlowChange[
     changes.push(refresh('FR-28', `DISTINCT was ${is.distinct ? 'added' : 'removed'}.`));
   }
   return changes;
+}
+
+/** Of a change feed each branch has its own, over the columns of its source. */
+function shownSequence({ kind, sequenceValue, sequenceColumns }: FlowDefinition): string {
+  if (kind !== 'auto_cdc') return shownExpression(sequenceValue, sequenceColumns);
+  return sequenceValue
+    .split(' | ')
+    .map((one) => shownExpression(one))
+    .join(' | ');
 }
 
 function isKey({ keys }: DeployedFlow, name: string): boolean {

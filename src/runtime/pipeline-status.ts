@@ -31,6 +31,8 @@ export type FlowStatus = {
   readonly stop: Stop | undefined;
   /** The source topics in the order of the query, then the repartition topic where the flow has two stages. */
   readonly topics: readonly TopicStatus[];
+  /** The topic that it writes, where that is not there. */
+  readonly missingOutput: string | undefined;
   /**
    * Rows that were handed on to the second stage and did not arrive, or the other way round, though nothing is on its way.
    * undefined: something is on its way, or moved while it was looked at.
@@ -91,7 +93,6 @@ export class StatusReader {
     return flows;
   }
 
-  /** A pipeline that never ran has no catalog. */
   /** Full refreshes that are under way, or were interrupted, as of the last reading. */
   refreshes(): readonly RefreshRecord[] {
     return refreshesOf(this.#catalog).filter(({ state }) => !isOver(state));
@@ -107,6 +108,7 @@ export class StatusReader {
     return stopOf(this.#catalog, view);
   }
 
+  /** A pipeline that never ran has no catalog. */
   async #readCatalog(): Promise<void> {
     const topic = `${this.#pipeline}.catalog`;
     if (this.#catalog === undefined) {
@@ -123,9 +125,11 @@ export class StatusReader {
     const sourceTopics = [...new Set(sources.map(({ topic }) => topic))];
     const repartition = `${this.#pipeline}.${flow.name}.repartition`;
     const hasStages = hasStage(flow);
-    const described = await this.#log.describeTopics(
-      hasStages ? [...sourceTopics, repartition] : sourceTopics,
-    );
+    const described = await this.#log.describeTopics([
+      ...sourceTopics,
+      ...(hasStages ? [repartition] : []),
+      ...(table === undefined ? [] : [table.topic]),
+    ]);
     const between = hasStages
       ? await this.#topic({ stage: 'repartition', topic: repartition, flow, table, described })
       : undefined;
@@ -151,6 +155,7 @@ export class StatusReader {
       pausedSinceMs: pauses.find((one) => one.flow === flow.name)?.sinceMs,
       stop: stop === undefined || isPassed(stop, stopPartition?.committed) ? undefined : stop,
       topics,
+      missingOutput: table === undefined || described.has(table.topic) ? undefined : table.topic,
       lostAccounts: [...lost],
       // Several AUTO CDC flows share one table stage: what arrives there is not one flow's.
       betweenStages:

@@ -32,7 +32,9 @@ export async function* readAppendedRows({
     throw new FlowError(
       'TOPIC_MISSING',
       `output topic "${topic}" of table "${table.name}" does not exist`,
-      { hint: 'Run the pipeline once: it creates the topic.' },
+      {
+        hint: 'A pipeline that never ran creates it when it runs first; tidemark plan tells whether it was there before.',
+      },
     );
   }
   const { partitions } = found;

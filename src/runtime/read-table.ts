@@ -113,7 +113,9 @@ async function partitionCount({ log, table }: ReadTableOptions): Promise<number>
   throw new FlowError(
     'TOPIC_MISSING',
     `output topic "${table.topic}" of table "${table.name}" does not exist`,
-    { hint: 'Run the pipeline once: it creates the topic.' },
+    {
+      hint: 'A pipeline that never ran creates it when it runs first; tidemark plan tells whether it was there before.',
+    },
   );
 }
 

@@ -64,8 +64,9 @@ export class SourceRows {
     );
   }
 
-  async read({ topic, topicId, partition, from, to }: SourceSpan): Promise<void> {
-    if (from >= to) return;
+  /** Gives the number of records between the offsets, of which markers of transactions are none. */
+  async read({ topic, topicId, partition, from, to }: SourceSpan): Promise<number> {
+    if (from >= to) return 0;
     const { log, catalog, facts, nowMs, onRow, onBad } = this.#options;
     const flow = facts.flow.name;
     const place = { flow, topic, topicId, partition };
@@ -109,6 +110,7 @@ export class SourceRows {
     } finally {
       await reader.close();
     }
+    return task.counters.records;
   }
 }
 

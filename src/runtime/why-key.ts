@@ -90,8 +90,7 @@ export async function explainKey(options: WhyOptions): Promise<KeyHistory> {
     }
     for (const [partition, { start, stable }] of await log.offsetRanges(topic, numbers)) {
       const from = Math.max(start, stable - recordsMax);
-      records += stable - from;
-      await rows.read({ topic, topicId, partition, from, to: stable });
+      records += await rows.read({ topic, topicId, partition, from, to: stable });
     }
   }
   const judge = judgeOf(table, flow, set, checkpoints);

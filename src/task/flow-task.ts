@@ -136,6 +136,7 @@ export class FlowTask {
       contexts?.see(records);
       if (skipped?.has(records.offset) === true) {
         counters.deadLettered += 1;
+        counters.skipped += 1;
         if (this.#readsVersions && this.#skipVersion(records)) {
           counters.handedOn += output.send(records, sink, nowMs);
         }

@@ -12,6 +12,7 @@ export type FlowCounters = {
   records: number;
   decoded: number;
   tombstones: number;
+  /** Those that somebody had the flow step over are among them. */
   deadLettered: number;
   /** Rows that the query's generators gave, before any filter after them. */
   rows: number;
@@ -22,6 +23,8 @@ export type FlowCounters = {
   late: number;
   /** The latest time of the rows, in milliseconds since 1970; 0: none is known. */
   eventTimeMs: number;
+  /** No part of the account: of `deadLettered`, the records that somebody had the flow step over. */
+  skipped: number;
   /** In the order of the table's expectations. */
   expectations: ExpectationCounter[];
   /** No part of the account: how many of the records of that thousand were dead letters. */
@@ -56,6 +59,7 @@ export function emptyFlowCounters(expectations: readonly string[]): FlowCounters
     handedOn: 0,
     late: 0,
     eventTimeMs: 0,
+    skipped: 0,
     expectations: expectations.map((name) => ({ name, passed: 0, failed: 0 })),
     lately: { thousand: 0, deadLettered: 0 },
   };
@@ -94,6 +98,7 @@ const flowFields = [
   'handedOn',
   'late',
   'eventTimeMs',
+  'skipped',
 ] as const;
 
 const tableFields = [
@@ -120,6 +125,7 @@ export function clearFlowCounters(counters: FlowCounters): void {
   counters.handedOn = 0;
   counters.late = 0;
   counters.eventTimeMs = 0;
+  counters.skipped = 0;
   for (const one of counters.expectations) {
     one.passed = 0;
     one.failed = 0;
@@ -138,6 +144,7 @@ export function addFlowCounters(sum: FlowCounters, delta: FlowCounters): void {
   sum.handedOn += delta.handedOn;
   sum.late += delta.late;
   sum.eventTimeMs = Math.max(sum.eventTimeMs, delta.eventTimeMs);
+  sum.skipped += delta.skipped;
   for (let index = 0; index < delta.expectations.length; index += 1) {
     const one = delta.expectations[index];
     const target = sum.expectations[index];

@@ -88,6 +88,10 @@ const schemas: Node = {
       records: count,
       tombstones: count,
       deadLettered: count,
+      skipped: {
+        ...count,
+        description: 'Of deadLettered, the records that checkpoint skip had the flow step over.',
+      },
       rows: count,
       filtered: count,
       dropped: count,

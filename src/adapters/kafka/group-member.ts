@@ -124,7 +124,7 @@ export class KafkaGroupMember implements GroupMember {
         'CONFIG_INVALID',
         `${this.#where}: another process has the same instance`,
         {
-          hint: 'Give each process an instance.name of its own; by default it is the name of the host.',
+          hint: 'Give each process a name of its own: --instance.name NAME, or TIDEMARK_INSTANCE_NAME. By default it is the name of the host, which containers may have in common.',
         },
       );
     }

@@ -28,7 +28,7 @@ test.each([
       const first = await update();
       expect(first.flows).toMatchObject([{ flow: 'f', records: 1, rows: 1 }]);
       expect(first.flows[0]).not.toHaveProperty('done');
-      expect(summaryText(first)).toContain('flow f, since its first start: 1 records');
+      expect(summaryText(first)).toContain('flow f, since its first start: 1 record (');
       const second = await update();
       expect(second.flows).toMatchObject([{ flow: 'f', done: true }]);
       expect(summaryText(second)).toContain('flow f, which runs once, was done before');

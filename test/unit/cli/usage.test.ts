@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { commands } from '../../../src/cli/commands.ts';
 import { runCli } from '../../support/run-cli.ts';
@@ -84,8 +87,43 @@ describe('usage errors: exit code 2, a message and a hint on standard error, not
   ])('%j', async (args, message) => {
     const { code, out, err } = await runCli(args);
     expect(code).toBe(2);
-    expect(out).toBe('');
+    if (!args.includes('--json')) expect(out).toBe('');
     expect(err).toContain(message);
+  });
+
+  test.each([
+    [['frobnicate', '--json'], 'USAGE', 'there is no verb "frobnicate"'],
+    [['validate', '--json'], 'USAGE', 'no pipeline file is given'],
+    [['validate', '--json', '--frobnicate'], 'USAGE', "unknown option '--frobnicate'"],
+    [['run', 'p.sql', '--kafka.brokers', 'foo:99999', '--json'], 'USAGE', '"p.sql" cannot be read'],
+    [['config', '--kafka.brokers', 'foo:99999', '--json'], 'CONFIG_INVALID', 'is invalid'],
+  ])('with --json standard output has the error, too: %j', async (args, code, message) => {
+    const told = await runCli(args);
+    expect(told.code).toBe(2);
+    const { error } = JSON.parse(told.out) as { error: Record<string, string> };
+    expect(error).toMatchObject({ code });
+    expect(error['message']).toContain(message);
+    expect(told.err).toContain(`error ${code}: ${error['message']}`);
+  });
+
+  test('a --json behind two hyphens is an argument', async () => {
+    expect((await runCli(['frobnicate', '--', '--json'])).out).toBe('');
+  });
+
+  test('files without a statement are no pipeline', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tidemark-empty-'));
+    try {
+      const file = join(folder, 'p.sql');
+      writeFileSync(file, '-- nothing yet\n');
+      for (const verb of ['validate', 'explain']) {
+        const { code, out, err } = await runCli([verb, file]);
+        expect([code, out]).toEqual([3, '']);
+        expect(err).toContain('error PIPELINE_INVALID: the pipeline has no statement\n');
+        expect(err).toContain(`Read: "${file}".`);
+      }
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
   test('--partitions that is no number', async () => {

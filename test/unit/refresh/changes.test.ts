@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { alternatives } from '../../../src/refresh/alternatives.ts';
 import { flowChanges, needsRefresh } from '../../../src/refresh/changes.ts';
 import { readDeployedFlow } from '../../../src/refresh/deployed-flow.ts';
+import { shownExpression } from '../../../src/refresh/shown-expression.ts';
 import { type Definition, deployed } from '../../support/deployed-definition.ts';
 
 type Case = readonly [
@@ -310,4 +311,54 @@ test.each([
   [{ fingerprint: 1, columns: [], definition: {} }],
 ])('a catalog entry of another form is no definition: %j', (value) => {
   expect(readDeployedFlow(value)).toBeUndefined();
+});
+
+describe('P107 another sequence is told as SQL', () => {
+  test.each([
+    ['n', 'SEQUENCE BY was seq and is n.'],
+    ['struct(seq, n)', 'SEQUENCE BY was seq and is struct(seq, n).'],
+    ['seq + 1', 'SEQUENCE BY was seq and is seq + 1.'],
+    [
+      'coalesce(CAST(v AS BIGINT), 0) - seq',
+      'SEQUENCE BY was seq and is coalesce(CAST(v AS BIGINT), 0) - seq.',
+    ],
+    [
+      'CASE WHEN n > 3 AND NOT v IS NULL THEN seq ELSE -1 END',
+      'SEQUENCE BY was seq and is CASE WHEN (n > 3) AND (NOT (v IS NULL)) THEN seq ELSE -1 END.',
+    ],
+    ["CONCAT(v, 'it''s')", "SEQUENCE BY was seq and is concat(v, 'it''s')."],
+    ['DATE "2024-01-01"', "SEQUENCE BY was seq and is DATE '2024-01-01'."],
+    ['named_struct("v", seq).v', 'SEQUENCE BY was seq and is struct(seq).v.'],
+    ['list[0]', 'SEQUENCE BY was seq and is list[0].'],
+    ['n IN (1, 2)', 'SEQUENCE BY was seq and is n IN (1, 2).'],
+    ['filter(list, x -> x > n)', 'SEQUENCE BY was seq and is filter(list, x0 -> x0 > n).'],
+  ])('%s', (sequence, text) => {
+    const query = 'SELECT k, seq, n, v, list FROM STREAM(s)';
+    const changes = flowChanges(deployed({ query }), deployed({ query, sequence }));
+    expect(changes.map((change) => change.text)).toEqual([text]);
+  });
+
+  test('the same expression of another type', () => {
+    const [change] = flowChanges(
+      deployed({}),
+      deployed({
+        columns: 'k STRING, k2 STRING, seq INT, n INT, big BIGINT, v STRING, list ARRAY<INT>',
+      }),
+    );
+    expect(change?.text).toBe('SEQUENCE BY seq was of type BIGINT and is of type INT.');
+  });
+
+  test('what cannot be read stands as it is', () => {
+    for (const text of [
+      '',
+      'never',
+      'add(',
+      '"a":bigint]',
+      'f["a":int',
+      '{"a":1}:variant',
+      '(λ0 -> 1',
+    ]) {
+      expect(shownExpression(text, ['a'])).toBe(text);
+    }
+  });
 });

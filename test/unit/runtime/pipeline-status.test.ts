@@ -78,10 +78,23 @@ test('FL-01, FL-19 after a run: checkpoints by flow, no lag, the account, who to
     expect(source[0]?.counters).toMatchObject({ records: 3, decoded: 3, rows: 3 });
     const merged = flow?.topics[1]?.partitions.map(({ counters }) => counters?.rows ?? 0) ?? [];
     expect(merged.reduce((sum, rows) => sum + rows, 0)).toBe(6);
+    expect(flow?.missingOutput).toBeUndefined();
     world.produce('src', record(9, 9));
     const [later] = await reader.read();
     const lags = later?.topics.flatMap((topic) => topic.partitions.map(({ lag }) => lag)) ?? [];
     expect(lags.reduce((sum, lag) => sum + lag, 0)).toBe(1);
+  });
+});
+
+test('a table whose topic is gone does not pass for one that is whole', async () => {
+  await inWorld(async (world, reader) => {
+    world.produce('src', record(1, 1));
+    const process = await world.startProcess('one');
+    await world.untilCaughtUp(process);
+    await world.stop(process);
+    world.log.deleteTopic('t');
+    const [flow] = await reader.read();
+    expect(flow).toMatchObject({ missingOutput: 't' });
   });
 });
 

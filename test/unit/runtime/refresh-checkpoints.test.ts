@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/adapters/system/system-clock.ts';
+import { flowLines, flowSummary } from '../../../src/cli/update-summary.ts';
 import { decideMoves, type MoveTarget } from '../../../src/refresh/checkpoint-move.ts';
 import { Catalog } from '../../../src/runtime/catalog.ts';
 import { lockFlows } from '../../../src/runtime/locks.ts';
+import { StatusReader } from '../../../src/runtime/pipeline-status.ts';
 import { carryCheckpoint } from '../../../src/runtime/refresh-carry.ts';
 import {
   applyMoves,
@@ -238,7 +240,16 @@ describe('P125 checkpoint skip', () => {
     await skipRecord(await outside(world), flowOf(world), { topic: 'a', partition: 0, offset: 1 });
     await world.update();
     expect(tableText(await world.table('t'))).toEqual(['{"k":"x","seq":3,"v":"x3","gone":null}']);
-    const { catalog } = await outside(world);
+    const { catalog, log, plan, pipeline } = await outside(world);
+    // It is no dead letter: nothing of it is in a dead-letter topic.
+    const reader = new StatusReader(plan, pipeline, log, Date.now);
+    const [status] = await reader.read();
+    await reader.close();
+    const counters = status?.topics[0]?.partitions[0]?.counters;
+    expect(counters).toMatchObject({ records: 3, decoded: 2, deadLettered: 1, skipped: 1 });
+    expect(flowLines(flowSummary('f', counters === undefined ? [] : [counters]))).toContain(
+      '3 records (0 tombstones, 0 dead letters, 1 skipped)',
+    );
     const [skip] = skipsOf(catalog, 'f');
     expect(Buffer.from(skip?.value ?? '', 'base64').toString()).toBe(bad);
     expect(Buffer.from(skip?.key ?? '', 'base64').toString()).toBe('bytes');
