@@ -7,7 +7,8 @@ export const errorMeanings: Readonly<Record<ErrorCode, string>> = {
   PIPELINE_INVALID: 'A rule of the pipeline is violated.',
   CONFIG_INVALID:
     'An option has a wrong value, or one that is needed is missing; also a Redis that may evict state.',
-  TOPIC_MISSING: 'A topic does not exist.',
+  TOPIC_MISSING: 'A topic does not exist, or the file of a source.',
+  FILE_UNREADABLE: 'The file of a source cannot be read.',
   TOPIC_CONFIG:
     'An output topic has settings that would lose rows, or holds records of somebody else.',
   TOPIC_PARTITIONS: 'A topic of the pipeline has another number of partitions than its keys need.',

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { openEmbeddedStateStore } from './adapters/embedded/embedded-state-store.ts';
+import { FileLog } from './adapters/files/file-log.ts';
 import { type KafkaLogOptions, openKafkaLog } from './adapters/kafka/kafka-log.ts';
 import {
   openRedisStateStore,
@@ -47,7 +48,7 @@ export async function composeLog(
     what,
     trouble: 'silent',
     options: 'kafka.brokers',
-    open: () => openKafkaLog(options),
+    open: async () => new FileLog(await openKafkaLog(options)),
   });
 }
 

@@ -12,6 +12,7 @@ const remedies = {
   PIPELINE_INVALID: 'fix-input',
   CONFIG_INVALID: 'fix-input',
   TOPIC_MISSING: 'fix-input',
+  FILE_UNREADABLE: 'fix-input',
   TOPIC_CONFIG: 'fix-input',
   TOPIC_PARTITIONS: 'fix-input',
   NOT_AUTHORIZED: 'fix-input',

@@ -9,6 +9,7 @@ import { type Command, type Invocation, usageError } from './command.ts';
 import { isModule } from './load-module.ts';
 import { loadPipeline } from './load-pipeline.ts';
 import { readText } from './read-text.ts';
+import { withFiles } from './with-files.ts';
 
 export const test: Command = {
   name: 'test',
@@ -58,7 +59,7 @@ async function runOne(one: PipelineCase): Promise<CaseReport> {
     one.file === undefined
       ? planPipeline([{ file: `${one.name}.sql`, text: one.sql }], { schemas: one.schemas })
       : await loadPipeline([one.file], one.schemas);
-  return runCase(one, planned, pipelineStarter());
+  return runCase(one, planned, withFiles(pipelineStarter()));
 }
 
 function show({ terminal, json }: Invocation, report: CaseReport, progress: string): void {

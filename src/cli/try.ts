@@ -8,6 +8,7 @@ import { pipelineFlag, pipelinePaths } from './pipeline-files.ts';
 import { readText } from './read-text.ts';
 import { tableText } from './table-text.ts';
 import { accountSummary } from './update-summary.ts';
+import { withFiles } from './with-files.ts';
 
 export const tryCommand: Command = {
   name: 'try',
@@ -55,7 +56,7 @@ export const tryCommand: Command = {
         shuffleSeed: invocation.whole('shuffle', { min: 0, max: 2 ** 32 - 1 }),
         envelope: invocation.isSet('envelope'),
       },
-      pipelineStarter({ retriesMax: 5 }),
+      withFiles(pipelineStarter({ retriesMax: 5 })),
     );
     if (invocation.json) printMachine(invocation, result);
     else printPeople(invocation, result);

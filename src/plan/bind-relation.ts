@@ -1,5 +1,5 @@
 import { nearestNames } from '../base/nearest-name.ts';
-import type { Place } from '../base/place.ts';
+import type { Fault, Place } from '../base/place.ts';
 import type { Identifier, Name, Relation, TableAlias } from '../sql/ast.ts';
 import { type BindContext, bindNamedQuery, type CommonTable, factsIn } from './bind-context.ts';
 import {
@@ -113,7 +113,24 @@ function bindSource(
     streamMissing(`source "${source.name}"`, relation.name, context.faults);
   }
   if (source.broken) return undefined;
+  if (source.plan.file !== undefined && !context.isStatic) {
+    context.faults.add(fileStreamed(source, relation.name.place));
+    return undefined;
+  }
   return sourceRelation(source.plan, source.declared, qualifier, relation.place);
+}
+
+/** A file is all there at once and may be written anew: it has no order in which rows arrive. */
+export function fileStreamed({ name }: SourceDataset, place: Place): Fault {
+  return planFault(
+    'FILE_NOT_STREAMING',
+    `source "${name}" is a file, which only joins read`,
+    place,
+    {
+      detail: 'It is the static side of a join, and stands on the right without STREAM.',
+      hint: 'Write its lines to a topic to stream them or to compute a materialized view of them.',
+    },
+  );
 }
 
 function bindView(

@@ -1,15 +1,17 @@
 import type { Fault, Place } from '../base/place.ts';
+import { fileTopic } from '../data/file-topic.ts';
+import { formatType } from '../data/type-text.ts';
 import type { Column } from '../data/types.ts';
 import type { ColumnDefinition, Statement, TableBody } from '../sql/ast.ts';
 import { type Catalog, type SourceDataset, sourcePlan } from './catalog.ts';
 import { readColumns } from './declared-columns.ts';
 import { type FaultList, planFault, planWarning } from './faults.ts';
 import { nameKey, nameText } from './names.ts';
-import { checkClauses, readOptions } from './options.ts';
+import { checkClauses, type OptionValues, readOptions } from './options.ts';
 import { hiddenColumns, type SourceFormat } from './pipeline-plan.ts';
 import { topicOf } from './topic-rules.ts';
 
-const formats: readonly SourceFormat[] = ['json', 'string', 'bytes', 'debezium-json'];
+const formats: readonly SourceFormat[] = ['json', 'string', 'bytes', 'debezium-json', 'csv'];
 
 type CreateSource = Extract<Statement, { node: 'create_source' }>;
 
@@ -31,9 +33,14 @@ export function readSource(
       }),
     );
   }
-  const topic = topicOf(name, options.text('topic'), place, faults);
   const formatText = options.text('format')?.value ?? 'json';
   const format = formats.find((one) => one === formatText) ?? 'json';
+  const file = options.text('file');
+  checkFile(options, format, faults);
+  const topic =
+    file === undefined
+      ? topicOf(name, options.text('topic'), place, faults)
+      : fileTopic(file.value, format);
   const tombstones = options.text('tombstones')?.value === 'bad' ? 'bad' : 'skip';
   const hasFormat =
     !body.options.some((o) => o.key.toLowerCase() === 'format') ||
@@ -49,11 +56,34 @@ export function readSource(
     place,
     plan: {
       ...sourcePlan(name, topic, format, read, tombstones),
+      ...(file === undefined ? {} : { file: file.value }),
       refreshIntervalMicros: options.durationMicros('refresh_interval')?.value,
     },
     declared: read.length,
     broken: columns === 'broken' || !hasFormat,
   };
+}
+
+/** A source is a topic or a file; CSV is a format of files, and an envelope of changes is none. */
+function checkFile(options: OptionValues, format: SourceFormat, faults: FaultList): void {
+  const file = options.text('file');
+  const topic = options.text('topic');
+  const given = options.text('format');
+  if (file !== undefined && topic !== undefined) {
+    const hint = 'Leave one of them out.';
+    const message = 'a source is a topic or a file, not both';
+    faults.add(planFault('OPTION_VALUE', message, topic.place, { hint }));
+  }
+  if (given === undefined) return;
+  if (file === undefined && format === 'csv') {
+    const hint = "Name the file: WITH (file = '…', format = 'csv').";
+    faults.add(planFault('OPTION_VALUE', 'csv is a format of files', given.place, { hint }));
+  }
+  if (file !== undefined && (format === 'debezium-json' || format === 'bytes')) {
+    const hint = 'A file has lines of JSON, of CSV or of text: json, csv or string.';
+    const message = `a file cannot have the format ${format}`;
+    faults.add(planFault('OPTION_VALUE', message, given.place, { hint }));
+  }
 }
 
 type SourceFacts = {
@@ -70,8 +100,11 @@ function sourceColumns(
   faults: FaultList,
 ): readonly Column[] | 'broken' {
   const { format, place } = source;
-  if (format === 'json' || format === 'debezium-json') {
-    if (body.columns.length > 0) return readColumns(body.columns, faults);
+  if (format === 'json' || format === 'debezium-json' || format === 'csv') {
+    if (body.columns.length > 0) {
+      const columns = readColumns(body.columns, faults);
+      return format === 'csv' && columns !== 'broken' ? flat(columns, body, faults) : columns;
+    }
     const known = catalog.schemaOf(source.topic);
     if (known !== undefined) return known;
     faults.add(undeclared(source.topic, place, `source "${source.name}" declares no columns`));
@@ -87,6 +120,23 @@ function sourceColumns(
       hint: `Declare it as (value ${type.toUpperCase()}), or leave the columns out.`,
     }),
   );
+  return 'broken';
+}
+
+/** A field of CSV is one text: it has no form for values with parts. */
+function flat(
+  columns: readonly Column[],
+  body: TableBody,
+  faults: FaultList,
+): readonly Column[] | 'broken' {
+  const nested = columns.findIndex(({ type }) =>
+    ['array', 'map', 'struct', 'variant'].includes(type.kind),
+  );
+  const place = body.columns[nested]?.place;
+  if (place === undefined) return columns;
+  const message = `a field of csv cannot be of type ${formatType(columns[nested]?.type ?? { kind: 'void' })}`;
+  const hint = 'Declare it STRING and read it with from_json, or use a file of JSON lines.';
+  faults.add(planFault('SOURCE_COLUMNS', message, place, { hint }));
   return 'broken';
 }
 

@@ -88,6 +88,8 @@ export const planFaults = {
   // expectations
   EXPECTATION_TYPE: 'The condition of an expectation is not a boolean.',
   // what a streaming query cannot do
+  FILE_NOT_STREAMING:
+    'A source that is a file is read otherwise than as the static side of a join.',
   SOURCE_NOT_STREAMING: 'A streaming flow reads something that is not a stream.',
   STREAM_OVER_QUERY: 'STREAM stands around a query instead of a name.',
   AGGREGATE_REFUSED: 'A streaming query has an aggregate function.',

@@ -1,3 +1,4 @@
+import { FaultError } from '../base/place.ts';
 import { formatType } from '../data/type-text.ts';
 import type { Column } from '../data/types.ts';
 import { fault } from '../expr/faults.ts';
@@ -5,6 +6,7 @@ import type { Name, Query } from '../sql/ast.ts';
 import type { BatchCommonTable, BatchTable } from './batch-context.ts';
 import type { BatchInput, BatchPlan, BoundBatch } from './batch-plan.ts';
 import { bindBatchQuery } from './batch-query.ts';
+import { fileStreamed } from './bind-relation.ts';
 import type { BoundColumn } from './bound-column.ts';
 import type { Catalog, MaterializedViewDataset, TableDataset, ViewDataset } from './catalog.ts';
 import { batchExpectations } from './expectations.ts';
@@ -125,6 +127,7 @@ function findTable(name: Name, around: BatchAround, found: Found): BatchTable | 
     case 'source': {
       if (dataset.broken) throw new AlreadyReported(name.place);
       const { plan } = dataset;
+      if (plan.file !== undefined) throw new FaultError(fileStreamed(dataset, name.place));
       found.inputs.set(dataset.name, { kind: 'source', name: dataset.name });
       const declared = plan.columns.length - hiddenColumns.length;
       return { name: dataset.name, columns: plan.columns.slice(0, declared) };

@@ -8,6 +8,7 @@ import { topicNameFault } from './names.ts';
 /** What an option may hold. */
 type OptionKind =
   | { readonly kind: 'topic' }
+  | { readonly kind: 'file' }
   | { readonly kind: 'integer'; readonly min: number; readonly max: number }
   | {
       readonly kind: 'choice';
@@ -23,9 +24,10 @@ type OptionKinds = Readonly<Record<string, OptionKind>>;
 /** The options of CREATE SOURCE … WITH. */
 const sourceOptions = {
   topic: { kind: 'topic' },
+  file: { kind: 'file' },
   format: {
     kind: 'choice',
-    values: ['json', 'string', 'bytes', 'debezium-json'],
+    values: ['json', 'string', 'bytes', 'debezium-json', 'csv'],
     later: ['avro', 'protobuf'],
   },
   tombstones: { kind: 'choice', values: ['skip', 'bad'] },
@@ -162,6 +164,10 @@ function readValue(
   switch (kind.kind) {
     case 'topic':
       return readTopic(option.value, refuse);
+    case 'file':
+      return typeof option.value === 'string' && option.value !== ''
+        ? option.value
+        : refuse('A path is text in quotes.');
     case 'integer':
       return readInteger(option.value, kind, refuse);
     case 'choice':

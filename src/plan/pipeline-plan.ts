@@ -19,7 +19,8 @@ export type PipelinePlan = {
   readonly warnings: readonly Fault[];
 };
 
-export type SourceFormat = 'json' | 'string' | 'bytes' | 'debezium-json';
+/** `csv`: of files only, whose records are JSON objects of texts. */
+export type SourceFormat = 'json' | 'string' | 'bytes' | 'debezium-json' | 'csv';
 
 export type SourcePlan = {
   readonly name: string;
@@ -37,6 +38,8 @@ export type SourcePlan = {
   readonly batch?: BatchSource;
   /** Full refreshes of that table are not minded: whoever reads it goes on from its checkpoint (skipChangeCommits). */
   readonly skipsChanges?: true;
+  /** Set: it is this file and no topic, so that only joins read it, as their static side. */
+  readonly file?: string;
   /** How often new records are looked for where it is the static side of a join; absent: the default. */
   readonly refreshIntervalMicros?: bigint | undefined;
 };

@@ -22,6 +22,7 @@ import {
   viewFacts,
 } from './pipeline-facts.ts';
 import type { RuntimeListener } from './runtime-events.ts';
+import { missingStatic } from './static-data.ts';
 import type { ViewFacts } from './view-runner.ts';
 import { type WantedOptions, wantedOf } from './wanted-topics.ts';
 
@@ -158,6 +159,8 @@ async function describeSources(
   );
   const topics = await log.describeTopics([...new Set(sources.map(({ topic }) => topic))]);
   const missing = sources.filter(({ topic }) => !topics.has(topic));
+  const file = missing.find((source) => source.file !== undefined);
+  if (file !== undefined) throw missingStatic(file);
   if (missing.length > 0) {
     throw new FlowError(
       'TOPIC_MISSING',

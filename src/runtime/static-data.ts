@@ -78,7 +78,7 @@ export class StaticData {
     const { log } = this.#options;
     const { topic } = state.source;
     const found = (await log.describeTopics([topic])).get(topic);
-    if (found === undefined) throw missing(state.source);
+    if (found === undefined) throw missingStatic(state.source);
     const numbers = Array.from({ length: found.partitions }, (_, partition) => partition);
     const ranges = await log.offsetRanges(topic, numbers);
     const isBehind = [...ranges].some(
@@ -152,7 +152,14 @@ function intervalMs({ refreshIntervalMicros }: SourcePlan): number {
     : Number(refreshIntervalMicros / 1000n);
 }
 
-function missing({ name, topic }: SourcePlan): FlowError {
+export function missingStatic({ name, topic, file }: SourcePlan): FlowError {
+  if (file !== undefined) {
+    return new FlowError('TOPIC_MISSING', `file "${file}" does not exist`, {
+      detail: `Source "${name}" reads it, as the static side of a join.`,
+      hint: 'Put it there. To change it, write a new file and rename it onto the old one.',
+    });
+  }
+
   return new FlowError('TOPIC_MISSING', `source topic "${topic}" does not exist`, {
     detail: `Source "${name}" reads it, as the static side of a join.`,
     hint: "Create the topic, or name another one with WITH (topic = '…') in CREATE SOURCE. Tidemark never creates a source topic.",

@@ -3,8 +3,10 @@ import { type JsonDecoder, jsonDecoder, misfitText } from '../data/json-decode.t
 import { JsonObjectScanner, scanOk } from '../data/json-scan.ts';
 import { misfit } from '../data/misfit.ts';
 import { readHeaders } from '../data/record-headers.ts';
+import type { DataType } from '../data/types.ts';
 import type { Row, Value } from '../data/value.ts';
-import { zoneOf } from '../data/zones.ts';
+import { type Zone, zoneOf } from '../data/zones.ts';
+import { csvConverter } from '../expr/csv/csv-convert.ts';
 import { ExpressionError } from '../expr/expression-error.ts';
 import { hiddenColumns, type SourcePlan } from '../plan/pipeline-plan.ts';
 import type { RecordCursor } from '../ports/log.ts';
@@ -53,6 +55,8 @@ export class SourceReader {
     this.#source = source;
     const zone = zoneOf(timeZone);
     assert(zone !== undefined, `"${timeZone}" is no time zone`);
+    const decoderOf = (type: DataType): JsonDecoder =>
+      source.format === 'csv' ? csvDecoder(type, zone) : jsonDecoder(type, zone);
     const declared = source.columns.length - hiddenColumns.length;
     const byPosition = (a: number, b: number): number => a - b;
     this.#envelope =
@@ -73,9 +77,9 @@ export class SourceReader {
     );
     this.#decoded = wantedFirst.map((position) => ({
       position,
-      decode: jsonDecoder(source.columns[position]?.type ?? { kind: 'void' }, zone),
+      decode: decoderOf(source.columns[position]?.type ?? { kind: 'void' }),
     }));
-    this.#decoders = source.columns.map(({ type }) => jsonDecoder(type, zone));
+    this.#decoders = source.columns.map(({ type }) => decoderOf(type));
     this.#hidden = [...used]
       .filter((position) => position >= declared)
       .map((position) => ({
@@ -131,6 +135,7 @@ export class SourceReader {
     const { bytes, valueStart, valueEnd } = records;
     switch (this.#source.format) {
       case 'json':
+      case 'csv':
         return this.#readJson(bytes, valueStart, valueEnd);
       case 'debezium-json':
         return this.#readEnvelope(records);
@@ -204,6 +209,17 @@ export class SourceReader {
       return { errorClass: 'MALFORMED_RECORD', message: 'it is no valid UTF-8' };
     }
   }
+}
+
+/** A field of CSV is a text, which is read as `from_csv` reads it: what does not fit is a bad row, though. */
+function csvDecoder(type: DataType, zone: Zone): JsonDecoder {
+  const names = { nan: 'NaN', positive: 'Inf', negative: '-Inf' };
+  const convert = csvConverter(type, { zone }, names);
+  const text = jsonDecoder({ kind: 'string' }, zone);
+  return (bytes, start, end, kind) => {
+    const field = text(bytes, start, end, kind);
+    return (typeof field === 'string' ? convert?.(field) : undefined) ?? misfit;
+  };
 }
 
 const hiddenReads: Readonly<Record<string, HiddenRead>> = {

@@ -14,3 +14,7 @@ SELECT o.region, o.seq FROM STREAM(orders) o LEFT JOIN (VALUES (1)) AS r(item) O
 CREATE STREAMING TABLE x FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME
 SELECT o.region, o.seq FROM STREAM(orders) o JOIN (SELECT DISTINCT item FROM refunds) r ON o.item = r.item;
 --                                                 ^ STATIC_DISTINCT
+CREATE SOURCE regions (region STRING, seq BIGINT) WITH (file = 'regions.jsonl');
+CREATE STREAMING TABLE y FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME
+SELECT region, seq FROM STREAM(regions);
+--                             ^ FILE_NOT_STREAMING
