@@ -35,6 +35,8 @@ export const errorMeanings: Readonly<Record<ErrorCode, string>> = {
   BAD_ROW: 'A record cannot be read or computed, and the table has no dead-letter topic.',
   TOO_MANY_DEAD_LETTERS:
     'More of the last records are bad than max_dead_letter_share of the table allows.',
+  REPLACE_WHERE_OUTSIDE:
+    'The query of a REPLACE WHERE flow gives a row that its condition does not meet. The table keeps the rows that it had.',
   EXPECTATION_FAILED: 'A row violates an expectation with ON VIOLATION FAIL UPDATE.',
   CHECKPOINT_MISSING: 'A consumer group has lost a checkpoint that it had.',
   CHECKPOINT_DAMAGED: 'A checkpoint or a catalog record holds what Tidemark did not write.',

@@ -33,6 +33,7 @@ const remedies = {
   BAD_ROW: 'stop',
   TOO_MANY_DEAD_LETTERS: 'stop',
   EXPECTATION_FAILED: 'stop',
+  REPLACE_WHERE_OUTSIDE: 'stop',
   CHECKPOINT_MISSING: 'stop',
   CHECKPOINT_DAMAGED: 'stop',
   DEFINITION_CHANGED: 'stop',

@@ -51,7 +51,7 @@ export const status: Command = {
           const flows = (await reader.read()).map(flowReport);
           const refreshes = reader.refreshes().map(refreshReport);
           const lag = sum(flows.map((flow) => flow.lag));
-          const views = (await readViewStatus(log, plan, pipeline)).map((one) => ({
+          const views = (await readViewStatus(log, plan, pipeline, reader.catalog)).map((one) => ({
             ...one,
             stopped: stopReport(reader.viewStop(one.view)),
           }));

@@ -34,6 +34,16 @@ export type BatchPlan =
       readonly columns: readonly Column[];
       readonly expectations: readonly BatchExpectation[];
     }
+  /** What a REPLACE WHERE flow brings: a row that does not meet its condition fails the query. */
+  | {
+      readonly node: 'require';
+      readonly input: BatchPlan;
+      readonly flow: string;
+      readonly table: string;
+      readonly columns: readonly Column[];
+      readonly condition: Expression;
+      readonly sql: string;
+    }
   /** Appends the columns of the generator to each row. */
   | {
       readonly node: 'generate';

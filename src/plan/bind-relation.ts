@@ -178,6 +178,9 @@ function bindTable(
   if (kinds.some((kind) => kind.startsWith('replace_using'))) {
     return bindReplacedTable(table, relation, qualifier, context);
   }
+  if (kinds.some((kind) => kind.startsWith('replace_where'))) {
+    return computedTable(table, relation, faults);
+  }
   if (kinds.length === 0 || kinds.some((kind) => kind !== 'append' && kind !== 'once')) {
     const what =
       kinds.length === 0
@@ -204,13 +207,30 @@ function bindStaticTable(
   context: BindContext,
 ): BoundRelation | undefined {
   const { catalog, faults } = context;
-  if (catalog.flows.every(({ target }) => catalog.find(target) !== table)) {
+  const flows = catalog.flows.filter(({ target }) => catalog.find(target) === table);
+  if (flows.some((flow) => kindOf(flow).startsWith('replace_where'))) {
+    return computedTable(table, relation, faults);
+  }
+  if (flows.length === 0) {
     faults.add(notSupportedYet('a join with a table that no flow writes', relation.place));
     return undefined;
   }
   const columns = context.columnsOf(table);
   if (columns === undefined) return undefined;
   return tableRelation(tableSourcePlan(table, columns), qualifier, relation.place);
+}
+
+/** A batch is computed when the flows of an update are done: none of them can wait for it. */
+function computedTable(
+  { name }: TableDataset,
+  { place }: NamedRelation,
+  faults: FaultList,
+): undefined {
+  const message = `streaming table "${name}" is computed by a REPLACE WHERE flow, so no flow can read it`;
+  const detail = 'It is computed when all flows of an update are done, and rows of it go again.';
+  const hint = `Read "${name}" in a materialized view, or in another REPLACE WHERE flow.`;
+  faults.add(planFault('SOURCE_NOT_STREAMING', message, place, { detail, hint }));
+  return undefined;
 }
 
 export function bindInline(place: Place, context: BindContext): undefined {

@@ -3,20 +3,31 @@ import { type PlacedExpression, rootOf, upstreamOf } from './upstream.ts';
 
 /** The first call in an expression whose value depends on the clock or on chance. */
 export function chanceIn(expression: Expression): CallNode | undefined {
+  return chancesIn(expression)[0];
+}
+
+/** All of them, the outer one where they are nested. */
+export function chancesIn(expression: Expression): readonly CallNode[] {
   switch (expression.node) {
-    case 'call': {
-      if (!expression.operation.deterministic) return expression;
-      for (const argument of expression.arguments) {
-        const found = chanceIn(argument);
-        if (found !== undefined) return found;
-      }
-      return undefined;
-    }
+    case 'call':
+      if (!expression.operation.deterministic) return [expression];
+      return expression.arguments.flatMap((argument) => chancesIn(argument));
     case 'lambda':
-      return chanceIn(expression.body);
+      return chancesIn(expression.body);
     default:
-      return undefined;
+      return [];
   }
+}
+
+/** Functions of the time at which a query runs, which is one for all of its rows. */
+const clockFunctions: ReadonlySet<string> = new Set([
+  ...['now', 'curdate', 'current_date', 'current_time', 'current_timestamp', 'localtimestamp'],
+  'unix_timestamp',
+]);
+
+/** Whether a call depends on the clock and on nothing else. */
+export function isClock(call: CallNode): boolean {
+  return clockFunctions.has(operationName(call)) && call.arguments.every((one) => !chanceIn(one));
 }
 
 /** What keeps a value from being the same each time it is computed, over everything that it was made of. */

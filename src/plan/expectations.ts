@@ -122,7 +122,7 @@ function bindExpectation(
   return bound;
 }
 
-function scopeOf(table: TableDataset, columns: readonly JudgedColumn[]): RowScope {
+export function scopeOf(table: TableDataset, columns: readonly JudgedColumn[]): RowScope {
   return {
     aliases: [],
     columns: columns.map(({ name, type, broken }, index) => ({
@@ -138,7 +138,10 @@ function scopeOf(table: TableDataset, columns: readonly JudgedColumn[]): RowScop
 }
 
 /** The condition as it was written, on one line; undefined where there is no text, as in TypeScript. */
-function textOf({ condition }: Constraint, texts: ReadonlyMap<string, string>): string | undefined {
+export function textOf(
+  { condition }: Pick<Constraint, 'condition'>,
+  texts: ReadonlyMap<string, string>,
+): string | undefined {
   const { file, start, end } = condition.place;
   const text = texts.get(file)?.slice(start, end).replace(/\s+/gu, ' ').trim();
   return text === '' ? undefined : text;

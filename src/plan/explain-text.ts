@@ -23,15 +23,25 @@ export function explainText(pipeline: ExplainedPipeline): string {
 function viewLines(view: ExplainedView): readonly string[] {
   const keys = view.keys?.map(({ name, type }) => `${name} ${type}`).join(', ');
   const seconds = view.refreshEverySeconds;
+  const replaced = view.replaceWhere;
+  const when =
+    replaced?.once === true
+      ? 'one time, and again after a full refresh'
+      : `as a whole by each update, and ${seconds === undefined ? 'every views.intervalMs' : `every ${seconds} s`} by the service`;
   return [
-    `materialized view "${view.view}"`,
+    ...(replaced === undefined
+      ? [`materialized view "${view.view}"`]
+      : [
+          `flow "${view.view}" → streaming table "${view.table}" (REPLACE WHERE)`,
+          `  replaces: rows for which ${replaced.sql}; the others stay as they are`,
+        ]),
     `  reads: ${view.inputs.length === 0 ? 'nothing' : view.inputs.join(', ')}`,
     '  columns:',
     ...view.columns.map(({ name, type }) => `    ${name}: ${type}`),
     keys === undefined
       ? '  key: a digest of the row, as it has no groups'
       : `  key: its groups, ${keys === '' ? 'of which there is one' : keys}`,
-    `  computed: as a whole by each update, and ${seconds === undefined ? 'every views.intervalMs' : `every ${seconds} s`} by the service; only differences are written`,
+    `  computed: ${when}; only differences are written`,
     `  topic: ${view.topic}, output, compacted, ${counted(view.partitions, 'partition')}`,
     `  checkpoint: consumer group ${view.group}`,
     ...(view.isVolatile ? ['  depends on when it runs, so it is computed each time'] : []),

@@ -61,7 +61,7 @@ export function explainPipeline(plan: PipelinePlan, options: ExplainOptions = {}
   );
   const targets = new Set([
     ...plan.flows.map(({ target }) => target),
-    ...plan.materializedViews.map(({ name }) => name),
+    ...plan.materializedViews.map(({ table }) => table),
   ]);
   const views = plan.materializedViews.filter(
     ({ name }) => wanted === undefined || name.toLowerCase() === wanted,
@@ -82,11 +82,13 @@ function explainView(
   view: MaterializedViewPlan,
   { pipeline, counts }: Deployment,
 ): ExplainedView {
-  const table = plan.tables.find(({ name }) => name === view.name);
+  const table = plan.tables.find(({ name }) => name === view.table);
   const columns = table?.columns ?? [];
   const micros = view.refreshMicros;
   return {
     view: view.name,
+    table: view.table,
+    replaceWhere: view.replaceWhere,
     inputs: view.inputs.map(({ kind, name }) => `${kind} ${name}`),
     columns: columns.map(explainColumn),
     keys: view.keys?.flatMap((position) => columns[position] ?? []).map(explainColumn),

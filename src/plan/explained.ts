@@ -49,6 +49,9 @@ export type ExplainedFlow = {
 
 export type ExplainedView = {
   readonly view: string;
+  readonly table: string;
+  /** It replaces some rows of its table; undefined: a materialized view. */
+  readonly replaceWhere: { readonly sql: string; readonly once: boolean } | undefined;
   readonly inputs: readonly string[];
   readonly columns: readonly ExplainedColumn[];
   /** The columns that make the record key; undefined: a digest of the row. */

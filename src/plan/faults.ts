@@ -37,8 +37,8 @@ export const planFaults = {
   // targets and flows
   TARGET_UNKNOWN: 'The target of a flow is not created in the pipeline.',
   TARGET_KIND: 'The target of a flow is not a streaming table.',
-  SECOND_REPLACE_FLOW: 'A target has two REPLACE USING flows.',
-  FLOW_MIX: 'A target of a REPLACE USING flow is also written by a flow of another kind.',
+  SECOND_REPLACE_FLOW: 'A target has two REPLACE USING flows, or two REPLACE WHERE flows.',
+  FLOW_MIX: 'A target of a REPLACE USING or REPLACE WHERE flow is also written by a flow of another kind.',
   CDC_MIX: 'A target of AUTO CDC flows is also written by a flow of another kind.',
   BY_NAME_MISSING: 'A flow does not say BY NAME.',
   TABLE_CYCLE: 'Tables or views read each other in a circle.',
@@ -49,6 +49,8 @@ export const planFaults = {
     'A REPLACE USING flow streams a table whose rows are replaced, under other keys than that table has.',
   REPLACED_SEQUENCE:
     'A REPLACE USING flow streams a table whose rows are replaced, under another sequence than that table has.',
+  REPLACE_WHERE_CONDITION:
+    'The condition of a REPLACE WHERE flow is no boolean, or depends on chance.',
   // REPLACE USING
   REPLACE_USING_KEY_MISSING: 'REPLACE USING lists no key column.',
   KEY_DUPLICATE: 'REPLACE USING lists a key column twice.',

@@ -7,6 +7,7 @@ export type FlowKind =
   | 'once'
   | 'replace_using_once'
   | 'replace_where'
+  | 'replace_where_once'
   | 'auto_cdc'
   | 'auto_cdc_once';
 
@@ -14,7 +15,7 @@ export function kindOf(flow: FlowDeclaration): FlowKind {
   const { body } = flow;
   if (body.node === 'auto_cdc') return body.cdc.once ? 'auto_cdc_once' : 'auto_cdc';
   if (body.replaceUsing !== undefined) return body.once ? 'replace_using_once' : 'replace_using';
-  if (body.replaceWhere !== undefined) return 'replace_where';
+  if (body.replaceWhere !== undefined) return body.once ? 'replace_where_once' : 'replace_where';
   return body.once ? 'once' : 'append';
 }
 
@@ -25,6 +26,7 @@ export const flowNouns: Readonly<Record<FlowKind, string>> = {
   once: 'a once flow',
   replace_using_once: 'a REPLACE USING flow that runs once',
   replace_where: 'a REPLACE WHERE flow',
+  replace_where_once: 'a REPLACE WHERE flow that runs once',
   auto_cdc: 'an AUTO CDC flow',
   auto_cdc_once: 'an AUTO CDC flow that runs once',
 };

@@ -88,9 +88,11 @@ function groupByTable(
   return groups;
 }
 
-/** One REPLACE USING flow and nothing beside it; AUTO CDC flows only among themselves. */
+/** One REPLACE USING or REPLACE WHERE flow and nothing beside it; AUTO CDC flows only among themselves. */
 function checkSharing(flows: readonly FlowDeclaration[], faults: FaultList): void {
-  const replacing = flows.filter((flow) => kindOf(flow).startsWith('replace_using'));
+  const using = flows.filter((flow) => kindOf(flow).startsWith('replace_using'));
+  const where = flows.filter((flow) => kindOf(flow).startsWith('replace_where'));
+  const replacing = using.length > 0 ? using : where;
   const changing = flows.filter((flow) => kindOf(flow).startsWith('auto_cdc'));
   const [first, ...others] = replacing;
   for (const second of first === undefined ? [] : others) {
@@ -112,10 +114,14 @@ function secondReplaceFlow(first: FlowDeclaration, second: FlowDeclaration) {
     `flows "${first.name}" and "${second.name}" both replace rows of "${target}"`,
     second.place,
     {
-      detail: `A target has one REPLACE USING flow; "${first.name}" stands at ${placeText(first.place)}.`,
+      detail: `A target has one ${clauseOf(first)} flow; "${first.name}" stands at ${placeText(first.place)}.`,
       hint: 'Unite their queries in one flow with UNION ALL.',
     },
   );
+}
+
+function clauseOf(flow: FlowDeclaration): string {
+  return kindOf(flow).startsWith('replace_where') ? 'REPLACE WHERE' : 'REPLACE USING';
 }
 
 function mixed(code: 'FLOW_MIX' | 'CDC_MIX', owner: FlowDeclaration, other: FlowDeclaration) {
@@ -128,7 +134,9 @@ function mixed(code: 'FLOW_MIX' | 'CDC_MIX', owner: FlowDeclaration, other: Flow
     {
       detail:
         code === 'FLOW_MIX'
-          ? 'Rows of the other flow would have no sequence, so nothing would say when they are replaced.'
+          ? clauseOf(owner) === 'REPLACE USING'
+            ? 'Rows of the other flow would have no sequence, so nothing would say when they are replaced.'
+            : 'A REPLACE WHERE flow computes the rows that meet its condition as a whole, so those of another flow among them would go.'
           : 'A table that AUTO CDC keeps is written by AUTO CDC flows only.',
       hint: 'Give the other flow a table of its own, and unite both in a view.',
     },

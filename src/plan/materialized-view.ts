@@ -2,7 +2,7 @@ import { FaultError } from '../base/place.ts';
 import { formatType } from '../data/type-text.ts';
 import type { Column } from '../data/types.ts';
 import { fault } from '../expr/faults.ts';
-import type { Name, Query } from '../sql/ast.ts';
+import type { Expression, Name, Query } from '../sql/ast.ts';
 import type { BatchCommonTable, BatchTable } from './batch-context.ts';
 import type { BatchInput, BatchPlan, BoundBatch } from './batch-plan.ts';
 import { bindBatchQuery } from './batch-query.ts';
@@ -163,19 +163,18 @@ export function bindMaterializedView(
   return {
     plan: {
       name,
+      table: name,
+      replaceWhere: undefined,
       query,
       inputs: bound.inputs,
       keys,
       isVolatile: tree.isVolatile || bound.isVolatile,
       refreshMicros: options.durationMicros('refresh_every')?.value,
-      fingerprint: [
-        `materialized view`,
-        `time zone ${JSON.stringify(around.catalog.timeZone)}`,
-        `columns ${JSON.stringify(columns.map((one) => `${one.name} ${formatType(one.type)}`))}`,
-        `keys ${JSON.stringify(keys ?? 'hash')}`,
-        ...bound.views,
-        tree.text,
-      ].join('\n'),
+      fingerprint: batchFingerprint(
+        'materialized view',
+        { columns, keys, views: bound.views, timeZone: around.catalog.timeZone },
+        [tree.text],
+      ),
       place,
     },
     table: {
@@ -193,6 +192,28 @@ export function bindMaterializedView(
       place,
     },
   };
+}
+
+/** Equal text, equal result over equal inputs. */
+export function batchFingerprint(
+  kind: string,
+  result: {
+    readonly columns: readonly Column[];
+    readonly keys?: readonly number[] | undefined;
+    readonly views: readonly string[];
+    readonly timeZone: string;
+  },
+  meanings: readonly string[],
+): string {
+  const { columns, keys, views, timeZone } = result;
+  return [
+    kind,
+    `time zone ${JSON.stringify(timeZone)}`,
+    `columns ${JSON.stringify(columns.map((one) => `${one.name} ${formatType(one.type)}`))}`,
+    `keys ${JSON.stringify(keys ?? 'hash')}`,
+    ...views,
+    ...meanings,
+  ].join('\n');
 }
 
 function resultColumns(
@@ -256,6 +277,7 @@ function groupsOf(plan: BatchPlan): Groups | undefined {
     }
     case 'filter':
     case 'expect':
+    case 'require':
     case 'limit':
     case 'shared':
     case 'sort':
@@ -272,8 +294,8 @@ const volatileFunctions: ReadonlySet<string> = new Set([
   ...['unix_timestamp', 'rand', 'random', 'randn', 'randstr', 'shuffle', 'uniform', 'uuid'],
 ]);
 
-/** The tree of a query without places and quotes: equal text, equal query. */
-function meaningOf(query: Query): { readonly text: string; readonly isVolatile: boolean } {
+/** The tree of a query or expression without places and quotes: equal text, equal meaning. */
+export function meaningOf(query: Query | Expression): { readonly text: string; readonly isVolatile: boolean } {
   let isVolatile = false;
   const text = JSON.stringify(query, (key, value: unknown) => {
     if (key === 'place' || key === 'orderPlace' || key === 'quoted') return undefined;

@@ -10,6 +10,7 @@ export const flowMaturity: Readonly<Record<FlowKind | 'join', Maturity>> = {
   once: 'experimental',
   replace_using_once: 'experimental',
   replace_where: 'experimental',
+  replace_where_once: 'experimental',
   auto_cdc: 'experimental',
   auto_cdc_once: 'experimental',
   join: 'experimental',

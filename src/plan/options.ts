@@ -46,6 +46,7 @@ const tableOptions = {
   max_sequence_ahead: { kind: 'duration', words: [] },
   tombstone_retention: { kind: 'duration', words: ['forever'] },
   ties: { kind: 'choice', values: ['keep'] },
+  refresh_every: { kind: 'duration', words: [] },
 } as const satisfies OptionKinds;
 
 /** The options of CREATE SINK … WITH: what is written to a topic of somebody else is one row a record. */

@@ -130,10 +130,19 @@ export type ExpectationPlan = {
   readonly sql: string;
 };
 
-/** A batch query whose result is kept in a table: computed anew, and only what differs is written. */
+/**
+ * A batch query whose result is kept in a table: computed anew, and only what differs is written. A REPLACE WHERE flow is
+ * one as well, of which the rows of its table that do not meet the condition are a part.
+ */
 export type MaterializedViewPlan = {
+  /** Also the name of its checkpoint. */
   readonly name: string;
+  /** The table that holds the result; that of a materialized view has its name. */
+  readonly table: string;
+  /** undefined: it is a materialized view. */
+  readonly replaceWhere: ReplaceWherePlan | undefined;
   readonly query: BatchPlan;
+  /** Without the table itself, whose rows are a REPLACE WHERE flow's own. */
   readonly inputs: readonly BatchInput[];
   /** Positions of the columns that are the groups of the result; undefined: a row is known by all of its values. */
   readonly keys: readonly number[] | undefined;
@@ -144,6 +153,13 @@ export type MaterializedViewPlan = {
   /** Equal text, equal view. */
   readonly fingerprint: string;
   readonly place: Place;
+};
+
+export type ReplaceWherePlan = {
+  /** The rows of the table that are replaced, as people read it. */
+  readonly sql: string;
+  /** It runs one time, and again only after a full refresh of its table. */
+  readonly once: boolean;
 };
 
 export type FlowPlan = ReplaceUsingFlowPlan | AppendFlowPlan | AutoCdcFlowPlan | JoinFlowPlan;

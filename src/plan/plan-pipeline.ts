@@ -19,14 +19,18 @@ import {
 import { type BoundCdcFlow, bindCdcFlows, type CdcDeclaration } from './cdc-flow.ts';
 import { cdcPlan, withTableStages } from './cdc-plan.ts';
 import { checkExpectations } from './expectations.ts';
-import { FaultList, notSupportedYet } from './faults.ts';
+import { FaultList } from './faults.ts';
 import { appendDefinition, fingerprintText, flowDefinition } from './fingerprint.ts';
-import { flowNouns, kindOf } from './flow-kind.ts';
-import { checkByName, checkTargets } from './flow-rules.ts';
+import { kindOf } from './flow-kind.ts';
+import { checkTargets } from './flow-rules.ts';
 import { planJoins } from './join-flow.ts';
 import { JoinList, type ListedJoin } from './join-list.ts';
 import { checkLineage } from './lineage.ts';
-import { type BoundMaterializedView, bindMaterializedView } from './materialized-view.ts';
+import {
+  type BatchAround,
+  type BoundMaterializedView,
+  bindMaterializedView,
+} from './materialized-view.ts';
 import { nameText } from './names.ts';
 import { checkOnceSources, onceFaults } from './once-flow.ts';
 import { bindOnceQuery, type OnceQuery } from './once-query.ts';
@@ -42,6 +46,7 @@ import {
 } from './pipeline-plan.ts';
 import type { BoundRelation } from './relation.ts';
 import { type BoundReplaceFlow, bindReplaceFlow } from './replace-flow.ts';
+import { bindReplaceWhere, type ReplaceWhereBody } from './replace-where.ts';
 import { replacedSource } from './replaced-rows.ts';
 import { isStreamingQuery } from './stream-kind.ts';
 import { checkCycles, type DatasetReads, readsOf } from './table-cycles.ts';
@@ -152,7 +157,8 @@ function bindFlows(
   for (const dataset of catalog.datasets) {
     if (dataset.kind === 'materialized view') binder.bindView(dataset);
   }
-  const views = binder.boundViews;
+  const batches = binder.boundBatches;
+  const computed = new Set(batches.map(({ table }) => table.name));
   const bound = targeted.flatMap(({ flow }) => binder.bound.get(flow) ?? []);
   const own = withTableStages(bound.flatMap((flow) => flowPlan(flow, catalog.timeZone) ?? []));
   const listed = new Map(targeted.map(({ flow }) => [flow.name, binder.joinsOf(flow)]));
@@ -166,6 +172,7 @@ function bindFlows(
   const tables = [...catalog.datasets]
     .filter(isTarget)
     .filter((table) => table.kind === 'table' || written.has(table))
+    .filter(({ name }) => !computed.has(name))
     .map((table) => {
       const flow = bound.find((one) => one.table === table);
       const columns = flow?.columns ?? declaredColumns(table);
@@ -193,8 +200,8 @@ function bindFlows(
   checkLineage(sources, flows, faults);
   return {
     sources,
-    tables: [...tables, ...views.map(({ table }) => table), ...joins.map(({ table }) => table)],
-    materializedViews: views.map(({ plan }) => plan),
+    tables: [...tables, ...batches.map(({ table }) => table), ...joins.map(({ table }) => table)],
+    materializedViews: batches.map(({ plan }) => plan),
     flows,
   };
 }
@@ -212,7 +219,10 @@ class FlowBinder {
   readonly #faults: FaultList;
   readonly #tables = new Map<TableDataset, 'binding' | 'bound'>();
   readonly #views = new Map<MaterializedViewDataset, readonly Column[] | undefined>();
-  readonly #orderedViews: BoundMaterializedView[] = [];
+  /** Batch queries: each after those that it reads. */
+  readonly #ordered: BoundMaterializedView[] = [];
+  /** Tables of REPLACE WHERE flows. */
+  readonly #computed = new Map<TableDataset, BoundMaterializedView>();
   readonly #joins = new Map<FlowDeclaration, JoinList>();
 
   constructor(around: Around) {
@@ -261,31 +271,37 @@ class FlowBinder {
     for (const { body, context } of appending) this.#tellOnce(body, context);
   }
 
-  /** Each after those that it reads. */
-  get boundViews(): readonly BoundMaterializedView[] {
-    return this.#orderedViews;
+  /** Materialized views and REPLACE WHERE flows, each after those that it reads. */
+  get boundBatches(): readonly BoundMaterializedView[] {
+    return this.#ordered;
   }
 
   bindView(view: MaterializedViewDataset): readonly Column[] | undefined {
     // A circle has its own fault; here it only must not go on for ever.
     if (this.#views.has(view)) return this.#views.get(view);
     this.#views.set(view, undefined);
-    const found = bindMaterializedView(view, {
+    const found = bindMaterializedView(view, this.#batchAround());
+    if (found === undefined) return undefined;
+    this.#ordered.push(found);
+    this.#views.set(view, found.table.columns);
+    return found.table.columns;
+  }
+
+  #batchAround(): BatchAround {
+    return {
       ...this.#around,
       columnsOf: (dataset) =>
         dataset.kind === 'materialized view'
           ? this.bindView(dataset)
           : (this.#storedColumns(dataset) ?? this.#idleColumns(dataset)),
-    });
-    if (found === undefined) return undefined;
-    this.#orderedViews.push(found);
-    this.#views.set(view, found.table.columns);
-    return found.table.columns;
+    };
   }
 
   /** As they stand in the topic of the table, history included. */
   #storedColumns(table: TableDataset): readonly Column[] | undefined {
     const columns = this.#columnsOf(table);
+    const computed = this.#computed.get(table);
+    if (computed !== undefined) return computed.table.columns;
     const flow = this.#flowsOf(table).find((one) => this.bound.has(one));
     const found = flow === undefined ? undefined : this.bound.get(flow);
     if (columns === undefined || found === undefined) return undefined;
@@ -309,7 +325,6 @@ class FlowBinder {
 
   #bind(flow: FlowDeclaration, table: TableDataset): void {
     const { body } = flow;
-    const kind = kindOf(flow);
     if (isReplaceUsing(body)) {
       const context = this.#contextOf(flow, table, body, 'replace_using');
       const found = bindReplaceFlow(flow, body, table, context);
@@ -321,12 +336,14 @@ class FlowBinder {
       bindCdcFlows(table, [{ declaration: flow, body, context: this.#context('auto_cdc') }]);
       return;
     }
-    if (kind !== 'replace_where') {
-      this.#bindAppending(table, [this.#appendDeclaration(flow, table, body)]);
+    if (isReplaceWhere(body)) {
+      const found = bindReplaceWhere(flow, body, table, this.#batchAround());
+      if (found === undefined) return;
+      this.#computed.set(table, found);
+      this.#ordered.push(found);
       return;
     }
-    checkByName(flow, this.#faults);
-    this.#faults.add(notSupportedYet(flowNouns[kind], flow.place));
+    this.#bindAppending(table, [this.#appendDeclaration(flow, table, body)]);
   }
 
   #keep(flow: BoundReplaceFlow | BoundAppendFlow): void {
@@ -464,6 +481,10 @@ function checkUnreadViews(around: Around, reads: DatasetReads): void {
 }
 
 type InsertBody = Extract<FlowBody, { node: 'insert' }>;
+
+function isReplaceWhere(body: InsertBody): body is InsertBody & ReplaceWhereBody {
+  return body.replaceWhere !== undefined;
+}
 
 function isReplaceUsing(
   body: FlowBody,

@@ -49,6 +49,12 @@ export function planTable(
       "Levels of empty keys are kept for ever: write 'forever', or leave the option out.";
     faults.add(notSupportedYet('a tombstone_retention that ends', retention.place, hint));
   }
+  const every = options.durationMicros('refresh_every');
+  if (every !== undefined) {
+    const message = `option "refresh_every" has no meaning for a table that flows stream into`;
+    const hint = 'It is how often a REPLACE WHERE flow computes its rows; leave it out.';
+    faults.add(planFault('OPTION_VALUE', message, every.place, { hint }));
+  }
   return {
     name: table.name,
     ...(table.kind === 'sink' ? { isSink: true } : {}),

@@ -32,7 +32,7 @@ export type TargetColumn = Column & {
  */
 export function matchTarget(
   table: TableDataset,
-  relation: BoundRelation,
+  relation: Pick<BoundRelation, 'columns' | 'distinct'>,
   faults: FaultList,
 ): TargetColumns {
   const given = relation.columns.filter((column) => !column.hidden);
@@ -132,7 +132,7 @@ function hasVoid(type: DataType): boolean {
 function declaredTarget(
   table: TableDataset,
   declared: readonly Column[],
-  query: { given: readonly BoundColumn[]; relation: BoundRelation },
+  query: { given: readonly BoundColumn[]; relation: Pick<BoundRelation, 'distinct'> },
   faults: FaultList,
 ): TargetColumns {
   checkExtra(table, declared, query.given, faults);

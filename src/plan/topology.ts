@@ -180,9 +180,9 @@ export function tablePartitions(
   return most;
 }
 
-/** What a materialized view reads; nothing where the table is none. */
-export function viewInputs(plan: PipelinePlan, table: TablePlan) {
-  const view = plan.materializedViews.find(({ name }) => name === table.name);
+/** What the batch query of a table reads; nothing where the table has none. */
+export function viewInputs(plan: PipelinePlan, { name: written }: TablePlan) {
+  const view = plan.materializedViews.find(({ table }) => table === written);
   return (view?.inputs ?? []).map(({ kind, name }) => ({
     name,
     source: kind === 'source' ? plan.sources.find((one) => one.name === name) : undefined,

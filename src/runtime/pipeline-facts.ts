@@ -56,9 +56,9 @@ export function sourcesOf(plan: PipelinePlan, flow: FlowPlan): SourcePlan[] {
 }
 
 export function tableOfView(plan: PipelinePlan, view: MaterializedViewPlan): TablePlan {
-  const table = plan.tables.find(({ name }) => name === view.name);
+  const table = plan.tables.find(({ name }) => name === view.table);
   if (table !== undefined) return table;
-  throw new FlowError('PIPELINE_INVALID', `materialized view "${view.name}" has no table`);
+  throw new FlowError('PIPELINE_INVALID', `"${view.name}" has no table "${view.table}"`);
 }
 
 /** Levels outlive the clause that made them: without them an older row would rise again. */
@@ -195,12 +195,25 @@ export function viewFacts(
   topics: ReadonlyMap<string, TopicDescription>,
 ): ViewFacts {
   const table = tableOfView(plan, view);
+  const output = topicFacts(topics, table.topic);
   return {
     view,
     table,
     group: `${pipeline}.${view.name}`,
-    output: topicFacts(topics, table.topic),
+    output,
     outputRecordBytesMax: recordBytesMax(topics.get(table.topic)),
+    kept:
+      view.replaceWhere === undefined
+        ? undefined
+        : {
+            kind: 'table',
+            name: table.name,
+            topic: table.topic,
+            partitions: output.partitions,
+            table,
+            sequenceType: sequenceTypeOf(plan, table),
+          },
+    generation: generationOf(known.catalog, view.name),
     inputs: viewInputs(plan, table).map(({ name, source, table: upstream }): InputFacts => {
       if (source !== undefined) {
         const { topic, partitions } = topicFacts(known.sources, source.topic);

@@ -10,7 +10,7 @@ import {
   parseTableMetadata,
   type TableCounters,
 } from '../task/row-account.ts';
-import { Catalog } from './catalog.ts';
+import { Catalog, type KnownCatalog } from './catalog.ts';
 import { lostAccounts } from './lost-accounts.ts';
 import { onceEnd, readPins } from './once-pins.ts';
 import { partitionKey } from './partition-key.ts';
@@ -106,6 +106,11 @@ export class StatusReader {
   /** Why a materialized view stands; undefined: nothing is known to keep it from being computed. */
   viewStop(view: string): Stop | undefined {
     return stopOf(this.#catalog, view);
+  }
+
+/** As of the last reading; undefined: the pipeline never ran. */
+  get catalog(): KnownCatalog | undefined {
+    return this.#catalog;
   }
 
   /** A pipeline that never ran has no catalog. */

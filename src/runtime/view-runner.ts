@@ -26,6 +26,10 @@ export type ViewFacts = {
   readonly output: TopicFacts;
   readonly outputRecordBytesMax: number;
   readonly inputs: readonly InputFacts[];
+  /** The table itself, whose rows are the flow's own; undefined of a materialized view. */
+  readonly kept: InputFacts | undefined;
+  /** How often the table was refreshed fully, as far as the process knew when it started. */
+  readonly generation: number;
   readonly timeZone: string;
   /** The pipeline's catalog: whoever has its partition in the view's group computes the view. */
   readonly catalogTopic: string;
@@ -51,6 +55,8 @@ type Checkpoint = ViewRun & {
   readonly fingerprint: string;
   /** Of the output topic: another one has none of the rows. */
   readonly topicId: string;
+  /** Absent: the table was never refreshed. Rows of an earlier one are not kept. */
+  readonly generation?: number;
 };
 
 /** `unsettled`: a transaction is open on a table that the view reads. */
@@ -64,6 +70,8 @@ export type ViewRunnerOptions = {
   readonly log: Log;
   readonly clock: Clock;
   readonly member: GroupMember;
+  /** The generation that the catalog has now. */
+  readonly generation: () => Promise<number>;
   /** undefined: rows and checkpoint are not one transaction. */
   readonly transactionalId: string | undefined;
 };
@@ -130,12 +138,16 @@ export class ViewRunner {
     // Ends what an owner that died in its commit has left open: until then the log does not tell how far the view is
     // (simulation seed 212).
     if (this.isOwner) await this.#openProducer();
-    const { state, last } = await readViewState(this.#options.log, this.facts);
+    const generation = await this.#options.generation();
+    const { state, last } = await readViewState(this.#options.log, { ...this.facts, generation });
     this.last = last;
     return state;
   }
 
-  /** Computes the view over the inputs as they stand and commits the differences. */
+  /**
+   * Computes the view over the inputs as they stand and commits the differences. What is kept of the table is read behind
+   * the end of whatever a predecessor left open.
+   */
   async compute(): Promise<ViewRun> {
     const { clock } = this.#options;
     const { facts } = this;
@@ -144,9 +156,12 @@ export class ViewRunner {
       throw new FlowError('TASK_MIGRATED', `view "${facts.view.name}" is another instance's`);
     }
     const producer = await this.#openProducer();
+    const generation = await this.#options.generation();
     const offsets = await this.#inputOffsets();
     const expectations = new Map<string, ExpectationResult>();
-    const after = viewRecords(await this.#rows(expectations), {
+    const before = await this.#checkpoint();
+    const isKept = (before?.generation ?? 0) === generation;
+    const after = viewRecords(await this.#rows(expectations, isKept), {
       columns: facts.table.columns,
       keys: facts.view.keys,
     });
@@ -158,6 +173,7 @@ export class ViewRunner {
       topicId: facts.output.topicId,
       recordBytesMax: facts.outputRecordBytesMax,
       run,
+      generation,
     });
     let removed = 0;
     for (const [key, record] of changes) {
@@ -177,6 +193,7 @@ export class ViewRunner {
       v: 1,
       fingerprint: viewDigest(facts.view),
       topicId: facts.output.topicId,
+      ...(generation === 0 ? {} : { generation }),
       ...done,
     };
     const mark = {
@@ -222,10 +239,16 @@ export class ViewRunner {
     return offsets;
   }
 
-  async #rows(expectations: Map<string, ExpectationResult>): Promise<readonly Row[]> {
+  async #rows(
+    expectations: Map<string, ExpectationResult>,
+    isKept: boolean,
+  ): Promise<readonly Row[]> {
     const { log, clock } = this.#options;
-    const { view, inputs, timeZone } = this.facts;
+    const { view, inputs, timeZone, kept } = this.facts;
     const rows = new Map<string, readonly Row[]>();
+    if (kept !== undefined && isKept) {
+      rows.set(kept.name, await readInputRows(log, kept, timeZone));
+    }
     for (const input of inputs) rows.set(input.name, await readInputRows(log, input, timeZone));
     return viewRows(view, {
       timeZone,
@@ -258,6 +281,12 @@ export class ViewRunner {
     return written;
   }
 
+  async #checkpoint(): Promise<Checkpoint | undefined> {
+    const { group, catalogTopic } = this.facts;
+    const found = await this.#options.log.committedOffsets(group, catalogTopic, [0]);
+    return readCheckpoint(found.get(0)?.metadata);
+  }
+
   async #nextRun(): Promise<number> {
     const { group, catalogTopic } = this.facts;
     const found = (await this.#options.log.committedOffsets(group, catalogTopic, [0])).get(0);
@@ -277,14 +306,21 @@ export async function readViewState(
     catalogTopic,
     view,
     output,
-  }: Pick<ViewFacts, 'group' | 'catalogTopic' | 'view'> & {
+    generation,
+  }: Pick<ViewFacts, 'group' | 'catalogTopic' | 'view' | 'generation'> & {
     readonly output: { readonly topicId: string | undefined };
     readonly inputs: readonly Pick<InputFacts, 'kind' | 'topic' | 'partitions'>[];
   },
 ): Promise<{ readonly state: ViewState; readonly last: ViewRun | undefined }> {
   const found = (await log.committedOffsets(group, catalogTopic, [0])).get(0);
   const last = readCheckpoint(found?.metadata);
-  const isSame = last?.fingerprint === viewDigest(view) && last.topicId === output.topicId;
+  const isOwn =
+    last !== undefined &&
+    last.topicId === output.topicId &&
+    (last.generation ?? 0) === generation;
+  // What runs one time is done whatever its definition and its sources have become.
+  if (isOwn && view.replaceWhere?.once === true) return { state: 'current', last };
+  const isSame = isOwn && last.fingerprint === viewDigest(view);
   let state: ViewState = isSame ? 'current' : 'stale';
   for (const { kind, topic, partitions } of inputs) {
     const numbers = numbersTo(partitions);

@@ -1,6 +1,8 @@
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import { catalogTopicOf, groupOf, viewInputs } from '../plan/topology.ts';
 import type { Log } from '../ports/log.ts';
+import type { KnownCatalog } from './catalog.ts';
+import { generationOf } from './generation.ts';
 import { readViewState, type ViewRun, type ViewState } from './view-runner.ts';
 
 export type ViewStatus = {
@@ -18,10 +20,11 @@ export async function readViewStatus(
   log: Log,
   plan: PipelinePlan,
   pipeline: string,
+  catalog?: KnownCatalog,
 ): Promise<readonly ViewStatus[]> {
   const views: ViewStatus[] = [];
   for (const view of plan.materializedViews) {
-    const table = plan.tables.find(({ name }) => name === view.name);
+    const table = plan.tables.find(({ name }) => name === view.table);
     if (table === undefined) continue;
     const read = viewInputs(plan, table).map(({ source, table: upstream }) => ({
       kind: source === undefined ? ('table' as const) : ('source' as const),
@@ -37,7 +40,9 @@ export async function readViewStatus(
     const group = groupOf(pipeline, view.name);
     const catalogTopic = catalogTopicOf(pipeline);
     const output = { topicId: described.get(table.topic)?.topicId };
-    const found = await readViewState(log, { view, group, inputs, catalogTopic, output });
+    const generation = view.replaceWhere === undefined ? 0 : generationOf(catalog, view.name);
+    const place = { view, group, inputs, catalogTopic, output, generation };
+    const found = await readViewState(log, place);
     views.push({ view: view.name, topic: table.topic, group, ...found });
   }
   return views;

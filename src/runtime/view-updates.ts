@@ -2,6 +2,7 @@ import { FlowError } from '../base/errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { Catalog } from './catalog.ts';
+import { generationOf } from './generation.ts';
 import { isSettledWithin } from './is-settled-within.ts';
 import type { RuntimeListener } from './runtime-events.ts';
 import { clearStop, recordStop } from './stops.ts';
@@ -92,7 +93,14 @@ export class ViewUpdates {
   }
 
   #join(facts: ViewFacts): Slot {
-    const { settings, log, clock } = this.#options;
+    const { settings, log, clock, catalog } = this.#options;
+    const { name, replaceWhere } = facts.view;
+    const generation = async (): Promise<number> => {
+      // A materialized view is never refreshed: each update computes all of it.
+      if (replaceWhere === undefined) return 0;
+      await catalog.read();
+      return generationOf(catalog, name);
+    };
     const member = log.joinGroup({
       group: facts.group,
       topics: [facts.catalogTopic],
@@ -102,7 +110,7 @@ export class ViewUpdates {
     });
     const transactionalId = settings.delivery === 'exactly_once' ? facts.group : undefined;
     return {
-      runner: new ViewRunner({ facts, log, clock, member, transactionalId }),
+      runner: new ViewRunner({ facts, log, clock, member, transactionalId, generation }),
       restsUntilMs: 0,
       isDone: false,
       failed: undefined,
@@ -168,7 +176,8 @@ export class ViewUpdates {
     const state = runner.isOwner ? await runner.state() : await this.#stateOfOther(slot);
     // The flows of an update are done: what is open is being ended by whoever took their tables over.
     if (settings.once && state === 'unsettled') return;
-    if (state === 'current' && !(view.isVolatile && runner.isOwner)) {
+    const isDue = view.isVolatile && view.replaceWhere?.once !== true && runner.isOwner;
+    if (state === 'current' && !isDue) {
       slot.isDone = settings.once;
       slot.restsUntilMs = clock.monotonic() + lookAgainMs;
       return;

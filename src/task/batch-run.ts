@@ -1,3 +1,4 @@
+import { FlowError } from '../base/errors.ts';
 import { rowEncoder } from '../data/json-encode.ts';
 import type { Row, Value } from '../data/value.ts';
 import { type AggregateNode, aggregateParts, type SortKey } from '../expr/aggregate.ts';
@@ -123,6 +124,8 @@ class BatchRun {
       }
       case 'expect':
         return this.#expect(plan);
+      case 'require':
+        return this.#require(plan);
       case 'generate':
         return this.#generate(plan);
       case 'sessions': {
@@ -216,6 +219,29 @@ class BatchRun {
     });
     return function* rows() {
       for (const row of input()) if (judge(row)) yield row;
+    };
+  }
+
+  #require(plan: Extract<BatchPlan, { node: 'require' }>): Rows {
+    const { flow, table, columns, sql } = plan;
+    const input = this.compile(plan.input);
+    const condition = this.#one(plan.condition);
+    const frame = this.#frame;
+    return function* rows() {
+      for (const row of input()) {
+        if (condition(row, frame) !== true) {
+          throw new FlowError(
+            'REPLACE_WHERE_OUTSIDE',
+            `flow "${flow}" gives a row that its REPLACE WHERE does not replace`,
+            {
+              detail: `The condition ${sql} is not true for the row ${rowText(rowEncoder(columns), row)}. The table keeps the rows that it had.`,
+              logDetail: `The condition ${sql} is not true for a row. The table keeps the rows that it had.`,
+              hint: `Give the query of the flow the same condition (WHERE ${sql}), or widen REPLACE WHERE; a row outside of it would be added to "${table}" again by each update.`,
+            },
+          );
+        }
+        yield row;
+      }
     };
   }
 

@@ -14,6 +14,8 @@ export type ViewTarget = {
   readonly recordBytesMax: number;
   /** Of the computation whose rows are written: their sequence. */
   readonly run: number;
+  /** How often the table was refreshed fully. */
+  readonly generation: number;
 };
 
 export type ViewChange = {
@@ -76,7 +78,7 @@ export class ViewOutput {
       headers.addText('tm-seq', String(run));
       headers.add('tm-src', this.#sources.buffer, 0, this.#sources.length);
     }
-    headers.addText('tm-gen', '0');
+    headers.addText('tm-gen', String(this.#target.generation));
   }
 
   #checkSize(key: Buffer, value: Buffer): void {
@@ -85,7 +87,7 @@ export class ViewOutput {
     if (size <= recordBytesMax) return;
     throw new FlowError(
       'RECORD_TOO_LARGE',
-      `a row of materialized view "${table}" is too large for one record`,
+      `a row of "${table}" is too large for one record`,
       {
         detail: `Key ${key.toString('utf8', 0, 200)} needs ${size} bytes, and topic "${topic}" takes ${recordBytesMax} bytes a record.`,
         hint: 'Raise max.message.bytes of the topic, or select less into a row.',

@@ -7,11 +7,21 @@ import type { MaterializedViewPlan } from '../plan/pipeline-plan.ts';
 import { type BatchSettings, runBatch } from './batch-run.ts';
 
 /** All rows that a materialized view has over its inputs; throws BAD_ROW where an expression fails on one of theirs. */
-export function viewRows({ name, query }: MaterializedViewPlan, settings: BatchSettings): Row[] {
-  return batchRows(query, settings, {
-    message: `materialized view "${name}" cannot be computed`,
-    effect: 'The view keeps the rows that it had.',
-  });
+export function viewRows(view: MaterializedViewPlan, settings: BatchSettings): Row[] {
+  const { name, query, replaceWhere } = view;
+  return batchRows(
+    query,
+    settings,
+    replaceWhere === undefined
+      ? {
+          message: `materialized view "${name}" cannot be computed`,
+          effect: 'The view keeps the rows that it had.',
+        }
+      : {
+          message: `the rows of REPLACE WHERE flow "${name}" cannot be computed`,
+          effect: 'The table keeps the rows that it had.',
+        },
+  );
 }
 
 /** All rows of a batch query; `failed`: what is said where an expression fails on one of its inputs. */
