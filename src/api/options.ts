@@ -26,6 +26,8 @@ export type TableSettings = {
   readonly maxSequence?: string | number;
   readonly maxSequenceAhead?: string;
   readonly tombstoneRetention?: string;
+  /** How long a batch rests after it was computed: a materialized view, or the table of a REPLACE WHERE flow. */
+  readonly refreshEvery?: string;
   /** Further options by the names that SQL has for them. */
   readonly with?: Readonly<Record<string, OptionText>>;
 };
@@ -42,6 +44,7 @@ const settingNames: Readonly<Record<string, string>> = {
   maxSequence: 'max_sequence',
   maxSequenceAhead: 'max_sequence_ahead',
   tombstoneRetention: 'tombstone_retention',
+  refreshEvery: 'refresh_every',
 };
 
 type BodyOptions = {

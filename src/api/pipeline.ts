@@ -180,17 +180,21 @@ export class Pipeline {
     );
   }
 
-  /** A batch flow: the rows of the target for which a condition holds are replaced by those of the query. */
+  /**
+   * A batch flow: the rows of the target for which a condition holds are replaced by those of the query; `once`: one time.
+   */
   replaceWhereFlow<Given extends Shape>(
     options: FlowOptions & {
       readonly target: Table<Given>;
       readonly replaceWhere: Condition<Given>;
       readonly query: QueryWithin<Given>;
+      readonly once?: boolean;
     },
   ): void {
-    const { query, replaceWhere } = options;
+    const { query, replaceWhere, once } = options;
+    const where = replaceWhere as Condition<never>;
     this.#flow(options, options.target.name, (builder) =>
-      insertBody({ query, replaceWhere: replaceWhere as Condition<never> }, builder),
+      insertBody({ query, replaceWhere: where, once: once === true }, builder),
     );
   }
 

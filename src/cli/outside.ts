@@ -17,6 +17,12 @@ export function namedFlow(plan: PipelinePlan, name: string): FlowPlan {
   );
 }
 
+/** The name of a flow as the catalog knows it; materialized views are computed by what has their name. */
+export function namedWork(plan: PipelinePlan, name: string): string {
+  const found = plan.materializedViews.find((one) => one.name.toLowerCase() === name.toLowerCase());
+  return found === undefined ? namedFlow(plan, name).name : found.name;
+}
+
 /** What a verb that changes a pipeline from outside works with. */
 export function outside(
   verb: string,

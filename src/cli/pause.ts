@@ -1,7 +1,7 @@
 import { setPause } from '../runtime/pauses.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
 import { withDeployment } from './deployment.ts';
-import { namedFlow, outside } from './outside.ts';
+import { namedWork, outside } from './outside.ts';
 import { pipelineFlag } from './pipeline-files.ts';
 
 export const pause: Command = {
@@ -23,16 +23,16 @@ export async function turn(invocation: Invocation, isPaused: boolean): Promise<E
     throw usageError('one flow is needed', `Usage: tidemark ${verb} FLOW`);
   }
   return withDeployment(invocation, async (deployment) => {
-    const flow = namedFlow(deployment.plan, name);
+    const flow = namedWork(deployment.plan, name);
     const { catalog, clock, command } = outside(verb, invocation, deployment);
     const wish = { isPaused, command, nowMs: clock.now() };
-    const hasChanged = await setPause(catalog, flow.name, wish);
+    const hasChanged = await setPause(catalog, flow, wish);
     if (invocation.json) {
-      invocation.printJson({ flow: flow.name, paused: isPaused, changed: hasChanged });
+      invocation.printJson({ flow, paused: isPaused, changed: hasChanged });
     } else {
       const state = isPaused ? 'is paused' : 'goes on';
       invocation.terminal.out(
-        `flow ${flow.name} ${state}${hasChanged ? '; instances that run follow within two seconds' : ' already'}\n`,
+        `flow ${flow} ${state}${hasChanged ? '; instances that run follow within two seconds' : ' already'}\n`,
       );
     }
     return 0;

@@ -62,9 +62,12 @@ export function namedTable(
   }
   const flow = plan.flows.find(({ target }) => target === table?.name);
   if (table !== undefined && flow !== undefined) return { table, flow };
-  if (plan.materializedViews.some((view) => view.name === table?.name)) {
+  const view = plan.materializedViews.find((one) => one.table === table?.name);
+  if (view !== undefined) {
     throw usageError(
-      `"${table?.name}" is a materialized view: each update computes it, and no flow keeps it`,
+      view.replaceWhere === undefined
+        ? `"${table?.name}" is a materialized view: each update computes it, and no flow keeps it`
+        : `REPLACE WHERE flow "${view.name}" computes table "${table?.name}", and keeps no row by a key`,
       `Read its rows with tidemark dump ${table?.name}; tidemark status tells how it stands.`,
     );
   }
@@ -83,8 +86,8 @@ export function namedRows(
   plan: PipelinePlan,
   name: string,
 ): { readonly table: TablePlan; readonly flow: Pick<KeyedFlowPlan, 'sequenceType'> } {
-  const view = plan.materializedViews.find((one) => one.name.toLowerCase() === name.toLowerCase());
-  const table = plan.tables.find((one) => one.name === view?.name);
+  const view = plan.materializedViews.find((one) => one.table.toLowerCase() === name.toLowerCase());
+  const table = plan.tables.find((one) => one.name === view?.table);
   if (table !== undefined) return { table, flow: { sequenceType: { kind: 'bigint' } } };
   const found = namedTable(plan, name);
   const sequenceType = isKeyed(found.flow) ? found.flow.sequenceType : ({ kind: 'void' } as const);

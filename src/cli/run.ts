@@ -12,9 +12,10 @@ import type { Worker } from '../runtime/worker.ts';
 import type { Command, ExitCode, Invocation } from './command.ts';
 import { takeInstanceName } from './instance-name.ts';
 import { faultJson, loadPipeline } from './load-pipeline.ts';
-import { namedTable, pipelineFlag, pipelinePaths } from './pipeline-files.ts';
+import { pipelineFlag, pipelinePaths } from './pipeline-files.ts';
 import { type ServiceLog, serviceLog, tellConfig } from './run-log.ts';
 import { ProgressMeter } from './run-progress.ts';
+import { selectTables } from './select-tables.ts';
 import { openServiceFront, type ServiceFront } from './service-front.ts';
 import { traceListener } from './trace-listener.ts';
 import { summaryText, updateSummary } from './update-summary.ts';
@@ -39,7 +40,7 @@ export const run: Command = {
       type: 'string',
       multiple: true,
       value: 'TABLE',
-      doc: 'Only the flows that write this table. May be given several times.',
+      doc: 'Only the flows that write this table, or this materialized view. May be given several times.',
     },
     'accept-gap': {
       type: 'string',
@@ -62,13 +63,6 @@ export const run: Command = {
     return runService(invocation, selectTables(plan, invocation.texts('table')), paths);
   },
 };
-
-/** The pipeline with the flows of some tables alone; the others stand where they are. */
-function selectTables(plan: PipelinePlan, names: readonly string[]): PipelinePlan {
-  if (names.length === 0) return plan;
-  const targets = new Set(names.map((name) => namedTable(plan, name).table.name));
-  return { ...plan, flows: plan.flows.filter(({ target }) => targets.has(target)) };
-}
 
 async function runService(
   invocation: Invocation,

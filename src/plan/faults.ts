@@ -38,7 +38,8 @@ export const planFaults = {
   TARGET_UNKNOWN: 'The target of a flow is not created in the pipeline.',
   TARGET_KIND: 'The target of a flow is not a streaming table.',
   SECOND_REPLACE_FLOW: 'A target has two REPLACE USING flows, or two REPLACE WHERE flows.',
-  FLOW_MIX: 'A target of a REPLACE USING or REPLACE WHERE flow is also written by a flow of another kind.',
+  FLOW_MIX:
+    'A target of a REPLACE USING or REPLACE WHERE flow is also written by a flow of another kind.',
   CDC_MIX: 'A target of AUTO CDC flows is also written by a flow of another kind.',
   BY_NAME_MISSING: 'A flow does not say BY NAME.',
   TABLE_CYCLE: 'Tables or views read each other in a circle.',

@@ -2,7 +2,7 @@ import { FaultError } from '../base/place.ts';
 import { formatType } from '../data/type-text.ts';
 import type { Column } from '../data/types.ts';
 import { fault } from '../expr/faults.ts';
-import type { Expression, Name, Query } from '../sql/ast.ts';
+import type { Constraint, Expression, Name, Query } from '../sql/ast.ts';
 import type { BatchCommonTable, BatchTable } from './batch-context.ts';
 import type { BatchInput, BatchPlan, BoundBatch } from './batch-plan.ts';
 import { bindBatchQuery } from './batch-query.ts';
@@ -173,7 +173,7 @@ export function bindMaterializedView(
       fingerprint: batchFingerprint(
         'materialized view',
         { columns, keys, views: bound.views, timeZone: around.catalog.timeZone },
-        [tree.text],
+        [tree.text, ...judgements(view.constraints)],
       ),
       place,
     },
@@ -192,6 +192,14 @@ export function bindMaterializedView(
       place,
     },
   };
+}
+
+/** Expectations as a part of what is computed: a result that was judged otherwise is another one. */
+export function judgements(constraints: readonly Constraint[]): readonly string[] {
+  return constraints.map(
+    ({ name, action, condition }) =>
+      `expects ${JSON.stringify([name.text, action])} ${meaningOf(condition).text}`,
+  );
 }
 
 /** Equal text, equal result over equal inputs. */
@@ -295,7 +303,10 @@ const volatileFunctions: ReadonlySet<string> = new Set([
 ]);
 
 /** The tree of a query or expression without places and quotes: equal text, equal meaning. */
-export function meaningOf(query: Query | Expression): { readonly text: string; readonly isVolatile: boolean } {
+export function meaningOf(query: Query | Expression): {
+  readonly text: string;
+  readonly isVolatile: boolean;
+} {
   let isVolatile = false;
   const text = JSON.stringify(query, (key, value: unknown) => {
     if (key === 'place' || key === 'orderPlace' || key === 'quoted') return undefined;

@@ -15,6 +15,7 @@ import {
   type BoundMaterializedView,
   batchFingerprint,
   bindPipelineBatch,
+  judgements,
   meaningOf,
 } from './materialized-view.ts';
 import { checkRowExpression } from './row-rules.ts';
@@ -45,15 +46,14 @@ export function bindReplaceWhere(
   const target = matchTarget(table, { columns: given, distinct: undefined }, faults);
   const scope = scopeOf(table, target.columns);
   const condition = bindCondition(body.replaceWhere, scope, around);
-  const stays = bindRow(notTrue(body.replaceWhere), scope, { ...around, faults: around.faults });
+  const stays = condition && bindRow(notTrue(body.replaceWhere), scope, around);
   const expectations = checkExpectations(table, target.columns, around);
   const isWhole = expectations.length === table.constraints.length;
   const isBroken = target.columns.some(({ broken }) => broken);
   if (condition === undefined || stays === undefined || isBroken || !isWhole) return undefined;
   const columns = target.columns.map(({ name, type }) => ({ name, type }));
   const names = columns.map(({ name }) => name);
-  const sql =
-    textOf({ condition: body.replaceWhere }, around.texts) ?? sketch(condition, names);
+  const sql = textOf({ condition: body.replaceWhere }, around.texts) ?? sketch(condition, names);
   const required: BatchPlan = {
     node: 'require',
     input: judged(
@@ -91,7 +91,12 @@ export function bindReplaceWhere(
       fingerprint: batchFingerprint(
         'replace where',
         { columns, views: bound.views, timeZone: around.catalog.timeZone },
-        [body.once ? 'once' : 'each update', meaningOf(body.replaceWhere).text, query.text],
+        [
+          body.once ? 'once' : 'each update',
+          meaningOf(body.replaceWhere).text,
+          query.text,
+          ...judgements(table.constraints),
+        ],
       ),
       place: flow.place,
     },
@@ -174,7 +179,8 @@ function checkTableOptions({ options }: TableDataset, faults: FaultList): void {
   for (const [name, option] of Object.entries(given)) {
     if (option === undefined) continue;
     const message = `option "${name}" has no meaning for a table that a REPLACE WHERE flow writes`;
-    const hint = 'Such a flow computes its rows as a batch, without key and sequence; leave it out.';
+    const hint =
+      'Such a flow computes its rows as a batch, without key and sequence; leave it out.';
     faults.add(planFault('OPTION_VALUE', message, option.place, { hint }));
   }
 }

@@ -1,6 +1,7 @@
+import type { Column } from '../data/types.ts';
 import { expressionText } from '../expr/print.ts';
 import type { BatchPlan } from './batch-plan.ts';
-import type { MaterializedViewPlan } from './pipeline-plan.ts';
+import type { MaterializedViewPlan, TablePlan } from './pipeline-plan.ts';
 
 /** What a materialized view groups by, computes and joins, in parts, for whoever has to say what changed. */
 export type ViewDefinition = {
@@ -8,10 +9,15 @@ export type ViewDefinition = {
   readonly aggregates: readonly string[];
   readonly joins: readonly string[];
   readonly fingerprint: string;
+  /** Of a REPLACE WHERE flow: what the rows are that it keeps; absent: it keeps none. */
+  readonly keeps?: { readonly table: string; readonly columns: readonly Column[] };
 };
 
 /** Invariant: equal fingerprints, equal parts. */
-export function viewDefinition({ query, fingerprint }: MaterializedViewPlan): ViewDefinition {
+export function viewDefinition(
+  { query, fingerprint, replaceWhere }: MaterializedViewPlan,
+  { name, columns }: Pick<TablePlan, 'name' | 'columns'>,
+): ViewDefinition {
   const found = { groups: [] as string[], aggregates: [] as string[], joins: [] as string[] };
   const open: BatchPlan[] = [query];
   for (let step = open.shift(); step !== undefined; step = open.shift()) {
@@ -29,5 +35,9 @@ export function viewDefinition({ query, fingerprint }: MaterializedViewPlan): Vi
     if (step.node === 'join' || step.node === 'set') open.push(step.left, step.right);
     if (step.node === 'lateral') open.push(step.left, step.right.plan);
   }
-  return { ...found, fingerprint };
+  const keeps = {
+    table: name,
+    columns: columns.map((column) => ({ name: column.name, type: column.type })),
+  };
+  return { ...found, fingerprint, ...(replaceWhere === undefined ? {} : { keeps }) };
 }

@@ -1,4 +1,8 @@
+import { formatType } from '../data/type-text.ts';
+import type { Column } from '../data/types.ts';
 import type { ViewDefinition } from '../plan/view-definition.ts';
+import type { FlowChange } from './changes.ts';
+import { typeChange } from './type-change.ts';
 
 /** A change of a materialized view, which is never refused: the next update computes the view anew. */
 export type ViewChange = {
@@ -54,6 +58,36 @@ function joinChanges(was: readonly string[], is: readonly string[]): readonly Vi
 
 function isSame(left: readonly string[], right: readonly string[]): boolean {
   return left.length === right.length && left.every((text, at) => text === right[at]);
+}
+
+/**
+ * What keeps the rows that a REPLACE WHERE flow left in its table from being rows of the present definition. Invariant:
+ * without one, each of them reads as it was written, and columns that are new are NULL in it.
+ */
+export function keptRowChanges(
+  before: readonly Column[],
+  after: readonly Column[],
+): readonly FlowChange[] {
+  return before.flatMap(({ name, type }): readonly FlowChange[] => {
+    const now = after.find((column) => column.name.toLowerCase() === name.toLowerCase());
+    const change = (id: FlowChange['id'], text: string): readonly FlowChange[] => [
+      { id, effect: 'refresh', text },
+    ];
+    if (now === undefined) return change('FR-16', `Column "${name}" was dropped or renamed.`);
+    if (now.name !== name) {
+      return change('FR-12', `Column "${name}" is written as "${now.name}".`);
+    }
+    const types = `Column "${name}" was ${formatType(type)} and is ${formatType(now.type)}`;
+    switch (typeChange(type, now.type)) {
+      case 'same':
+      case 'widened':
+        return [];
+      case 'narrowed':
+        return change('FR-14', `${types}: not every value that is there fits.`);
+      case 'incompatible':
+        return change('FR-15', `${types}: values that are there are written otherwise.`);
+    }
+  });
 }
 
 /** undefined: there is none, or the entry is not one of this form. */

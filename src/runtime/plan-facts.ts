@@ -13,6 +13,7 @@ import { decideWithAccepted, gapError } from './gaps.ts';
 import { markedGeneration, tableGeneration, writersOf } from './generation.ts';
 import { lockedError } from './locks.ts';
 import { partitionKey } from './partition-key.ts';
+import { tableOfView } from './pipeline-facts.ts';
 import { startRefusals } from './prepare-topics.ts';
 import { numbersTo } from './refresh-facts.ts';
 import { openRefresh } from './refresh-record.ts';
@@ -54,7 +55,7 @@ export async function gatherDeployment(options: PlanFactsOptions): Promise<Gathe
     }),
     views: plan.materializedViews.map((view) => ({
       name: view.name,
-      definition: viewDefinition(view),
+      definition: viewDefinition(view, tableOfView(plan, view)),
     })),
     deployedViews: (catalog?.all('view') ?? []).flatMap(({ name, value }) => {
       const definition = readViewDefinition(value);

@@ -1,13 +1,18 @@
 import { FlowError } from '../base/errors.ts';
-import { type FlowPlan, type PipelinePlan, staticSources } from '../plan/pipeline-plan.ts';
-import { batchInputs, catalogTopicOf, groupOf } from '../plan/topology.ts';
+import {
+  type FlowPlan,
+  type MaterializedViewPlan,
+  type PipelinePlan,
+  staticSources,
+} from '../plan/pipeline-plan.ts';
+import { batchInputs, catalogTopicOf, groupOf, viewInputs } from '../plan/topology.ts';
 import { viewDefinition } from '../plan/view-definition.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Log, TopicDescription, TopicSpec } from '../ports/log.ts';
 import { alternatives } from '../refresh/alternatives.ts';
 import { flowChanges, needsRefresh } from '../refresh/changes.ts';
 import { deployedFlow, readDeployedFlow } from '../refresh/deployed-flow.ts';
-import { readViewDefinition } from '../refresh/view-changes.ts';
+import { keptRowChanges, readViewDefinition } from '../refresh/view-changes.ts';
 import { Catalog, type KnownCatalog } from './catalog.ts';
 import { checkCatalog, checkTopic, type WantedTopic } from './check-topics.ts';
 import type { FlowFacts } from './flow-facts.ts';
@@ -19,6 +24,7 @@ import {
   type PipelineOnLog,
   sourcesOf,
   tableOf,
+  tableOfView,
   viewFacts,
 } from './pipeline-facts.ts';
 import type { RuntimeListener } from './runtime-events.ts';
@@ -63,6 +69,7 @@ export async function prepareTopics(options: PrepareOptions): Promise<PreparedPi
       await checkHistory(options, flow, catalog);
       checkDefinition(plan, flow, catalog);
     }
+    for (const view of plan.materializedViews) checkKeptRows(plan, view, catalog);
     const { known, existing, resolved } = await wantedOf(options, sourceTopics, catalog);
     const check = { log, catalog, pipeline, existing, wanted: resolved };
     for (const topic of resolved) await checkTopic(check, topic);
@@ -72,7 +79,12 @@ export async function prepareTopics(options: PrepareOptions): Promise<PreparedPi
       resolved.filter(({ name }) => !existing.has(name)),
     );
     // Tables that are read here may be written by flows that are not: their topics are there, or TOPIC_MISSING.
-    const read = plan.flows.flatMap((flow) => sourcesOf(plan, flow).map(({ topic }) => topic));
+    const read = [
+      ...plan.flows.flatMap((flow) => sourcesOf(plan, flow).map(({ topic }) => topic)),
+      ...plan.materializedViews.flatMap((view) =>
+        viewInputs(plan, tableOfView(plan, view)).flatMap(({ table }) => table?.topic ?? []),
+      ),
+    ];
     const all = await log.describeTopics([
       ...new Set([...resolved.map(({ name }) => name), ...read]),
     ]);
@@ -125,6 +137,9 @@ export async function startRefusals(
       await checkHistory(options, flow, catalog);
       checkDefinition(plan, flow, catalog);
     });
+  }
+  for (const view of plan.materializedViews) {
+    await attempt(() => checkKeptRows(plan, view, catalog));
   }
   if (sources === undefined) return refusals;
   const wanted = await attempt(() =>
@@ -271,6 +286,31 @@ function checkDefinition(plan: PipelinePlan, flow: FlowPlan, catalog: KnownCatal
   );
 }
 
+/** The same of a REPLACE WHERE flow, whatever its name was: the rows that it keeps are rows of its table as it is now. */
+function checkKeptRows(
+  plan: PipelinePlan,
+  view: MaterializedViewPlan,
+  catalog: KnownCatalog,
+): void {
+  if (view.replaceWhere === undefined) return;
+  const { name, columns } = tableOfView(plan, view);
+  const definitions = catalog.all('view').flatMap(({ value, offset }) => {
+    const keeps = readViewDefinition(value)?.keeps;
+    return keeps?.table === name ? [{ keeps, offset }] : [];
+  });
+  const last = definitions.toSorted((left, right) => right.offset - left.offset)[0];
+  const changes = keptRowChanges(last?.keeps.columns ?? [], columns);
+  if (changes.length === 0) return;
+  throw new FlowError(
+    'DEFINITION_CHANGED',
+    `flow "${view.name}" keeps rows of table "${name}" that another definition wrote`,
+    {
+      detail: changes.map(({ id, text }) => `${text} (${id})`).join(' '),
+      hint: `Keep the column as it was and add a new one beside it; or give the table another name and topic, and unite both in a view; or compute the table from nothing (tidemark refresh ${name}; --plan tells first which rows would go).`,
+    },
+  );
+}
+
 async function remember(
   { plan, clock }: PrepareOptions,
   catalog: Catalog,
@@ -295,7 +335,7 @@ async function remember(
     }
   }
   for (const view of plan.materializedViews) {
-    const value = viewDefinition(view);
+    const value = viewDefinition(view, tableOfView(plan, view));
     const known = readViewDefinition(catalog.get('view', view.name)?.value);
     if (known?.fingerprint !== value.fingerprint) {
       entries.push({ kind: 'view' as const, name: view.name, value });

@@ -86,14 +86,15 @@ export async function startWorker(options: StartWorkerOptions): Promise<Worker> 
     await catalog.close();
     throw error;
   }
-  const updates =
-    views.length === 0
-      ? undefined
-      : new ViewUpdates({ views, log, catalog, clock, listener, settings });
   const paused = new Set(pausesOf(catalog).map(({ flow }) => flow));
   const going = flows.filter(({ flow }) => !paused.has(flow.name));
+  const due = settings.once ? views.filter(({ view }) => !paused.has(view.name)) : views;
+  const updates =
+    due.length === 0
+      ? undefined
+      : new ViewUpdates({ views: due, log, catalog, clock, listener, settings });
   // An update has an end, which a flow that stands still would never reach.
-  if (settings.once && paused.size > 0 && going.length === 0 && views.length === 0) {
+  if (settings.once && paused.size > 0 && going.length + due.length === 0) {
     await catalog.close();
     throw new FlowError('USAGE', 'every flow is paused', {
       detail: `Paused: ${[...paused].join(', ')}.`,

@@ -315,9 +315,7 @@ export async function readViewState(
   const found = (await log.committedOffsets(group, catalogTopic, [0])).get(0);
   const last = readCheckpoint(found?.metadata);
   const isOwn =
-    last !== undefined &&
-    last.topicId === output.topicId &&
-    (last.generation ?? 0) === generation;
+    last !== undefined && last.topicId === output.topicId && (last.generation ?? 0) === generation;
   // What runs one time is done whatever its definition and its sources have become.
   if (isOwn && view.replaceWhere?.once === true) return { state: 'current', last };
   const isSame = isOwn && last.fingerprint === viewDigest(view);

@@ -34,6 +34,7 @@ export type ViewUpdatesOptions = {
 
 export type ViewProgress = {
   readonly view: string;
+  readonly isPaused: boolean;
   readonly failed: FlowError | undefined;
   /** undefined: it was not computed yet, as far as this process knows. */
   readonly last: ViewRun | undefined;
@@ -72,6 +73,7 @@ export class ViewUpdates {
   readonly #options: ViewUpdatesOptions;
   #slots: readonly Slot[] = [];
   #isReleased: boolean;
+  #paused: ReadonlySet<string> = new Set();
   #isStopping = false;
   #running: Promise<void> | undefined;
   #failure: { readonly error: unknown } | undefined;
@@ -120,6 +122,11 @@ export class ViewUpdates {
     };
   }
 
+  /** Has exactly these stand still: none of them is computed from now on. */
+  setPaused(names: ReadonlySet<string>): void {
+    this.#paused = names;
+  }
+
   /** All flows of the triggered update are done: what the views read stands. */
   release(): void {
     this.#isReleased = true;
@@ -139,6 +146,7 @@ export class ViewUpdates {
   progress(): readonly ViewProgress[] {
     return this.#slots.map(({ runner, failed, changed }) => ({
       view: runner.facts.view.name,
+      isPaused: this.#paused.has(runner.facts.view.name),
       failed,
       last: runner.last,
       changed,
@@ -171,7 +179,7 @@ export class ViewUpdates {
     const { clock, settings, listener } = this.#options;
     const { runner } = slot;
     const { view } = runner.facts;
-    if (!(await runner.keepMembership())) return;
+    if (!(await runner.keepMembership()) || this.#paused.has(view.name)) return;
     if (!this.#isReleased || slot.isDone || clock.monotonic() < slot.restsUntilMs) return;
     const state = runner.isOwner ? await runner.state() : await this.#stateOfOther(slot);
     // The flows of an update are done: what is open is being ended by whoever took their tables over.

@@ -216,6 +216,7 @@ export class Worker {
   /** Has exactly these flows stand still from the next turn on. What they have read already is committed. */
   setPaused(flows: ReadonlySet<string>): void {
     this.#paused = flows;
+    this.#options.views?.setPaused(flows);
     for (const runner of this.#runners) runner.wake();
   }
 

@@ -85,13 +85,9 @@ export class ViewOutput {
     const { table, topic, recordBytesMax } = this.#target;
     const size = key.length + value.length + this.#headers.writer.length + recordOverheadBytes;
     if (size <= recordBytesMax) return;
-    throw new FlowError(
-      'RECORD_TOO_LARGE',
-      `a row of "${table}" is too large for one record`,
-      {
-        detail: `Key ${key.toString('utf8', 0, 200)} needs ${size} bytes, and topic "${topic}" takes ${recordBytesMax} bytes a record.`,
-        hint: 'Raise max.message.bytes of the topic, or select less into a row.',
-      },
-    );
+    throw new FlowError('RECORD_TOO_LARGE', `a row of "${table}" is too large for one record`, {
+      detail: `Key ${key.toString('utf8', 0, 200)} needs ${size} bytes, and topic "${topic}" takes ${recordBytesMax} bytes a record.`,
+      hint: 'Raise max.message.bytes of the topic, or select less into a row.',
+    });
   }
 }

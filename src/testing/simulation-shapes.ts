@@ -14,6 +14,7 @@ import {
   source,
   table,
 } from './shape-parts.ts';
+import { batchShapes } from './simulation-batch-shapes.ts';
 import { flowShapes } from './simulation-flow-shapes.ts';
 
 const plain: SimulationShape = {
@@ -241,6 +242,7 @@ export const simulationShapes: readonly SimulationShape[] = [
   appended,
   chained,
   ...flowShapes,
+  ...batchShapes,
 ];
 
 /** One table of one source more often than all others together: it is the cheapest, and most faults need no more. */

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import {
+  from,
   literal,
   type Pipeline,
   type PipelineTest,
@@ -113,6 +114,39 @@ describe('what the decorators of Python say', () => {
     const alone = bookings();
     alone.p.table({ ...given, sequenceBy: 'version' } as never);
     expect(codesOf(alone.p)).toEqual(['REPLACE_USING_KEY_MISSING']);
+  });
+
+  test('CH-03 SX-18 replaceWhereFlow is REPLACE WHERE, once too', () => {
+    const { p, source } = bookings();
+    const target = p.createStreamingTable({
+      name: 'recent',
+      columns: { id: 'BIGINT', total: 'DECIMAL(10,2)' },
+      refreshEvery: '5 minutes',
+    });
+    p.replaceWhereFlow({
+      name: 'slice',
+      target,
+      replaceWhere: (row) => row.id.gt(10),
+      query: from(source)
+        .where((row) => row.id.gt(10))
+        .select('id', 'total'),
+    });
+    const archive = p.createStreamingTable({ name: 'archive', columns: { id: 'BIGINT' } });
+    p.replaceWhereFlow({
+      target: archive,
+      once: true,
+      replaceWhere: 'id <= 10',
+      query: sql`SELECT id FROM bookings WHERE id <= 10`,
+    });
+    expectSamePlan(
+      p,
+      `${sourceSql} CREATE STREAMING TABLE recent (id BIGINT, total DECIMAL(10,2)) WITH (refresh_every = '5 minutes');
+       CREATE FLOW slice AS INSERT INTO recent BY NAME REPLACE WHERE id > 10
+       SELECT id, total FROM bookings WHERE id > 10;
+       CREATE STREAMING TABLE archive (id BIGINT);
+       CREATE FLOW archive AS INSERT INTO ONCE archive BY NAME REPLACE WHERE id <= 10
+       SELECT id FROM bookings WHERE id <= 10;`,
+    );
   });
 
   test('SX-13 SX-15 a table that streams, and append flows into one target', () => {

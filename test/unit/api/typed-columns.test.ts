@@ -58,6 +58,7 @@ const wrong = {
   'a type that does not exist': `p.source('b', { columns: { id: 'BIGIN' } });`,
   'a comparison of a number with a text': `stream(bookings).where((row) => row.id.eq('one'));`,
   'a hidden column of a table': `stream(current).where((row) => row._offset.ge(0));`,
+  'CH-03 a column of REPLACE WHERE that the table does not have': `p.replaceWhereFlow({ target: declared, replaceWhere: (row) => row.nope.isNull(), query: sql\`SELECT id FROM bookings\` });`,
   'AUTO CDC keys that the source does not have': `p.autoCdcFlow({ target: declared, source: bookings, keys: ['ids'], sequenceBy: 'version' });`,
 };
 

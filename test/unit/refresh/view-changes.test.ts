@@ -12,9 +12,13 @@ CREATE STREAMING TABLE u FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME SELECT *
 CREATE MATERIALIZED VIEW m AS ${query};`;
   const { plan, faults } = planPipeline([{ file: 'a.sql', text }]);
   const found = plan?.materializedViews[0];
-  if (found === undefined) throw new Error(JSON.stringify(faults));
+  const table = plan?.tables.find(({ name }) => name === 'm');
+  if (found === undefined || table === undefined) throw new Error(JSON.stringify(faults));
   // As it comes back from the catalog.
-  const stored = JSON.parse(JSON.stringify(viewDefinition(found))) as Record<string, unknown>;
+  const stored = JSON.parse(JSON.stringify(viewDefinition(found, table))) as Record<
+    string,
+    unknown
+  >;
   const read = readViewDefinition(stored);
   if (read === undefined) throw new Error('a stored definition is readable');
   return read;
