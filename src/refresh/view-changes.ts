@@ -68,26 +68,31 @@ export function keptRowChanges(
   before: readonly Column[],
   after: readonly Column[],
 ): readonly FlowChange[] {
-  return before.flatMap(({ name, type }): readonly FlowChange[] => {
-    const now = after.find((column) => column.name.toLowerCase() === name.toLowerCase());
-    const change = (id: FlowChange['id'], text: string): readonly FlowChange[] => [
-      { id, effect: 'refresh', text },
-    ];
-    if (now === undefined) return change('FR-16', `Column "${name}" was dropped or renamed.`);
-    if (now.name !== name) {
-      return change('FR-12', `Column "${name}" is written as "${now.name}".`);
-    }
-    const types = `Column "${name}" was ${formatType(type)} and is ${formatType(now.type)}`;
-    switch (typeChange(type, now.type)) {
-      case 'same':
-      case 'widened':
-        return [];
-      case 'narrowed':
-        return change('FR-14', `${types}: not every value that is there fits.`);
-      case 'incompatible':
-        return change('FR-15', `${types}: values that are there are written otherwise.`);
-    }
+  return before.flatMap((column) => keptColumnChange(column, after) ?? []);
+}
+
+function keptColumnChange(
+  { name, type }: Column,
+  after: readonly Column[],
+): FlowChange | undefined {
+  const change = (id: FlowChange['id'], text: string): FlowChange => ({
+    id,
+    effect: 'refresh',
+    text,
   });
+  const now = after.find((column) => column.name.toLowerCase() === name.toLowerCase());
+  if (now === undefined) return change('FR-16', `Column "${name}" was dropped or renamed.`);
+  if (now.name !== name) return change('FR-12', `Column "${name}" is written as "${now.name}".`);
+  const types = `Column "${name}" was ${formatType(type)} and is ${formatType(now.type)}`;
+  switch (typeChange(type, now.type)) {
+    case 'same':
+    case 'widened':
+      return undefined;
+    case 'narrowed':
+      return change('FR-14', `${types}: not every value that is there fits.`);
+    case 'incompatible':
+      return change('FR-15', `${types}: values that are there are written otherwise.`);
+  }
 }
 
 /** undefined: there is none, or the entry is not one of this form. */
