@@ -108,7 +108,7 @@ export class StatusReader {
     return stopOf(this.#catalog, view);
   }
 
-/** As of the last reading; undefined: the pipeline never ran. */
+  /** As of the last reading; undefined: the pipeline never ran. */
   get catalog(): KnownCatalog | undefined {
     return this.#catalog;
   }
