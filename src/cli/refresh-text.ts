@@ -77,7 +77,7 @@ export function previewText(
   lines.push(
     tables.length === 0
       ? 'No table of the pipeline reads it.'
-      : `These tables read it and have to be refreshed with it (--cascade --in-place): ${tables.join(', ')}.`,
+      : `These tables read it and have to be refreshed with it (--cascade): ${tables.join(', ')}.`,
   );
   const recomputed = downstream.filter((name) => views.has(name));
   if (recomputed.length > 0) {

@@ -12,12 +12,13 @@ import type { ReadProgress } from '../runtime/read-partition.ts';
 import { type BesideOptions, cancelRefresh, refreshBeside } from '../runtime/refresh-beside.ts';
 import { flowsOf, gatherFacts, type RefreshFacts } from '../runtime/refresh-facts.ts';
 import { type Preview, previewRefresh } from '../runtime/refresh-preview.ts';
+import { openRefresh } from '../runtime/refresh-record.ts';
 import {
   type RefreshOutcome,
   type RefreshRunOptions,
   refreshInPlace,
 } from '../runtime/refresh-run.ts';
-import { refreshTogether } from '../runtime/refresh-together.ts';
+import { refreshTogether, refreshTogetherBeside } from '../runtime/refresh-together.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
 import { type Deployment, withDeployment } from './deployment.ts';
 import { errorText, exitCodeOf } from './exit-code.ts';
@@ -66,7 +67,7 @@ export const refresh: Command = {
     'try-records': {
       type: 'string',
       value: 'RECORDS',
-      doc: 'How many records of each table to read once more with the present definition, before anything is touched (default: 100000 with --plan, all with --in-place).',
+      doc: 'How many records of each table to read once more with the present definition, before anything is made or touched (default: 100000, all with --in-place).',
     },
     shadow: {
       type: 'boolean',
@@ -80,7 +81,7 @@ export const refresh: Command = {
     cancel: { type: 'boolean', doc: 'Give up a refresh that has not touched the table yet.' },
     cascade: {
       type: 'boolean',
-      doc: 'Also the tables that read it, and those that read them, in order; with --in-place.',
+      doc: 'Also the tables that read it, and those that read them, in order.',
     },
     yes: { type: 'boolean', doc: 'Do not ask on a terminal whether it is meant.' },
   },
@@ -172,7 +173,7 @@ async function isConfirmed(invocation: Invocation, tables: readonly TablePlan[])
   const { ask } = invocation.terminal;
   const isHarmless = invocation.isSet('cancel') || invocation.isSet('shadow');
   if (ask === undefined || invocation.isSet('yes') || isHarmless) return true;
-  const names = tables.map(({ name }) => name).join(', ');
+  const names = namesOf(tables);
   const how = invocation.isSet('in-place') ? ' It is emptied first.' : '';
   const answer = await ask(`Refresh ${names} from the beginning of the sources?${how} [y/N] `);
   return /^y(es)?$/i.test(answer.trim());
@@ -257,18 +258,48 @@ async function performTogether(
   deployment: Deployment,
   tables: readonly TablePlan[],
 ): Promise<readonly RefreshOutcome[]> {
-  if (!invocation.isSet('in-place') || invocation.isSet('cancel')) {
-    const names = tables.map(({ name }) => name).join(', ');
+  if (invocation.isSet('cancel')) return cancelTogether(invocation, deployment, tables);
+  if (invocation.isSet('shadow')) {
     throw usageError(
-      `tables that read each other are refreshed in place only: ${names}`,
-      'Beside the live tables one would be built from rows of the other that are replaced meanwhile. Empty them, and let the next run fill them in order: --in-place',
+      `a shadow is of one table, and these read each other: ${namesOf(tables)}`,
+      'Each is built from what those above it are now. Name one of them; what all would lose tells --plan.',
     );
   }
-  const outcomes = await refreshTogether(
-    tables.map((table) => runOptions(invocation, deployment, table, tables)),
+  const all = tables.map((table) => runOptions(invocation, deployment, table, tables));
+  if (invocation.isSet('in-place')) {
+    const outcomes = await refreshTogether(all);
+    for (const outcome of outcomes) tell(invocation, outcome);
+    return outcomes;
+  }
+  const appended = tables.filter(({ output }) => output === 'append');
+  if (appended.length > 0) {
+    throw usageError(
+      `rows are appended to ${namesOf(appended)}, so these tables are refreshed in place only: ${namesOf(tables)}`,
+      'A row that was appended is never replaced by another one. Empty them, and let the next run fill them in order: --in-place',
+    );
+  }
+  return refreshTogetherBeside(all, async (options) => {
+    const outcome = await withState(invocation, deployment, options, refreshBeside);
+    tell(invocation, outcome);
+    return outcome;
+  });
+}
+
+/** Those that are being built are given up; the others were not begun, or can not be given up any more. */
+async function cancelTogether(
+  invocation: Invocation,
+  deployment: Deployment,
+  tables: readonly TablePlan[],
+): Promise<readonly RefreshOutcome[]> {
+  const { catalog, plan } = deployment;
+  const begun = tables.filter(
+    (table) => openRefresh(catalog, flowsOf(plan, table)[0].name) !== undefined,
   );
-  for (const outcome of outcomes) tell(invocation, outcome);
-  return outcomes;
+  return performEach(invocation, deployment, begun.length === 0 ? tables.slice(0, 1) : begun);
+}
+
+function namesOf(tables: readonly TablePlan[]): string {
+  return tables.map(({ name }) => name).join(', ');
 }
 
 async function performEach(
@@ -352,7 +383,7 @@ function runOptions(
     listener: (event) => {
       if (event.event === 'fencing') say(`ending what instance ${event.transactionalId} left open`);
     },
-    command: commandText(invocation, table.name),
+    command: commandText(invocation, tables.length > 1 ? tables : [table]),
     allowLoss: invocation.isSet('allow-loss'),
     keepUnrecoverable: invocation.isSet('keep-unrecoverable'),
     tryRecordsMax: invocation.whole('try-records', tryBounds),
@@ -400,11 +431,20 @@ async function withState<Result>(
 }
 
 /** The command as a person would repeat it. */
-function commandText(invocation: Invocation, table: string): string {
-  const flags = ['in-place', 'allow-loss', 'keep-unrecoverable', 'shadow', 'cancel'].filter(
-    (flag) => invocation.isSet(flag),
-  );
-  return ['tidemark refresh', table, ...flags.map((flag) => `--${flag}`)].join(' ');
+function commandText(invocation: Invocation, tables: readonly TablePlan[]): string {
+  const flags = [
+    'cascade',
+    'in-place',
+    'allow-loss',
+    'keep-unrecoverable',
+    'shadow',
+    'cancel',
+  ].filter((flag) => invocation.isSet(flag));
+  return [
+    'tidemark refresh',
+    ...tables.map(({ name }) => name),
+    ...flags.map((flag) => `--${flag}`),
+  ].join(' ');
 }
 
 function tell({ terminal, json }: Invocation, outcome: RefreshOutcome): void {

@@ -60,7 +60,7 @@ export function decideRefresh(request: RefreshRequest, facts: RequestFacts): Ref
   if (facts.downstream.length > 0) {
     return refuse('USAGE', `other tables read table "${table}"`, {
       detail: `They would go on from rows that are no longer there: ${facts.downstream.join(', ')}.`,
-      hint: `Refresh them with it, in order: tidemark refresh ${table} --cascade --in-place`,
+      hint: `Refresh them with it, in order: tidemark refresh ${table} --cascade${mode === 'in_place' ? ' --in-place' : ''}`,
     });
   }
   if (facts.isJoined && keepUnrecoverable) {

@@ -30,7 +30,8 @@ export async function lockFlows(
     locks.map((lock) => ({
       kind: 'lock' as const,
       name: lockName(lock),
-      value: { ...lock, untilMs: lock.untilMs ?? null, sinceMs: nowMs },
+      // The next attempt of a command that was interrupted holds what it held since then.
+      value: { ...lock, untilMs: lock.untilMs ?? null, sinceMs: sinceOf(catalog, lock) ?? nowMs },
     })),
     nowMs,
   );
@@ -76,6 +77,11 @@ export function lockedError(catalog: Catalog, flow: string, nowMs: number): Flow
 /** Whether an attempt of this token holds a flow: one that was interrupted, where this is the next. */
 export function isHeldBy(catalog: Catalog, flow: string, token: string): boolean {
   return catalog.get('lock', lockName({ flow, token })) !== undefined;
+}
+
+function sinceOf(catalog: Catalog, lock: LockFacts): number | undefined {
+  const known = catalog.get('lock', lockName(lock))?.value['sinceMs'];
+  return typeof known === 'number' && lock.untilMs === undefined ? known : undefined;
 }
 
 function refuseOthers(catalog: Catalog, flow: string, token: string, nowMs: number): void {

@@ -6,11 +6,11 @@ import type { StateStore } from '../ports/state-store.ts';
 import { progressText } from '../refresh/refresh-progress.ts';
 import { isUntouched, type RefreshState } from '../refresh/refresh-states.ts';
 import { recordedGaps } from './gaps.ts';
+import { isSettledWithin } from './is-settled-within.ts';
 import { type LockFacts, lockFlows, lockName, lockOf, unlockFlows } from './locks.ts';
 import { BuiltGeneration } from './refresh-built.ts';
 import { awaitNobody } from './refresh-checkpoints.ts';
-import { flowsOf, gatherFacts, type RefreshFacts } from './refresh-facts.ts';
-import { previewRefresh } from './refresh-preview.ts';
+import { gatherFacts, type RefreshFacts } from './refresh-facts.ts';
 import { openRefresh, type RefreshRecord } from './refresh-record.ts';
 import {
   beginRun,
@@ -19,6 +19,7 @@ import {
   type RefreshOutcome,
   type RefreshRun,
   type RefreshRunOptions,
+  refuseLossOf,
   refuseUnwanted,
   settleTable,
   swap,
@@ -126,24 +127,14 @@ class Beside {
   // ---------------------------------------------------------------- building
 
   async build(): Promise<void> {
-    const { log, plan, catalog, clock, onStep, onProgress } = this.#options;
+    const { catalog, clock, onStep } = this.#options;
     const facts = await gatherFacts(this.#options);
     this.#refuseNothing(facts);
-    const { report } = await previewRefresh({
-      log,
-      plan,
-      facts,
-      ...(onProgress === undefined ? {} : { onProgress }),
-    });
-    refuseUnwanted(this.#run, {
-      lost: report.lost,
-      pendingLost: report.pending.lost,
-      partitions: facts.output?.partitions.length,
-    });
+    const toRead = await refuseLossOf(this.#run, facts);
     await this.#refuseOvertaken();
     // What an attempt with another definition has built is of no use.
     if (this.#built.isOther()) await this.#built.cleanUp();
-    await this.#run.progress.enter('building', clock.now(), { toRead: report.records });
+    await this.#run.progress.enter('building', clock.now(), { toRead });
     await this.#built.prepare();
     // What an attempt that was killed has left.
     const claim = { flow: this.#built.name, token: 'swap' };
@@ -208,16 +199,12 @@ class Beside {
       },
     });
     this.#worker = worker;
-    let isOver = false;
-    const running = worker.run().finally(() => {
-      isOver = true;
-    });
-    const telling = this.#tell(worker, () => isOver);
+    const running = worker.run();
+    const telling = this.#tell(worker, running);
     try {
       await running;
     } finally {
       this.#worker = undefined;
-      isOver = true;
       await telling.catch(() => undefined);
     }
     this.#refuseStopped();
@@ -256,14 +243,13 @@ class Beside {
   }
 
   /** Keeps the catalog's figures up to date for whoever asks how far it is, and heeds whoever gives it up. */
-  async #tell(worker: Worker, isOver: () => boolean): Promise<void> {
+  async #tell(worker: Worker, running: Promise<void>): Promise<void> {
     const { clock, catalog } = this.#options;
     const startedMs = clock.monotonic();
     let toldMs = startedMs;
     let first: number | undefined;
-    while (!isOver()) {
-      await clock.sleep(pollMs);
-      if (isOver() || clock.monotonic() - toldMs < tellIntervalMs) continue;
+    while (!(await isSettledWithin(clock, pollMs, running))) {
+      if (clock.monotonic() - toldMs < tellIntervalMs) continue;
       toldMs = clock.monotonic();
       await catalog.read();
       const isClaimed = lockOf(catalog, this.#built.name, clock.now()) !== undefined;
@@ -299,13 +285,15 @@ class Beside {
   // ---------------------------------------------------------------- swap
 
   async swapIn(): Promise<RefreshOutcome> {
-    const { catalog, clock, pipeline, plan, table: live, onStep } = this.#options;
+    const { catalog, clock, pipeline, onStep, below = [], isHeld = false } = this.#options;
     const { progress } = this.#run;
     const locks = locksOf(this.#options);
-    await lockFlows(catalog, locks, clock.now());
+    const all = [...locks, ...below.flatMap(locksOf)];
+    const released = isHeld ? [] : all;
+    await lockFlows(catalog, all, clock.now());
     let isTouched = !isUntouched(progress.state);
     try {
-      for (const { name } of flowsOf(plan, live)) await this.#awaitEmpty(groupOf(pipeline, name));
+      for (const { flow } of all) await this.#awaitEmpty(groupOf(pipeline, flow));
       this.#refuseStopped();
       await settleTable(this.#run);
       let lost = { keys: 0, rows: 0, levels: 0 };
@@ -318,7 +306,7 @@ class Beside {
         const measured = await this.#refuseLoss();
         lost = measured.lost;
         if (this.#options.isShadow === true) {
-          await unlockFlows(catalog, locks, clock.now());
+          await unlockFlows(catalog, released, clock.now());
           await this.#built.cleanUp();
           await progress.close('cancelled', clock.now(), []);
           return { ...this.#outcome({ ...measured, deadLetters }), isShadow: true };
@@ -331,8 +319,8 @@ class Beside {
       if (progress.state === 'swapping') {
         onStep?.('swapping in the differences');
         const facts = await gatherFacts(this.#options);
-        const fresh = await this.#built.topics();
-        result = await progress.whileTold(clock, () => swap(this.#run, facts, fresh));
+        const built = await this.#built.topics();
+        result = await progress.whileTold(clock, () => swap(this.#run, facts, built));
         await progress.enter('switching', clock.now());
       }
       await this.#built.handOver();
@@ -340,7 +328,7 @@ class Beside {
       await progress.close('done', clock.now(), locks);
       return this.#outcome({ ...result, lost, deadLetters });
     } catch (error) {
-      if (!isTouched) await unlockFlows(catalog, locks, clock.now());
+      if (!isTouched) await unlockFlows(catalog, released, clock.now());
       throw error;
     }
   }
@@ -407,7 +395,8 @@ class Beside {
   async #refuseUnreadable(): Promise<number> {
     const { table, flow } = this.#options;
     const { before, now } = await this.#built.deadLetters();
-    if (now <= before || this.#run.progress.record.allowLoss) return now;
+    const { allowLoss, isShadow = false } = this.#run.progress.record;
+    if (now <= before || allowLoss || isShadow) return now;
     throw new FlowError(
       'DATA_LOSS_REFUSED',
       `the new generation of table "${table.name}" cannot read ${now - before} records that the present one has read`,

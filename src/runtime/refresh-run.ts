@@ -41,7 +41,7 @@ import {
   type RefreshRecord,
 } from './refresh-record.ts';
 import { type SwapOptions, type SwapResult, swapTable } from './refresh-swap.ts';
-import { tryRecords } from './refresh-trial.ts';
+import { trialRecordsDefault, tryRecords } from './refresh-trial.ts';
 import { fenceOthers } from './takeover.ts';
 
 export type RefreshRunOptions = Omit<OutsideOptions, 'token'> & {
@@ -50,6 +50,10 @@ export type RefreshRunOptions = Omit<OutsideOptions, 'token'> & {
   readonly flow: FlowPlan;
   /** Tables that are refreshed by the same command. */
   readonly together?: ReadonlySet<string> | undefined;
+  /** Those of them that read it and whose turn comes later: their flows are held from its swap on. */
+  readonly below?: readonly RefreshRunOptions[] | undefined;
+  /** A table that it reads was refreshed by the same command, so its flow stays held whatever comes of this attempt. */
+  readonly isHeld?: boolean | undefined;
   readonly allowLoss: boolean;
   readonly keepUnrecoverable: boolean;
   /** It is built and measured, and never becomes the table. What would be lost is told, not refused. */
@@ -299,20 +303,24 @@ export function endsOf({ output }: RefreshFacts): readonly number[] {
   return (output?.partitions ?? []).map(({ end }) => end);
 }
 
-/** Refuses what is not accepted, before anything is touched. */
-export async function refuseLossOf(run: RefreshRun, facts: RefreshFacts): Promise<void> {
+/** Refuses what is not accepted, before anything is made or touched. Gives the records that the sources have. */
+export async function refuseLossOf(run: RefreshRun, facts: RefreshFacts): Promise<number> {
   const { log, plan, onProgress } = run.options;
+  const { record } = run.progress;
   const partitions = facts.output?.partitions.length;
-  if (takesAll(run.progress.record)) {
+  if (takesAll(record)) {
     refuseUnwanted(run, { lost: { keys: 0, rows: 0, levels: 0 }, pendingLost: 0, partitions });
-    return;
+    return 0;
   }
   const { report } = await previewRefresh({
     log,
     plan,
     facts,
-    // What is accepted need not be known.
-    trial: run.progress.record.allowLoss ? undefined : () => tryAll(run.options),
+    // What is accepted, or only measured, need not be known.
+    trial:
+      record.allowLoss || record.isShadow === true
+        ? undefined
+        : () => tryBefore(run.options, record.mode),
     ...(onProgress === undefined ? {} : { onProgress }),
   });
   refuseUnwanted(run, {
@@ -321,13 +329,19 @@ export async function refuseLossOf(run: RefreshRun, facts: RefreshFacts): Promis
     partitions,
     trial: report.trial,
   });
+  return report.records;
 }
 
-/** An emptied table can't be had back, so every record is tried, or as many as somebody takes for enough. */
-function tryAll(options: RefreshRunOptions): Promise<TrialReport> {
-  const { plan, table, tryRecordsMax = Number.POSITIVE_INFINITY, onStep } = options;
+/**
+ * An emptied table can't be had back, so every record is tried, or as many as somebody takes for enough. One that is built
+ * beside it reads them all before it takes its place, so a sample tells most of what is wrong before the work begins.
+ */
+function tryBefore(options: RefreshRunOptions, mode: RefreshMode): Promise<TrialReport> {
+  const { plan, table, onStep } = options;
+  const most = mode === 'in_place' ? Number.POSITIVE_INFINITY : trialRecordsDefault;
+  const { tryRecordsMax: recordsMax = most } = options;
   onStep?.('trying whether its records can be read with the present definition');
-  return tryRecords({ ...options, flows: flowsOf(plan, table), recordsMax: tryRecordsMax });
+  return tryRecords({ ...options, flows: flowsOf(plan, table), recordsMax });
 }
 
 /** Ends whatever a dead instance left open over the table and its checkpoints. */

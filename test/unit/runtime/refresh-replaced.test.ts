@@ -1,7 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { refreshBeside } from '../../../src/runtime/refresh-beside.ts';
-import { type RefreshRunOptions, refreshInPlace } from '../../../src/runtime/refresh-run.ts';
-import { refreshTogether } from '../../../src/runtime/refresh-together.ts';
+import type { Log } from '../../../src/ports/log.ts';
+import { cancelRefresh, refreshBeside } from '../../../src/runtime/refresh-beside.ts';
+import {
+  beginRun,
+  type RefreshOutcome,
+  type RefreshRunOptions,
+  refreshInPlace,
+} from '../../../src/runtime/refresh-run.ts';
+import { refreshTogether, refreshTogetherBeside } from '../../../src/runtime/refresh-together.ts';
+import { refreshThroughCrashes, updateOrLocked } from '../../support/refresh-crashes.ts';
 import { RefreshWorld, type SourceRow, tableText } from '../../support/refresh-world.ts';
 
 const cur = (filter = '') => `CREATE STREAMING TABLE cur
@@ -52,7 +59,7 @@ describe('P111 a full refresh of a table that a REPLACE USING table streams', ()
       await expect(refresh(await world.besideOptions('cur'))).rejects.toMatchObject({
         code: 'USAGE',
         detail: expect.stringContaining('down'),
-        hint: expect.stringContaining('--cascade --in-place'),
+        hint: expect.stringContaining('--cascade'),
       });
     }
     expect(await texts(world)).toEqual([
@@ -146,6 +153,190 @@ describe('P111 a full refresh of a table that a REPLACE USING table streams', ()
     await world.update();
     expect(await texts(world)).toEqual([[euCur], [eu]]);
   });
+});
+
+const low = `CREATE STREAMING TABLE low
+FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME SELECT k, seq, 'low' AS v FROM STREAM(down);`;
+const chain = ['cur', 'down', 'low'];
+
+/** All tables of the chain by one command, each beside the live one. */
+async function cascade(
+  world: RefreshWorld,
+  flags: Parameters<RefreshWorld['runOptions']>[1] = {},
+  log?: Log,
+  onTurn: (table: string) => Promise<void> = async () => undefined,
+): Promise<readonly RefreshOutcome[]> {
+  const together = new Set(chain);
+  const { catalog } = await world.outside(log);
+  const all = [];
+  for (const name of chain) {
+    all.push({ ...(await world.besideOptions(name, flags, log)), catalog, together });
+  }
+  return refreshTogetherBeside(all, async (options) => {
+    await onTurn(options.table.name);
+    const own = await world.besideOptions(options.table.name, flags, log);
+    return refreshBeside({ ...own, ...options, flow: own.flow, waitMs: 5_000 });
+  });
+}
+
+async function chainTexts(world: RefreshWorld): Promise<readonly string[][]> {
+  return [...(await texts(world)), tableText(await world.table('low'))];
+}
+
+const whole = [
+  [euCur, usCur],
+  [eu, us],
+  ['{"k":"EU","seq":1,"v":"low"}', '{"k":"US","seq":1,"v":"low"}'],
+];
+const euOnly = whole.map(([first]) => [first]);
+
+async function expiredChain(): Promise<RefreshWorld> {
+  const world = await chainedWorld(cur() + down + low);
+  await world.log.deleteRecords('a', new Map([[1, 1]]));
+  return world;
+}
+
+describe('FR-08 --cascade beside the live tables', () => {
+  test('what would be lost is refused before anything of any table is made', async () => {
+    const world = await expiredChain();
+    await expect(cascade(world)).rejects.toMatchObject({ code: 'DATA_LOSS_REFUSED' });
+    const built = chain.map((name) => `p.${name}.refresh.output`);
+    expect((await world.log.describeTopics(built)).size).toBe(0);
+    expect((await world.outside()).catalog.all('refresh')).toEqual([]);
+    await world.update();
+    expect(await chainTexts(world)).toEqual(whole);
+  });
+
+  test('with --allow-loss each is what the sources have still, by its differences alone', async () => {
+    const world = await expiredChain();
+    const before = chain.map((name) => world.log.readCommitted(name).length);
+    const outcomes = await cascade(world, { allowLoss: true });
+    expect(outcomes).toMatchObject(
+      chain.map((table) => ({
+        table,
+        mode: 'beside',
+        generation: 1,
+        published: 0,
+        buried: 1,
+        lost: { keys: 1, rows: 1 },
+      })),
+    );
+    expect(await chainTexts(world)).toEqual(euOnly);
+    // One tombstone each: no reader saw a table without the key that stays.
+    const after = chain.map((name) => world.log.readCommitted(name).length);
+    expect(after).toEqual(before.map((count) => count + 1));
+    await world.update();
+    expect(chain.map((name) => world.log.readCommitted(name).length)).toEqual(after);
+    // The key may come back at a sequence that the former generation had passed.
+    await world.produce('a', 1, row('US', 0, 'back'));
+    await world.update();
+    expect((await chainTexts(world))[2]).toEqual([
+      '{"k":"EU","seq":1,"v":"low"}',
+      '{"k":"US","seq":0,"v":"low"}',
+    ]);
+  });
+
+  test('with --keep-unrecoverable each is as it was, and newer rows go through all of them', async () => {
+    const world = await expiredChain();
+    await world.produce('a', 0, row('EU', 4));
+    const outcomes = await cascade(world, { keepUnrecoverable: true });
+    expect(outcomes.map(({ lost }) => lost.keys)).toEqual([0, 0, 0]);
+    await world.update();
+    expect(await chainTexts(world)).toEqual([
+      ['{"k":"EU","seq":4,"v":"x"}', usCur],
+      ['{"k":"EU","seq":4}', us],
+      ['{"k":"EU","seq":4,"v":"low"}', '{"k":"US","seq":1,"v":"low"}'],
+    ]);
+  });
+
+  test('FR-46 another definition above: those below follow to lower sequences', async () => {
+    const world = await chainedWorld(cur() + down + low);
+    await world.produce('a', 0, row('EU', 5, 'high'));
+    await world.update();
+    world.sql = cur("WHERE v <> 'high'") + down + low;
+    await cascade(world);
+    expect(await chainTexts(world)).toEqual(whole);
+  });
+
+  test('between the turns the flows below are held, and the next attempt goes on with them alone', async () => {
+    const world = await expiredChain();
+    const interrupted = cascade(world, { allowLoss: true }, undefined, async (table) => {
+      if (table === 'down') throw new Error('interrupted');
+    });
+    await expect(interrupted).rejects.toThrow('interrupted');
+    expect(await chainTexts(world)).toEqual([euOnly[0], whole[1], whole[2]]);
+    await expect(world.update()).rejects.toMatchObject({ code: 'TABLE_LOCKED' });
+    const turns: string[] = [];
+    await cascade(world, { allowLoss: true }, undefined, async (table) => {
+      turns.push(table);
+    });
+    expect(turns).toEqual(['down', 'low']);
+    await world.update();
+    expect(await chainTexts(world)).toEqual(euOnly);
+    expect((await world.outside()).catalog.all('lock')).toEqual([]);
+  });
+
+  test('one that is given up in between stops with the named error until it is refreshed', async () => {
+    const world = await expiredChain();
+    const interrupted = cascade(world, { allowLoss: true }, undefined, async (table) => {
+      if (table !== 'down') return;
+      const { catalog, clock } = await world.outside();
+      await beginRun(await world.runOptions('down'), 'beside').progress.enter(
+        'building',
+        clock.now(),
+      );
+      await catalog.read();
+      await cancelRefresh(await world.besideOptions('down'));
+      throw new Error('interrupted');
+    });
+    await expect(interrupted).rejects.toThrow('interrupted');
+    await expect(world.update()).rejects.toMatchObject({
+      code: expect.stringMatching(/SOURCE_REFRESHED|TABLE_LOCKED/),
+    });
+    await cascade(world, { allowLoss: true });
+    await world.update();
+    expect(await chainTexts(world)).toEqual(euOnly);
+  });
+
+  test('FR-35 services let go of every flow by themselves, and take it up again', async () => {
+    const world = await expiredChain();
+    const services = [await world.service('one'), await world.service('two')];
+    await cascade(world, { allowLoss: true });
+    await world.produce('a', 0, row('EU', 8));
+    await expect
+      .poll(() => chainTexts(world), { timeout: 20_000 })
+      .toEqual([
+        ['{"k":"EU","seq":8,"v":"x"}'],
+        ['{"k":"EU","seq":8}'],
+        ['{"k":"EU","seq":8,"v":"low"}'],
+      ]);
+    for (const service of services) await service.stop();
+  }, 60_000);
+
+  test.each([
+    ['allowLoss', true, 53],
+    ['keepUnrecoverable', false, 59],
+  ] as const)(
+    'killed at every call it goes on and ends the same: %s, effect %s',
+    async (flag, hasEffect, step) => {
+      await refreshThroughCrashes({
+        open: expiredChain,
+        refresh: (world, log) => cascade(world, { [flag]: true }, log),
+        flow: 'low',
+        between: async (world) => {
+          await updateOrLocked(world);
+        },
+        check: async (world, killedAt) => {
+          expect(await chainTexts(world), killedAt).toEqual(flag === 'allowLoss' ? euOnly : whole);
+          const { catalog } = await world.outside();
+          expect(catalog.all('lock'), killedAt).toEqual([]);
+        },
+        hasEffect,
+        step,
+      });
+    },
+    240_000,
+  );
 });
 
 describe('P111 tombstones of a table that a REPLACE USING table streams', () => {
