@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/adapters/system/system-clock.ts';
 import type { TrialReport } from '../../../src/refresh/trial.ts';
 import { Catalog } from '../../../src/runtime/catalog.ts';
+import { refreshBeside } from '../../../src/runtime/refresh-beside.ts';
 import { refreshInPlace } from '../../../src/runtime/refresh-run.ts';
 import { tryRecords } from '../../../src/runtime/refresh-trial.ts';
 import { RefreshWorld, type SourceRow, tableText } from '../../support/refresh-world.ts';
@@ -57,6 +58,22 @@ describe('FR-11 records that the present definition can not read', () => {
       world.sql = sqlOf(asText, options);
       await world.update();
       expect(tableText(await world.table('t'))).toEqual(before);
+    },
+  );
+
+  test.each(['', withLetters])(
+    'FR-01 beside the table %s it is refused before anything is built',
+    async (options) => {
+      const world = await deployed(options);
+      world.sql = sqlOf(asText, options, 'WHERE CAST(v AS INT) > 0');
+      await expect(refreshBeside(await world.besideOptions('t'))).rejects.toMatchObject({
+        code: 'DATA_LOSS_REFUSED',
+        detail: expect.stringMatching(/: 2.*a\/0@1/),
+        hint: expect.stringContaining('--allow-loss'),
+      });
+      expect((await world.log.describeTopics(['p.t.refresh.output'])).size).toBe(0);
+      expect((await world.outside()).catalog.all('refresh')).toEqual([]);
+      expect(tableText(await world.table('t'))).toHaveLength(4);
     },
   );
 
