@@ -316,19 +316,14 @@ export async function refuseLossOf(run: RefreshRun, facts: RefreshFacts): Promis
     log,
     plan,
     facts,
-    // What is accepted, or only measured, need not be known.
-    trial:
-      record.allowLoss || record.isShadow === true
-        ? undefined
-        : () => tryBefore(run.options, record.mode),
     ...(onProgress === undefined ? {} : { onProgress }),
   });
-  refuseUnwanted(run, {
-    lost: report.lost,
-    pendingLost: report.pending.lost,
-    partitions,
-    trial: report.trial,
-  });
+  const known = { lost: report.lost, pendingLost: report.pending.lost, partitions };
+  refuseUnwanted(run, known);
+  // What is accepted, or only measured, need not be known.
+  if (!record.allowLoss && record.isShadow !== true) {
+    refuseUnwanted(run, { ...known, trial: await tryBefore(run.options, record.mode) });
+  }
   return report.records;
 }
 
