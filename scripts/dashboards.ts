@@ -161,8 +161,8 @@ const overview: Dashboard = {
         ]),
         graph('Dead letters', 'cps', 'Records that could not be read or computed.', [
           [
-            sumBy('flow, source', rate('tidemark_dead_letter_records_total', all)),
-            '{{flow}} {{source}}',
+            sumBy('flow, source, reason', rate('tidemark_dead_letter_records_total', all)),
+            '{{flow}} {{source}} {{reason}}',
           ],
         ]),
       ],
@@ -214,10 +214,10 @@ const overview: Dashboard = {
         graph('Keys read and written', 'cps', 'Keys in the calls of the store a second.', [
           [sumBy('op', rate('tidemark_state_store_keys_total', all)), '{{op}}'],
         ]),
-        graph('Store errors', 'cps', 'Calls that failed, by code.', [
+        graph('Store errors', 'cps', 'Calls that failed, by error.', [
           [
-            sumBy('store, code', rate('tidemark_state_store_errors_total', all)),
-            '{{store}} {{code}}',
+            sumBy('store, error', rate('tidemark_state_store_errors_total', all)),
+            '{{store}} {{error}}',
           ],
         ]),
         graph(
@@ -255,10 +255,10 @@ const overview: Dashboard = {
           'By API. Fetch waits at the broker while there is nothing to read.',
           [[quantile(0.99, 'tidemark_kafka_request_duration_seconds', all, 'api, le'), '{{api}}']],
         ),
-        graph('Requests without an answer', 'cps', 'By API and code.', [
+        graph('Requests without an answer', 'cps', 'By API and error.', [
           [
-            sumBy('api, code', rate('tidemark_kafka_request_errors_total', all)),
-            '{{api}} {{code}}',
+            sumBy('api, error', rate('tidemark_kafka_request_errors_total', all)),
+            '{{api}} {{error}}',
           ],
         ]),
       ],
@@ -355,8 +355,9 @@ const flow: Dashboard = {
           [`sum(${rate('tidemark_input_bytes_total', one)})`, 'read'],
           [`sum(${rate('tidemark_output_bytes_total', one)})`, 'written'],
         ]),
-        graph('Keys in the state', 'short', 'Keys that the state holds, over all instances.', [
+        graph('Keys and rows', 'short', 'What the table holds, over all instances.', [
           [`sum(tidemark_state_keys{${one}})`, 'keys'],
+          [`sum(tidemark_state_rows{${one}})`, 'rows'],
         ]),
       ],
     },
@@ -370,7 +371,10 @@ const flow: Dashboard = {
           [
             [`sum(${rate('tidemark_decoded_records_total', one)})`, 'decoded'],
             [`sum(${rate('tidemark_tombstone_records_total', one)})`, 'tombstones'],
-            [`sum(${rate('tidemark_dead_letter_records_total', one)})`, 'dead letters'],
+            [
+              sumBy('reason', rate('tidemark_dead_letter_records_total', one)),
+              'dead letters: {{reason}}',
+            ],
           ],
           { isStacked: true },
         ),
@@ -414,12 +418,21 @@ const flow: Dashboard = {
           [quantile(0.99, 'tidemark_row_set_rows', one), 'p99'],
         ]),
         graph(
+          'Replaced',
+          'cps',
+          'Row-sets that a higher sequence replaced, and the rows that went.',
+          [
+            [`sum(${rate('tidemark_row_sets_replaced_total', one)})`, 'row-sets'],
+            [`sum(${rate('tidemark_rows_retracted_total', one)})`, 'rows'],
+          ],
+        ),
+        graph(
           'Largest record',
           'percentunit',
           'The largest record written, as a share of what the output topic takes.',
           [
             [
-              `max by (flow) (tidemark_record_bytes_max{${one}}) / min by (flow) (tidemark_record_limit_bytes{${one}})`,
+              `max by (flow) (tidemark_row_set_bytes_max{${one}}) / min by (flow) (tidemark_record_limit_bytes{${one}})`,
               '{{flow}}',
             ],
           ],
@@ -452,7 +465,7 @@ const flow: Dashboard = {
         ]),
         graph('Failing share', 'percentunit', 'Share of rows that do not meet the expectation.', [
           [
-            `${sumBy('expectation', rate('tidemark_expectation_rows_total', one, ',result="failed"'))} / ${sumBy('expectation', rate('tidemark_expectation_rows_total', one))}`,
+            `${sumBy('expectation', rate('tidemark_expectation_rows_total', one, ',result!="passed"'))} / ${sumBy('expectation', rate('tidemark_expectation_rows_total', one))}`,
             '{{expectation}}',
           ],
         ]),

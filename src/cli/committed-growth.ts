@@ -91,6 +91,7 @@ function difference(after: Counters, before: Counters): Counters {
     const base = 'records' in before ? before : undefined;
     return {
       ...numbers(after, base),
+      reasons: numbers(after.reasons, base?.reasons),
       expectations: after.expectations.map(({ name, passed, failed }) => {
         const known = base?.expectations.find((one) => one.name === name);
         return {
@@ -104,7 +105,7 @@ function difference(after: Counters, before: Counters): Counters {
   return numbers(after, 'records' in before ? undefined : before) as TableCounters;
 }
 
-function numbers(after: Counters, before: Counters | undefined): Record<string, number> {
+function numbers(after: object, before: object | undefined): Record<string, number> {
   const base = new Map(Object.entries(before ?? {}));
   const grown: Record<string, number> = {};
   for (const [name, value] of Object.entries(after)) {

@@ -1,18 +1,28 @@
 import { FlowError } from '../base/errors.ts';
+import type { FlowPlan } from '../plan/pipeline-plan.ts';
 import type { Log } from '../ports/log.ts';
 import { Catalog } from '../runtime/catalog.ts';
+import { readPins } from '../runtime/once-pins.ts';
 import { type RefreshRecord, refreshesOf } from '../runtime/refresh-record.ts';
 
 export type RefreshWatchOptions = {
   readonly log: Log;
   readonly catalogTopic: string;
-  readonly onRefreshes: (records: readonly RefreshRecord[]) => void;
+  readonly onLook: (look: CatalogLook) => void;
+  /** Flows that run once. */
+  readonly onceFlows: readonly FlowPlan[];
+};
+
+export type CatalogLook = {
+  readonly refreshes: readonly RefreshRecord[];
+  /** Names of the flows that run once and have. */
+  readonly onceDone: ReadonlySet<string>;
 };
 
 const lookIntervalMs = 10_000;
 
 /**
- * Looks now and then in the catalog how far full refreshes are, whoever runs them. Invariant: one look at a time; an
+ * Looks now and then in the catalog how far full refreshes are, whoever runs them, and which flows that run once have. Invariant: one look at a time; an
  * outage of the log leaves what was known.
  */
 export class RefreshWatch {
@@ -41,7 +51,12 @@ export class RefreshWatch {
   async look(): Promise<void> {
     try {
       await this.#catalog.read();
-      this.#options.onRefreshes(refreshesOf(this.#catalog));
+      const { onLook, onceFlows } = this.#options;
+      const done = onceFlows.filter((flow) => readPins(flow, this.#catalog)?.isDone === true);
+      onLook({
+        refreshes: refreshesOf(this.#catalog),
+        onceDone: new Set(done.map(({ name }) => name)),
+      });
     } catch (error) {
       if (!(error instanceof FlowError)) throw error;
     }

@@ -142,6 +142,7 @@ async function runShown(
   const stopProgress = showProgress(invocation, worker, log.info);
   try {
     await worker.run();
+    front.ended('completed');
     if (once) {
       const summary = updateSummary(worker.progress(), systemClock.monotonic() - startedMs);
       if (invocation.json) invocation.printJson(summary);
@@ -149,6 +150,7 @@ async function runShown(
     }
     return 0;
   } catch (error) {
+    front.ended('failed');
     throw terminal.isTerminal || once ? error : loggable(error);
   } finally {
     stopProgress();

@@ -41,6 +41,8 @@ export type ServiceFront = {
   measure(store: StateStore): StateStore;
   attach(parts: RunningParts): void;
   stopping(): void;
+  /** The run is over, one way or the other. */
+  ended(result: 'completed' | 'failed'): void;
   /** May be called twice. */
   close(): Promise<void>;
 };
@@ -52,6 +54,7 @@ const noFront: ServiceFront = {
   measure: (store) => store,
   attach: () => undefined,
   stopping: () => undefined,
+  ended: () => undefined,
   close: () => Promise.resolve(),
 };
 
@@ -92,6 +95,8 @@ export async function openServiceFront(options: ServiceFrontOptions): Promise<Se
     now: () => systemClock.now(),
     hasProcessMetrics: true,
     store: config['state.kind'],
+    mode: once ? 'triggered' : 'continuous',
+    freshnessObjectiveMs: config['freshness.objectiveMs'],
   });
   const events = new RecentEvents();
   const verbs = new VerbProcesses(config, options.files);
@@ -154,9 +159,11 @@ export async function openServiceFront(options: ServiceFrontOptions): Promise<Se
       refreshWatch = new RefreshWatch({
         log: parts.log,
         catalogTopic: `${config['pipeline.name']}.catalog`,
-        onRefreshes: (records) => {
-          metrics.refreshed(records);
-          interrupted?.look(records).catch((error: unknown) => {
+        onceFlows: plan.flows.filter((flow) => flow.once === true),
+        onLook: ({ refreshes, onceDone }) => {
+          metrics.refreshed(refreshes);
+          metrics.onceDone(onceDone);
+          interrupted?.look(refreshes).catch((error: unknown) => {
             log.bug(error, 'an interrupted refresh could not be finished');
           });
         },
@@ -174,6 +181,7 @@ export async function openServiceFront(options: ServiceFrontOptions): Promise<Se
       readable.start((error) => log.bug(error, 'the tables could not be looked at'));
     },
     stopping: () => health.stopping(),
+    ended: (result) => metrics.ended(result),
     close: () => {
       closing ??= server.close().then(async () => {
         await watch?.close().catch(() => undefined);

@@ -2,7 +2,7 @@ import type { RequestListener } from '../adapters/kafka/connection.ts';
 import { memoryLimitBytes } from '../adapters/prometheus/memory-limit.ts';
 import { kafkaApis } from '../adapters/prometheus/metric-declarations.ts';
 import { MetricRegistry } from '../adapters/prometheus/metric-registry.ts';
-import type { PipelinePlan } from '../plan/pipeline-plan.ts';
+import { isKeyed, type PipelinePlan } from '../plan/pipeline-plan.ts';
 import type { CommitPhases } from '../ports/log.ts';
 import { refreshFigures } from '../refresh/refresh-progress.ts';
 import { isOver } from '../refresh/refresh-states.ts';
@@ -15,6 +15,8 @@ import type { RuntimeEvent } from '../runtime/runtime-events.ts';
 import { stages } from '../runtime/stage-times.ts';
 import type { FlowProgress, WorkerProgress } from '../runtime/worker.ts';
 import type { WorkerState } from '../runtime/worker-states.ts';
+import { deadLetterReasons } from '../task/dead-letter-reason.ts';
+import type { Replaced } from '../task/keyed-task.ts';
 import {
   type FlowCounters,
   tableOutcomes as outcomes,
@@ -42,7 +44,11 @@ export type ServiceMetricsOptions = {
   readonly now: () => number;
   readonly hasProcessMetrics: boolean;
   readonly store: 'redis' | 'embedded';
+  readonly mode: UpdateMode;
+  readonly freshnessObjectiveMs: number;
 };
+
+export type UpdateMode = 'triggered' | 'continuous';
 
 const workerStates: readonly WorkerState[] = [
   'created',
@@ -53,10 +59,14 @@ const workerStates: readonly WorkerState[] = [
   'stopped',
   'failed',
 ];
+const updateModes = ['triggered', 'continuous'] as const;
+const updateResults = ['started', 'completed', 'failed'] as const;
 const commitPhases = ['total', 'flush', 'send_offsets', 'end_txn'] as const;
 const commitResults = ['ok', 'aborted', 'fenced'] as const;
 const rebuildReasons = ['empty', 'foreign', 'behind'] as const;
 const requestErrors = ['BROKER_TIMEOUT', 'BROKER_UNAVAILABLE'] as const;
+/** What becomes of a row that violates an expectation. */
+const violations = { warn: 'warned', drop: 'dropped', fail: 'failed' } as const;
 const refreshResults = ['done', 'cancelled'] as const;
 const remedies = ['retry', 'rejoin', 'rebuild-state', 'stop'] as const;
 const statusClasses = ['2xx', '4xx', '5xx'];
@@ -94,6 +104,12 @@ export class ServiceMetrics {
     ] as const) {
       registry.count(name, {}, 0);
     }
+    for (const mode of updateModes) {
+      for (const result of updateResults) {
+        const isThis = mode === options.mode && result === 'started';
+        registry.count('tidemark_updates_total', { mode, result }, isThis ? 1 : 0);
+      }
+    }
     for (const result of commitResults) registry.count('tidemark_commits_total', { result }, 0);
     for (const phase of commitPhases) {
       registry.start('tidemark_commit_duration_seconds', { phase });
@@ -101,8 +117,8 @@ export class ServiceMetrics {
     for (const stage of stages) registry.count('tidemark_stage_seconds_total', { stage }, 0);
     for (const api of kafkaApis) {
       registry.start('tidemark_kafka_request_duration_seconds', { api });
-      for (const code of [...requestErrors, 'other']) {
-        registry.count('tidemark_kafka_request_errors_total', { api, code }, 0);
+      for (const error of [...requestErrors, 'other']) {
+        registry.count('tidemark_kafka_request_errors_total', { api, error }, 0);
       }
     }
     for (const remedy of remedies) registry.count('tidemark_recoveries_total', { remedy }, 0);
@@ -121,7 +137,10 @@ export class ServiceMetrics {
     const { registry } = this;
     const plan = this.#options.plan.flows.find(({ name }) => name === flow);
     const table = this.#options.plan.tables.find(({ name }) => name === plan?.target);
-    registry.set('tidemark_info', { flow, table: table?.name ?? '', kind: plan?.kind ?? '' }, 1);
+    registry.set('tidemark_info', { flow, target: table?.name ?? '', kind: plan?.kind ?? '' }, 1);
+    const objective = this.#options.freshnessObjectiveMs / 1000;
+    registry.set('tidemark_freshness_objective_seconds', { flow }, objective);
+    if (plan?.once === true) registry.set('tidemark_once_done', { flow }, 0);
     for (const source of sourceTopics(this.#options.plan, flow)) this.#countSource(flow, source);
     for (const { name } of table?.expectations ?? []) {
       this.#countExpectation(flow, name, { passed: 0, failed: 0 });
@@ -132,6 +151,7 @@ export class ServiceMetrics {
     registry.count('tidemark_rebalances_total', { flow }, 0);
     registry.start('tidemark_end_to_end_latency_seconds', { flow });
     registry.start('tidemark_row_set_rows', { flow });
+    if (plan?.kind === 'replace_using') this.#countReplaced(flow, { sets: 0, rows: 0 });
     for (const op of ['upsert', 'delete']) {
       registry.count('tidemark_output_records_total', { flow, op }, 0);
     }
@@ -213,6 +233,7 @@ export class ServiceMetrics {
     registry.count('tidemark_output_records_total', { flow, op: 'upsert' }, upserts);
     registry.count('tidemark_output_records_total', { flow, op: 'delete' }, deletes);
     registry.count('tidemark_output_bytes_total', { flow }, outputBytes);
+    if (figures.replaced.sets > 0) this.#countReplaced(flow, figures.replaced);
     for (const [rows, count] of figures.setRows) {
       registry.observe('tidemark_row_set_rows', { flow }, rows, count);
     }
@@ -222,7 +243,25 @@ export class ServiceMetrics {
     }
     const largest = Math.max(recordBytesMax, this.#recordBytesMax.get(flow) ?? 0);
     this.#recordBytesMax.set(flow, largest);
-    registry.set('tidemark_record_bytes_max', { flow }, largest);
+    registry.set('tidemark_row_set_bytes_max', { flow }, largest);
+  }
+
+  #countReplaced(flow: string, { sets, rows }: Replaced): void {
+    this.registry.count('tidemark_row_sets_replaced_total', { flow }, sets);
+    this.registry.count('tidemark_rows_retracted_total', { flow }, rows);
+  }
+
+  /** The run is over. */
+  ended(result: 'completed' | 'failed'): void {
+    this.registry.count('tidemark_updates_total', { mode: this.#options.mode, result });
+  }
+
+  /** Flows that run once and have, as of a look at the catalog; others may run once more. */
+  onceDone(done: ReadonlySet<string>): void {
+    for (const { name: flow, once } of this.#options.plan.flows) {
+      if (once !== true) continue;
+      this.registry.set('tidemark_once_done', { flow }, done.has(flow) ? 1 : 0);
+    }
   }
 
   /** How far full refreshes are, as of a look at the catalog. */
@@ -253,6 +292,8 @@ export class ServiceMetrics {
         parts.reduce((total, one) => total + one[of], 0);
       const [rows, lost] = [sum('rows'), sum('lost')];
       this.registry.set('tidemark_table_unreadable_rows', { table }, lost);
+      const flow = keyedFlowOf(this.#options.plan, table);
+      if (flow !== undefined) this.registry.set('tidemark_state_rows', { flow }, rows);
       const ratio = rows === 0 ? 1 : (rows - lost - sum('atRisk')) / rows;
       this.registry.set('tidemark_table_readable_ratio', { table }, ratio);
     }
@@ -279,8 +320,8 @@ export class ServiceMetrics {
     registry.observe('tidemark_kafka_request_duration_seconds', { api }, durationMs / 1000);
     registry.count('tidemark_kafka_throttle_seconds_total', {}, throttleMs / 1000);
     if (error === undefined) return;
-    const code = requestErrors.find((known) => known === error.code) ?? 'other';
-    registry.count('tidemark_kafka_request_errors_total', { api, code });
+    const known = requestErrors.find((code) => code === error.code) ?? 'other';
+    registry.count('tidemark_kafka_request_errors_total', { api, error: known });
   };
 
   /** How large the state is, as of a look. */
@@ -318,11 +359,17 @@ export class ServiceMetrics {
     registry.count('tidemark_retention_lost_records_total', labels, 0);
     registry.count('tidemark_decoded_records_total', labels, grown?.decoded ?? 0);
     registry.count('tidemark_tombstone_records_total', labels, grown?.tombstones ?? 0);
-    registry.count('tidemark_dead_letter_records_total', labels, grown?.deadLettered ?? 0);
+    for (const reason of deadLetterReasons) {
+      const count = grown?.reasons[reason] ?? 0;
+      registry.count('tidemark_dead_letter_records_total', { ...labels, reason }, count);
+    }
+    const skipped = { ...labels, reason: 'skipped' };
+    registry.count('tidemark_dead_letter_records_total', skipped, grown?.skipped ?? 0);
     registry.count('tidemark_query_rows_total', labels, grown?.rows ?? 0);
     registry.count('tidemark_filtered_rows_total', labels, grown?.filtered ?? 0);
     registry.count('tidemark_dropped_rows_total', labels, grown?.dropped ?? 0);
-    registry.count('tidemark_late_rows_total', labels, grown?.late ?? 0);
+    const operator = this.#isJoin(flow) ? 'join' : 'watermark';
+    registry.count('tidemark_late_rows_total', { ...labels, operator }, grown?.late ?? 0);
     registry.count('tidemark_handed_on_rows_total', labels, grown?.handedOn ?? 0);
     for (const { name, ...counts } of grown?.expectations ?? []) {
       this.#countExpectation(flow, name, counts);
@@ -334,13 +381,24 @@ export class ServiceMetrics {
     expectation: string,
     counts: { readonly passed: number; readonly failed: number },
   ): void {
-    for (const result of ['passed', 'failed'] as const) {
-      this.registry.count(
-        'tidemark_expectation_rows_total',
-        { flow, expectation, result },
-        counts[result],
-      );
+    const violated = violations[this.#actionOf(flow, expectation)];
+    for (const [result, rows] of [
+      ['passed', counts.passed],
+      [violated, counts.failed],
+    ] as const) {
+      this.registry.count('tidemark_expectation_rows_total', { flow, expectation, result }, rows);
     }
+  }
+
+  #isJoin(flow: string): boolean {
+    return this.#options.plan.flows.some(({ name, kind }) => name === flow && kind === 'join');
+  }
+
+  #actionOf(flow: string, expectation: string): keyof typeof violations {
+    const { flows, tables } = this.#options.plan;
+    const target = flows.find(({ name }) => name === flow)?.target;
+    const table = tables.find(({ name }) => name === target);
+    return table?.expectations.find(({ name }) => name === expectation)?.action ?? 'warn';
   }
 
   #countTable(flow: string, grown: TableCounters): void {
@@ -469,6 +527,12 @@ export class ServiceMetrics {
       registry.set('tidemark_retention_headroom_records', { flow, source }, headroomRecords);
     }
   }
+}
+
+/** Whose table stage a table has: of several flows, the one that has its name. */
+function keyedFlowOf({ flows }: PipelinePlan, table: string): string | undefined {
+  const into = flows.filter((flow) => flow.target === table && isKeyed(flow));
+  return (into.find(({ name }) => name === table) ?? into[0])?.name;
 }
 
 /** The topics that a flow reads, each once. */

@@ -395,6 +395,14 @@ const declared = [
     doc: 'How long the main loop may stand still before /healthz tells that the instance is dead.',
   },
   {
+    name: 'freshness.objectiveMs',
+    kind: 'int',
+    default: 60000,
+    min: 1,
+    max: 604800000,
+    doc: 'Age up to which a record that waits in a source is no reason to worry; what metrics, alerts and dashboards measure freshness by.',
+  },
+  {
     name: 'traces.enabled',
     kind: 'boolean',
     default: false,

@@ -817,6 +817,7 @@ export class FlowRunner {
         for (const entry of done.entries) {
           if (entry !== undefined) this.#tally.rowSet(storedRowCount(entry));
         }
+        this.#tally.replaced(done.replaced);
         effects.push([work, done]);
         metadata = tableMetadata(work.task.counters);
         work.task.applied();

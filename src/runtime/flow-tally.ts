@@ -1,4 +1,5 @@
 import type { OutgoingRecord, RecordSink } from '../ports/log.ts';
+import type { Replaced } from '../task/keyed-task.ts';
 import { type TimeRun, TimeRuns } from '../task/time-runs.ts';
 
 /** What one commit of one flow carried. */
@@ -14,6 +15,8 @@ export type FlowFigures = {
   readonly recordBytesMax: number;
   /** Rows of a key that was written → how many such keys. */
   readonly setRows: ReadonlyMap<number, number>;
+  /** Row-sets that gave way to a higher sequence, and the rows that went with them. */
+  readonly replaced: Replaced;
   /** When the source records were made whose rows are in the result. */
   readonly times: readonly TimeRun[];
 };
@@ -29,6 +32,8 @@ export class FlowTally {
   readonly times = new TimeRuns();
   #inputBytes = new Map<string, number>();
   #setRows = new Map<number, number>();
+  #replacedSets = 0;
+  #replacedRows = 0;
   #upserts = 0;
   #deletes = 0;
   #outputBytes = 0;
@@ -45,6 +50,11 @@ export class FlowTally {
 
   rowSet(rows: number): void {
     this.#setRows.set(rows, (this.#setRows.get(rows) ?? 0) + 1);
+  }
+
+  replaced({ sets, rows }: Replaced): void {
+    this.#replacedSets += sets;
+    this.#replacedRows += rows;
   }
 
   /** A sink that counts what goes to the output topic on its way. */
@@ -77,10 +87,13 @@ export class FlowTally {
       outputBytes: this.#outputBytes,
       recordBytesMax: this.#recordBytesMax,
       setRows: this.#setRows,
+      replaced: { sets: this.#replacedSets, rows: this.#replacedRows },
       times: this.times.take(),
     };
     this.#inputBytes = new Map();
     this.#setRows = new Map();
+    this.#replacedSets = 0;
+    this.#replacedRows = 0;
     this.#upserts = 0;
     this.#deletes = 0;
     this.#outputBytes = 0;

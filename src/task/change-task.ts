@@ -11,7 +11,7 @@ import type { ChangeMerge } from './change-merge.ts';
 import { ChangeOutput, type ChangeTarget } from './change-output.ts';
 import { KeyCache } from './key-cache.ts';
 import { unknownEntry } from './key-state.ts';
-import type { KeyedTask, TableEffects } from './keyed-task.ts';
+import { type KeyedTask, nothingReplaced, type TableEffects } from './keyed-task.ts';
 import type { RowSlice } from './memory-shuffle.ts';
 import { emptyTableCounters, type TableCounters } from './row-account.ts';
 import { type LoadedRow, RowBatch } from './row-batch.ts';
@@ -227,7 +227,7 @@ export class ChangeTask implements KeyedTask {
       entries.push(entry);
       return entry ?? null;
     });
-    return { keys, entries, outputRecords };
+    return { keys, entries, outputRecords, replaced: nothingReplaced };
   }
 
   /** Gives the number of output records. */

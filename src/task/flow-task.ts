@@ -8,6 +8,7 @@ import { ExpressionError } from '../expr/expression-error.ts';
 import type { RecordCursor, RecordSink, Slice } from '../ports/log.ts';
 import type { BadRow, PlacedBadRow } from './bad-row.ts';
 import { type DeadLetterTarget, DeadLetterWriter } from './dead-letter.ts';
+import { deadLetterReason } from './dead-letter-reason.ts';
 import type { EventTimes } from './event-times.ts';
 import { type KeyVersion, PartCursor, type VersionRow } from './key-version.ts';
 import {
@@ -335,7 +336,7 @@ export class FlowTask {
   #reject(records: RecordCursor, bad: BadRow, sink: RecordSink, nowMs: number): void {
     const { deadLetters: target, flow, topic, partition, onBad } = this.#options;
     if (onBad !== undefined) {
-      this.#counters.deadLettered += 1;
+      this.#countDeadLetter(bad);
       onBad(bad, this.#placeOf(records));
       return;
     }
@@ -348,10 +349,15 @@ export class FlowTask {
         place: this.#placeOf(records),
       });
     }
-    this.#counters.deadLettered += 1;
+    this.#countDeadLetter(bad);
     this.#checkShare(records, bad);
     this.#lastBadRow = { ...bad, topic, partition, offset: records.offset, atMs: nowMs };
     this.#deadLetters.write(records, bad, this.#options, { target, sink, nowMs });
+  }
+
+  #countDeadLetter({ errorClass }: BadRow): void {
+    this.#counters.deadLettered += 1;
+    this.#counters.reasons[deadLetterReason(errorClass)] += 1;
   }
 
   /**

@@ -18,7 +18,7 @@ import { type JoinPlaces, JoinTimes, placeOf, timesKey } from './join-times.ts';
 import { joinedProvenance } from './joined-provenance.ts';
 import { KeyCache } from './key-cache.ts';
 import { unknownEntry } from './key-state.ts';
-import type { KeyedTask, TableEffects } from './keyed-task.ts';
+import { type KeyedTask, nothingReplaced, type TableEffects } from './keyed-task.ts';
 import type { RowSlice } from './memory-shuffle.ts';
 import { emptyTableCounters, type TableCounters } from './row-account.ts';
 import { type LoadedRow, RowBatch } from './row-batch.ts';
@@ -353,7 +353,7 @@ export class JoinTask implements KeyedTask {
     }
     const outputRecords = this.#joinedRows;
     this.#joinedRows = 0;
-    return { keys, entries, outputRecords };
+    return { keys, entries, outputRecords, replaced: nothingReplaced };
   }
 
   applied(): void {

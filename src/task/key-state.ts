@@ -1,5 +1,5 @@
 import { FlowError } from '../base/errors.ts';
-import { compareBytes } from '../data/bytes.ts';
+import { compareBytes, type Span } from '../data/bytes.ts';
 import { provenanceSize } from '../data/provenance.ts';
 import { emptyFlag } from '../data/row-envelope.ts';
 import {
@@ -200,6 +200,14 @@ export class KeyStates {
     const known = this.#field(key, knownField);
     if ((known & knownMask) !== isStored) return 0;
     return (known & singleFlag) !== 0 ? 1 : rowCount(this.stored(key) ?? nothing);
+  }
+
+  /** Whether the stored entry of a key that has one is of this sequence. */
+  isStoredSequence(key: number, { bytes, start, end }: Span): boolean {
+    const stored = this.stored(key) ?? nothing;
+    if (!sequenceOf(stored, storedSequence)) throw unknownEntry();
+    const { start: from, end: to } = storedSequence;
+    return compareBytes(bytes, start, end, stored, from, to) === 0;
   }
 
   merge(key: number, row: LoadedRow): MergeOutcome {

@@ -9,7 +9,14 @@ export type TableEffects = {
   /** By position; undefined: nothing is left of the key. */
   readonly entries: readonly (Buffer | undefined)[];
   readonly outputRecords: number;
+  /** Row-sets that stood at the last commit and gave way to a higher sequence, and the rows that went with them. */
+  readonly replaced: Replaced;
 };
+
+export type Replaced = { readonly sets: number; readonly rows: number };
+
+/** Of a task whose keys have no row-sets. */
+export const nothingReplaced: Replaced = { sets: 0, rows: 0 };
 
 /**
  * One partition of a table that keeps rows by their key: a slice of rows (of the repartition topic, or of the

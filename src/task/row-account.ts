@@ -1,3 +1,5 @@
+import { type DeadLetterReason, deadLetterReasons } from './dead-letter-reason.ts';
+
 /**
  * The account of every row, per source partition (flow stage) and per key partition (table stage). It
  * rides with the offset commit as its metadata, so that a replay counts nothing twice. Two equations hold:
@@ -29,6 +31,8 @@ export type FlowCounters = {
   expectations: ExpectationCounter[];
   /** No part of the account: how many of the records of that thousand were dead letters. */
   lately: { thousand: number; deadLettered: number };
+  /** No part of the account: `deadLettered` without `skipped`, by reason, as far as it was counted by one. */
+  reasons: Record<DeadLetterReason, number>;
 };
 
 export type ExpectationCounter = { readonly name: string; passed: number; failed: number };
@@ -62,7 +66,12 @@ export function emptyFlowCounters(expectations: readonly string[]): FlowCounters
     skipped: 0,
     expectations: expectations.map((name) => ({ name, passed: 0, failed: 0 })),
     lately: { thousand: 0, deadLettered: 0 },
+    reasons: noReasons(),
   };
+}
+
+function noReasons(): Record<DeadLetterReason, number> {
+  return { deserialize: 0, schema: 0, key_null: 0, sequence_null: 0, expression: 0 };
 }
 
 export function emptyTableCounters(): TableCounters {
@@ -84,6 +93,7 @@ export function copyFlowCounters(counters: FlowCounters): FlowCounters {
     ...counters,
     expectations: counters.expectations.map((one) => ({ ...one })),
     lately: { ...counters.lately },
+    reasons: { ...counters.reasons },
   };
 }
 
@@ -160,10 +170,12 @@ const metadataBytesMax = 4_000;
 /**
  * Checkpoint metadata: a tag with the version, then numbers. Counters of expectations go by name; where these do not fit
  * they go by position, and where that does not fit either they are left out: a commit never fails for their sake.
- * Changes: 2026-11-30 version 1; `lately` at its end; counters by position.
+ * Changes: 2026-11-30 version 1; `lately` at its end; counters by position; dead letters by reason behind `lately`.
  */
 export function flowMetadata(counters: FlowCounters): string {
-  const { expectations, lately } = counters;
+  const { expectations, lately, reasons } = counters;
+  const byReason = deadLetterReasons.map((reason) => reasons[reason]);
+  const hasReasons = byReason.some((count) => count > 0);
   const forms: readonly unknown[][] = [
     expectations.map(({ name, passed, failed }) => [name, passed, failed]),
     expectations.flatMap(({ passed, failed }) => [passed, failed]),
@@ -174,6 +186,7 @@ export function flowMetadata(counters: FlowCounters): string {
       flowFields.map((field) => counters[field]),
       form,
       [lately.thousand, lately.deadLettered],
+      ...(hasReasons ? [byReason] : []),
     ]);
   const found = forms.map(text).find((one) => Buffer.byteLength(one) <= metadataBytesMax);
   return found ?? text([]);
@@ -195,11 +208,16 @@ export function parseFlowMetadata(
   if (text === '') return counters;
   const parts = parseParts(text, 'f1');
   if (parts === undefined) return undefined;
-  const [numbers, stored, lately] = parts;
+  const [numbers, stored, lately, byReason] = parts;
   if (!isNumbers(numbers) || !Array.isArray(stored)) return undefined;
   if (isNumbers(lately)) {
     const [thousand = 0, deadLettered = 0] = lately;
     counters.lately = { thousand, deadLettered };
+  }
+  if (isNumbers(byReason)) {
+    for (const [index, reason] of deadLetterReasons.entries()) {
+      counters.reasons[reason] = byReason[index] ?? 0;
+    }
   }
   for (const [index, field] of flowFields.entries()) counters[field] = numbers[index] ?? 0;
   if (isNumbers(stored)) {

@@ -168,6 +168,8 @@ export class TableTask implements KeyedTask {
     const keys: StateKey[] = [];
     const entries: Buffer[] = [];
     let outputRecords = 0;
+    let sets = 0;
+    let rows = 0;
     for (let index = 0; index < this.#touched.length; index += 1) {
       const state = this.#touched[index] as number;
       if (!states.isChanged(state)) {
@@ -183,11 +185,24 @@ export class TableTask implements KeyedTask {
         ? this.#singleEffects(sink, key, state, nowMs)
         : this.#setEffects(sink, key, state, nowMs);
       outputRecords += this.#emitted;
+      const gone = this.#replacedRows(state);
+      if (gone > 0) sets += 1;
+      rows += gone;
       keys.push(states.keyText(state));
       entries.push(entry);
       this.#entries[index] = entry;
     }
-    return { keys, entries, outputRecords };
+    return { keys, entries, outputRecords, replaced: { sets, rows } };
+  }
+
+  /** Rows that stood at the last commit, of a key whose sequence is another one now. */
+  #replacedRows(state: number): number {
+    const states = this.#keys;
+    const count = states.wasLevel(state) ? 0 : states.storedNumbers(state);
+    if (count === 0 || states.isSingle(state)) return count;
+    const sequence = states.rowSet(state)?.rowSet?.sequence;
+    const isSame = sequence !== undefined && states.isStoredSequence(state, sequence);
+    return isSame ? 0 : count;
   }
 
   /** Records of the key that was emitted last. */

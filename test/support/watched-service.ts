@@ -97,6 +97,8 @@ export class WatchedService {
       now: () => systemClock.now(),
       hasProcessMetrics: false,
       store: 'embedded',
+      mode: 'continuous',
+      freshnessObjectiveMs: 60_000,
     });
     this.state = measureStateStore(
       options.state ?? new MemoryStateStore(),

@@ -47,8 +47,8 @@ class StoreMeter {
       registry.start('tidemark_state_store_operation_duration_seconds', { store, op });
     }
     for (const op of ['read', 'write'] as const) this.keys(op, 0);
-    for (const code of [...countedCodes, 'other']) {
-      registry.count('tidemark_state_store_errors_total', { store, code }, 0);
+    for (const error of [...countedCodes, 'other']) {
+      registry.count('tidemark_state_store_errors_total', { store, error }, 0);
     }
   }
 
@@ -77,7 +77,7 @@ class StoreMeter {
       return result;
     } catch (error) {
       const code = codeOf(error);
-      this.#registry.count('tidemark_state_store_errors_total', { store, code });
+      this.#registry.count('tidemark_state_store_errors_total', { store, error: code });
       // A refusal is an answer, too.
       this.#registry.set(
         'tidemark_state_store_up',

@@ -1,3 +1,5 @@
+import { deadLetterReasons } from '../../task/dead-letter-reason.ts';
+
 /**
  * The one declaration of every metric of the service. From it come the registry, docs/metrics.md and the check
  * that rules and dashboards name nothing else. Invariants: units are base units; a label has a bounded set of
@@ -65,8 +67,30 @@ const declared = [
     name: 'tidemark_info',
     type: 'gauge',
     group: 'identity and state',
-    labels: ['flow', 'table', 'kind'],
+    labels: ['flow', 'target', 'kind'],
     help: 'Always 1; the labels tell which table a flow keeps, and how.',
+  },
+  {
+    name: 'tidemark_freshness_objective_seconds',
+    type: 'gauge',
+    group: 'identity and state',
+    labels: ['flow'],
+    help: 'Age up to which a record that waits is no reason to worry: freshness.objectiveMs. Alerts and dashboards judge tidemark_source_lag_seconds by it.',
+  },
+  {
+    name: 'tidemark_updates_total',
+    type: 'counter',
+    group: 'identity and state',
+    labels: ['mode', 'result'],
+    values: { mode: ['triggered', 'continuous'], result: ['started', 'completed', 'failed'] },
+    help: 'Updates of the pipeline by this process: triggered is a run with --once, continuous one that goes on until it is stopped. The end is told in the last moments of a process only, so that a scrape mostly sees what was started.',
+  },
+  {
+    name: 'tidemark_once_done',
+    type: 'gauge',
+    group: 'identity and state',
+    labels: ['flow'],
+    help: 'Of a flow that runs once: 1 when all of it is committed, whoever did it; looked up every 10 s.',
   },
   {
     name: 'tidemark_pipeline_state',
@@ -131,8 +155,9 @@ const declared = [
     name: 'tidemark_dead_letter_records_total',
     type: 'counter',
     group: 'input',
-    labels: ['flow', 'source'],
-    help: 'Records that could not be read or computed and went to the dead-letter topic.',
+    labels: ['flow', 'source', 'reason'],
+    values: { reason: [...deadLetterReasons, 'skipped'] },
+    help: 'Records that could not be read or computed and went to the dead-letter topic, or that somebody stepped over: deserialize (no record of the format), schema (a value does not fit its column), key_null, sequence_null, expression (an error while computing), skipped (`checkpoint skip`).',
   },
   {
     name: 'tidemark_query_rows_total',
@@ -159,7 +184,8 @@ const declared = [
     name: 'tidemark_late_rows_total',
     type: 'counter',
     group: 'query',
-    labels: ['flow', 'source'],
+    labels: ['flow', 'source', 'operator'],
+    values: { operator: ['watermark', 'join'] },
     help: 'Rows whose time was behind the watermark of their flow when they were read; they are kept, but for a join of two streams that lets rows go: behind the watermark of their own partition they are left out of it.',
   },
   {
@@ -174,8 +200,8 @@ const declared = [
     type: 'counter',
     group: 'query',
     labels: ['flow', 'expectation', 'result'],
-    values: { result: ['passed', 'failed'] },
-    help: 'Rows that an expectation was checked on.',
+    values: { result: ['passed', 'warned', 'dropped', 'failed'] },
+    help: 'Rows that an expectation was checked on: passed, or by what a violation does to the row: warned (it is kept), dropped (it is left out), failed (the flow stops, so that none of them is ever committed and counted).',
   },
   {
     name: 'tidemark_keyed_rows_total',
@@ -186,6 +212,20 @@ const declared = [
       outcome: ['new', 'replacing', 'tied', 'superseded', 'duplicate', 'distinct', 'limited'],
     },
     help: 'What became of each row at its key: new (the first of the key), replacing (opened a higher sequence), tied (joined the held sequence), superseded (lower sequence, ignored), duplicate (the same row once more), distinct (equal to a held row of a SELECT DISTINCT), limited (beyond LIMIT, ignored).',
+  },
+  {
+    name: 'tidemark_row_sets_replaced_total',
+    type: 'counter',
+    group: 'keyed rows',
+    labels: ['flow'],
+    help: 'Row-sets that stood in the table and gave way to a higher sequence. A set that came and went within one commit never stood.',
+  },
+  {
+    name: 'tidemark_rows_retracted_total',
+    type: 'counter',
+    group: 'keyed rows',
+    labels: ['flow'],
+    help: 'Rows that were in the table and are not any more, since a higher sequence has replaced their row-set.',
   },
   {
     name: 'tidemark_output_records_total',
@@ -211,7 +251,7 @@ const declared = [
     help: 'Rows of a key each time that its row-set was written; 0 where it became empty.',
   },
   {
-    name: 'tidemark_record_bytes_max',
+    name: 'tidemark_row_set_bytes_max',
     type: 'gauge',
     group: 'keyed rows',
     labels: ['flow'],
@@ -230,6 +270,13 @@ const declared = [
     group: 'keyed rows',
     labels: ['flow'],
     help: 'Keys that the state of the partitions of this instance holds, as of the last look, 10 s ago at most.',
+  },
+  {
+    name: 'tidemark_state_rows',
+    type: 'gauge',
+    group: 'keyed rows',
+    labels: ['flow'],
+    help: 'Rows of the table on the partitions of this instance, as of the last look at its output topic, a minute ago at most; of more than 20,000 keys in a partition an estimate from an even sample. Not there until the topic was read to its end.',
   },
   {
     name: 'tidemark_row_account_difference',
@@ -479,8 +526,8 @@ const declared = [
     name: 'tidemark_kafka_request_errors_total',
     type: 'counter',
     group: 'Kafka requests',
-    labels: ['api', 'code'],
-    values: { api: kafkaApis, code: ['BROKER_TIMEOUT', 'BROKER_UNAVAILABLE', 'other'] },
+    labels: ['api', 'error'],
+    values: { api: kafkaApis, error: ['BROKER_TIMEOUT', 'BROKER_UNAVAILABLE', 'other'] },
     help: 'Requests to brokers that got no answer. What an answer refuses counts as a recovery.',
   },
   {
@@ -519,10 +566,10 @@ const declared = [
     name: 'tidemark_state_store_errors_total',
     type: 'counter',
     group: 'state store',
-    labels: ['store', 'code'],
+    labels: ['store', 'error'],
     values: {
       store: ['redis', 'embedded'],
-      code: ['STATE_UNAVAILABLE', 'TASK_CORRUPTED', 'TASK_MIGRATED', 'other'],
+      error: ['STATE_UNAVAILABLE', 'TASK_CORRUPTED', 'TASK_MIGRATED', 'other'],
     },
     help: 'Calls of the state store that failed, by error code.',
   },

@@ -232,7 +232,9 @@ test('P127 a flow that sets rows aside tells how many, and the last one with its
     lastBadRow: { topic: 'orders', partition: 0, offset: 1, errorClass: 'VALUE_DOES_NOT_FIT' },
   });
   const series = await service.scrape();
-  expect(series.get('tidemark_dead_letter_records_total{flow="cur",source="orders"}')).toBe(1);
+  expect(
+    series.get('tidemark_dead_letter_records_total{flow="cur",source="orders",reason="schema"}'),
+  ).toBe(1);
 });
 
 describe('gaps and events', () => {

@@ -13,6 +13,10 @@ const labelsAllowed = [
   'kind',
   'phase',
   'reason',
+  'mode',
+  'operator',
+  'error',
+  'target',
   'api',
   'source',
   'expectation',
@@ -24,12 +28,11 @@ const labelsAllowed = [
   'remedy',
   'store',
   'op',
-  'code',
   'status',
 ];
 
 const units =
-  /_(seconds|bytes|records|rows|keys|partitions|total|info|up|state|ready|failed|paused|difference|max|active|ratio)$/;
+  /_(seconds|bytes|records|rows|keys|partitions|total|info|up|state|ready|failed|paused|difference|max|active|ratio|done)$/;
 
 test.each(metricDeclarations)('$name is named and described by the rules', (metric) => {
   const { name, type, labels, values, help } = metric;
