@@ -52,3 +52,15 @@ test('P113 metadata stays within what a broker takes, however many expectations 
   expect(other?.records).toBe(1_000_000);
   expect(other?.expectations[0]).toMatchObject({ passed: 0, failed: 0 });
 });
+
+test('dead letters by reason ride along; a checkpoint from before they were counted so has none', () => {
+  const counters = emptyFlowCounters([]);
+  counters.deadLettered = 3;
+  const before = flowMetadata(counters);
+  counters.reasons.schema = 2;
+  counters.reasons.skipped = 1;
+  const parsed = parseFlowMetadata(flowMetadata(counters), []);
+  expect(parsed?.reasons).toEqual(counters.reasons);
+  expect(parsed?.deadLettered).toBe(3);
+  expect(parseFlowMetadata(before, [])?.reasons).toEqual(emptyFlowCounters([]).reasons);
+});
