@@ -58,7 +58,7 @@ test('dead letters by reason ride along; a checkpoint from before they were coun
   counters.deadLettered = 3;
   const before = flowMetadata(counters);
   counters.reasons.schema = 2;
-  counters.reasons.skipped = 1;
+  counters.reasons.expression = 1;
   const parsed = parseFlowMetadata(flowMetadata(counters), []);
   expect(parsed?.reasons).toEqual(counters.reasons);
   expect(parsed?.deadLettered).toBe(3);
