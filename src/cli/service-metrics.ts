@@ -2,6 +2,7 @@ import type { RequestListener } from '../adapters/kafka/connection.ts';
 import { memoryLimitBytes } from '../adapters/prometheus/memory-limit.ts';
 import { kafkaApis } from '../adapters/prometheus/metric-declarations.ts';
 import { MetricRegistry } from '../adapters/prometheus/metric-registry.ts';
+import { deadLetterReasons } from '../base/dead-letter-reason.ts';
 import { isKeyed, type PipelinePlan } from '../plan/pipeline-plan.ts';
 import type { CommitPhases } from '../ports/log.ts';
 import { refreshFigures } from '../refresh/refresh-progress.ts';
@@ -15,7 +16,6 @@ import type { RuntimeEvent } from '../runtime/runtime-events.ts';
 import { stages } from '../runtime/stage-times.ts';
 import type { FlowProgress, WorkerProgress } from '../runtime/worker.ts';
 import type { WorkerState } from '../runtime/worker-states.ts';
-import { deadLetterReasons } from '../task/dead-letter-reason.ts';
 import type { Replaced } from '../task/keyed-task.ts';
 import {
   type FlowCounters,

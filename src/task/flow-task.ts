@@ -1,4 +1,5 @@
 import { assert } from '../base/assert.ts';
+import { deadLetterReason } from '../base/dead-letter-reason.ts';
 import { FlowError } from '../base/errors.ts';
 import type { LogPlace } from '../base/log-place.ts';
 import { ByteWriter } from '../data/byte-writer.ts';
@@ -8,7 +9,6 @@ import { ExpressionError } from '../expr/expression-error.ts';
 import type { RecordCursor, RecordSink, Slice } from '../ports/log.ts';
 import type { BadRow, PlacedBadRow } from './bad-row.ts';
 import { type DeadLetterTarget, DeadLetterWriter } from './dead-letter.ts';
-import { deadLetterReason } from './dead-letter-reason.ts';
 import type { EventTimes } from './event-times.ts';
 import { type KeyVersion, PartCursor, type VersionRow } from './key-version.ts';
 import {

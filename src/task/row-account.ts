@@ -1,4 +1,4 @@
-import { type DeadLetterReason, deadLetterReasons } from './dead-letter-reason.ts';
+import { type DeadLetterReason, deadLetterReasons } from '../base/dead-letter-reason.ts';
 
 /**
  * The account of every row, per source partition (flow stage) and per key partition (table stage). It

@@ -1,4 +1,4 @@
-import { deadLetterReasons } from '../../task/dead-letter-reason.ts';
+import { deadLetterReasons } from '../../base/dead-letter-reason.ts';
 
 /**
  * The one declaration of every metric of the service. From it come the registry, docs/metrics.md and the check

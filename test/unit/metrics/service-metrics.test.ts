@@ -6,11 +6,11 @@ import {
   metricDeclarations,
 } from '../../../src/adapters/prometheus/metric-declarations.ts';
 import { systemClock } from '../../../src/adapters/system/system-clock.ts';
+import { deadLetterReason, deadLetterReasons } from '../../../src/base/dead-letter-reason.ts';
 import { FlowError } from '../../../src/base/errors.ts';
 import { RefreshWatch } from '../../../src/cli/refresh-watch.ts';
 import { StateWatch } from '../../../src/cli/state-watch.ts';
 import type { StateStore } from '../../../src/ports/state-store.ts';
-import { deadLetterReason, deadLetterReasons } from '../../../src/task/dead-letter-reason.ts';
 import {
   parseExposition,
   type WatchedOptions,
