@@ -1,3 +1,5 @@
+import { copyBytes, longCopyBytes, viewOf } from './byte-copy.ts';
+
 /**
  * A growable byte buffer that is written from front to back and used again after `reset`.
  * Invariant: bytes below `length` never change until `reset`; `buffer` may be replaced when it
@@ -5,10 +7,20 @@
  */
 export class ByteWriter {
   buffer: Buffer;
+  /** Of the buffer. */
+  view: DataView;
   length = 0;
 
   constructor(capacity = 1024) {
     this.buffer = Buffer.allocUnsafe(capacity);
+    this.view = viewOf(this.buffer);
+  }
+
+  /** Goes on in another buffer, from its front. */
+  use(buffer: Buffer): void {
+    this.buffer = buffer;
+    this.view = viewOf(buffer);
+    this.length = 0;
   }
 
   reset(): void {
@@ -22,6 +34,7 @@ export class ByteWriter {
     const grown = Buffer.allocUnsafeSlow(Math.max(needed, this.buffer.length * 2));
     this.buffer.copy(grown, 0, 0, this.length);
     this.buffer = grown;
+    this.view = viewOf(grown);
   }
 
   byte(value: number): void {
@@ -32,15 +45,15 @@ export class ByteWriter {
 
   uint32(value: number): void {
     this.reserve(4);
-    this.buffer.writeUInt32BE(value >>> 0, this.length);
+    this.view.setUint32(this.length, value);
     this.length += 4;
   }
 
   /** A whole number from 0 to 2^53 - 1 in eight bytes, most significant first. */
   uint53(value: number): void {
     this.reserve(8);
-    this.buffer.writeUInt32BE(Math.floor(value / 0x1_0000_0000), this.length);
-    this.buffer.writeUInt32BE(value >>> 0, this.length + 4);
+    this.view.setUint32(this.length, Math.floor(value / 0x1_0000_0000));
+    this.view.setUint32(this.length + 4, value);
     this.length += 8;
   }
 
@@ -71,7 +84,20 @@ export class ByteWriter {
         buffer[to] = source[from] as number;
       }
     } else {
-      this.buffer.set(source.subarray(start, end), this.length);
+      this.buffer.set(new Uint8Array(source.buffer, source.byteOffset + start, size), this.length);
+    }
+    this.length += size;
+  }
+
+  /** As `bytes`, where the view of the source is at hand: for what is copied once a record. */
+  span(source: Buffer, view: DataView, start: number, end: number): void {
+    const size = end - start;
+    this.reserve(size);
+    if (size < longCopyBytes) {
+      copyBytes(view, start, end, this.view, this.length);
+    } else {
+      const part = new Uint8Array(source.buffer, source.byteOffset + start, size);
+      this.buffer.set(part, this.length);
     }
     this.length += size;
   }

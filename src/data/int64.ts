@@ -25,7 +25,45 @@ export function readInt64Digits(
   for (let at = first; at < middle; at += 1) top = top * 10 + (bytes[at] as number) - digit0;
   let rest = 0;
   for (let at = middle; at < end; at += 1) rest = rest * 10 + (bytes[at] as number) - digit0;
-  // top × 10^9 + rest, the product in two steps of 16 bits, so that no sum passes 2^53.
+  return takeHalves(top, rest, isNegative, into);
+}
+
+/** The same, where the view of the bytes is at hand, four digits at a time. */
+export function readInt64Words(
+  bytes: Uint8Array,
+  view: DataView,
+  start: number,
+  end: number,
+  into: Int64,
+): boolean {
+  const isNegative = bytes[start] === minus;
+  const first = isNegative ? start + 1 : start;
+  const digits = end - first;
+  if (digits > digitsMax) return false;
+  if (digits <= lowDigits) return readInt64Digits(bytes, start, end, into);
+  const middle = end - lowDigits;
+  const rest =
+    ((bytes[middle] as number) - digit0) * 100_000_000 +
+    fourDigits(view.getInt32(end - 8, true)) * 10_000 +
+    fourDigits(view.getInt32(end - 4, true));
+  let top = 0;
+  let at = first;
+  for (; (middle - at) % 4 !== 0; at += 1) top = top * 10 + (bytes[at] as number) - digit0;
+  for (; at < middle; at += 4) top = top * 10_000 + fourDigits(view.getInt32(at, true));
+  return takeHalves(top, rest, isNegative, into);
+}
+
+/** The number of four digits that lie in a word, the first one lowest. */
+function fourDigits(word: number): number {
+  const digits = word ^ 0x30303030;
+  // Each byte with ten times the one below it: two numbers below 100, one byte apart.
+  const pairs = Math.imul(digits, 10) + (digits >>> 8);
+  return (pairs & 0xff) * 100 + ((pairs >>> 16) & 0xff);
+}
+
+/** Of top × 10^9 + rest, or of its negative; false: it is beyond 64 bits. */
+function takeHalves(top: number, rest: number, isNegative: boolean, into: Int64): boolean {
+  // The product in two steps of 16 bits, so that no sum passes 2^53.
   const topHigh = Math.floor(top / 0x1_0000);
   const product = topHigh * unit;
   const productHigh = Math.floor(product / 0x1_0000);

@@ -4,18 +4,37 @@
  */
 export function murmur2(bytes: Uint8Array, start: number, end: number): number {
   const length = end - start;
+  const blocksEnd = end - (length & 3);
   let hash = seed ^ length;
-  let at = start;
-  for (const blocksEnd = end - (length & 3); at < blocksEnd; at += 4) {
-    let block =
+  for (let at = start; at < blocksEnd; at += 4) {
+    const block =
       (bytes[at] as number) |
       ((bytes[at + 1] as number) << 8) |
       ((bytes[at + 2] as number) << 16) |
       ((bytes[at + 3] as number) << 24);
-    block = Math.imul(block, multiplier);
-    block ^= block >>> 24;
-    hash = Math.imul(hash, multiplier) ^ Math.imul(block, multiplier);
+    hash = mixed(hash, block);
   }
+  return finished(hash, bytes, blocksEnd, end);
+}
+
+/** The same, where the view of the bytes is at hand: for what is hashed once a record. */
+export function murmur2Of(bytes: Uint8Array, view: DataView, start: number, end: number): number {
+  const length = end - start;
+  const blocksEnd = end - (length & 3);
+  let hash = seed ^ length;
+  for (let at = start; at < blocksEnd; at += 4) hash = mixed(hash, view.getInt32(at, true));
+  return finished(hash, bytes, blocksEnd, end);
+}
+
+function mixed(hash: number, bytes: number): number {
+  let block = Math.imul(bytes, multiplier);
+  block ^= block >>> 24;
+  return Math.imul(hash, multiplier) ^ Math.imul(block, multiplier);
+}
+
+/** With the bytes that are no whole block. */
+function finished(mix: number, bytes: Uint8Array, at: number, end: number): number {
+  let hash = mix;
   const rest = end - at;
   if (rest === 3) hash ^= (bytes[at + 2] as number) << 16;
   if (rest >= 2) hash ^= (bytes[at + 1] as number) << 8;

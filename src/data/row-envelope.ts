@@ -1,3 +1,4 @@
+import { copyBytes, viewOf } from './byte-copy.ts';
 import type { ByteWriter } from './byte-writer.ts';
 import { provenanceSize } from './provenance.ts';
 
@@ -12,6 +13,9 @@ import { provenanceSize } from './provenance.ts';
  * Changes: 2026-11-30 version 1.
  */
 export const rowEnvelopeVersion = 1;
+
+/** Where the sequence begins whose length is one byte. */
+const sequenceAt = provenanceSize + 3;
 
 /** The row says that its key has no rows at this sequence (REPLACE USING). */
 export const emptyFlag = 1;
@@ -37,12 +41,34 @@ export function writeEnvelopeHead(
   provenance: Buffer,
   sequence: ByteWriter,
 ): void {
-  out.reserve(provenanceSize + sequence.length + 7);
-  out.byte(rowEnvelopeVersion);
-  out.byte(flags);
-  out.bytes(provenance, 0, provenanceSize);
-  writeLength(out, sequence.length);
+  const start = out.length;
+  beginEnvelope(out, viewOf(provenance));
   out.bytes(sequence.buffer, 0, sequence.length);
+  endSequence(out, start, flags);
+}
+
+/** Starts an envelope; the caller appends the sequence, calls `endSequence`, and appends the row. */
+export function beginEnvelope(out: ByteWriter, provenance: DataView): void {
+  out.reserve(sequenceAt);
+  const { view, length } = out;
+  view.setUint8(length, rowEnvelopeVersion);
+  copyBytes(provenance, 0, provenanceSize, view, length + 2);
+  out.length = length + sequenceAt;
+}
+
+/** `start` is where the envelope begins. */
+export function endSequence(out: ByteWriter, start: number, flags: number): void {
+  const { buffer } = out;
+  const size = out.length - start - sequenceAt;
+  buffer[start + 1] = flags;
+  if (size < 255) {
+    buffer[start + sequenceAt - 1] = size;
+    return;
+  }
+  const sequence = Buffer.from(buffer.subarray(start + sequenceAt, out.length));
+  out.length = start + sequenceAt - 1;
+  writeLength(out, size);
+  out.bytes(sequence);
 }
 
 export function writeLength(out: ByteWriter, length: number): void {

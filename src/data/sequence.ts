@@ -148,8 +148,11 @@ function writeInt64Text(out: ByteWriter, bytes: Buffer, start: number): void {
 
 /** As the codec writes a BIGINT, from its two halves. */
 export function writeInt64Sequence(out: ByteWriter, high: number, low: number): void {
-  out.uint32(high ^ 0x8000_0000);
-  out.uint32(low);
+  out.reserve(8);
+  const { view, length } = out;
+  view.setInt32(length, high ^ 0x8000_0000);
+  view.setUint32(length + 4, low);
+  out.length = length + 8;
 }
 
 function readInt64(reader: Reader): bigint {

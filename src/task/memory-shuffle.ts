@@ -107,7 +107,7 @@ export class MemoryShuffle implements RecordSink {
     const { rows } = this;
     // One that a giant row made grow is not kept.
     if (rows.buffer.length === chunkBytes) this.#full.push(rows.buffer);
-    rows.buffer = this.#spare.pop() ?? Buffer.allocUnsafeSlow(chunkBytes);
+    rows.use(this.#spare.pop() ?? Buffer.allocUnsafeSlow(chunkBytes));
     this.#kept = 0;
   }
 }
@@ -135,7 +135,10 @@ export class RowLane implements RecordCursor {
   timestampMs = 0;
   readonly headersStart = 0;
   readonly headersEnd = 0;
+  /** The chunks that rows lie in, and the first row in each. */
   readonly #chunks: Buffer[] = [];
+  readonly #chunkStarts: number[] = [];
+  #nextChunk = 0;
   /** Of the current row's key, by `murmur2`. */
   keyHash = 0;
   /** Start of the key and of the value, end, hash: row by row. */
@@ -155,7 +158,10 @@ export class RowLane implements RecordCursor {
     spans[at + 1] = row.valueStart;
     spans[at + 2] = row.valueEnd;
     spans[at + 3] = row.keyHash;
-    this.#chunks[this.count] = chunk;
+    if (this.#chunks.at(-1) !== chunk) {
+      this.#chunks.push(chunk);
+      this.#chunkStarts.push(this.count);
+    }
     this.#timestamps[this.count] = row.timestampMs;
     this.count += 1;
   }
@@ -178,7 +184,10 @@ export class RowLane implements RecordCursor {
     }
     const at = index * 4;
     const spans = this.#spans;
-    this.bytes = this.#chunks[index] as Buffer;
+    if (index === this.#chunkStarts[this.#nextChunk]) {
+      this.bytes = this.#chunks[this.#nextChunk] as Buffer;
+      this.#nextChunk += 1;
+    }
     this.timestampMs = this.#timestamps[index] as number;
     this.keyStart = spans[at] as number;
     this.valueStart = spans[at + 1] as number;
@@ -192,6 +201,8 @@ export class RowLane implements RecordCursor {
   clear(): void {
     this.count = 0;
     this.#next = 0;
+    this.#nextChunk = 0;
     this.#chunks.length = 0;
+    this.#chunkStarts.length = 0;
   }
 }

@@ -1,13 +1,23 @@
+import { viewOf } from '../data/byte-copy.ts';
 import { ByteWriter } from '../data/byte-writer.ts';
-import { murmur2, partitionOfHash } from '../data/murmur2.ts';
+import { murmur2Of, partitionOfHash } from '../data/murmur2.ts';
 import { HeaderWriter } from '../data/record-headers.ts';
-import { timeFlag, timeKey, truncateKey, writeEnvelopeHead } from '../data/row-envelope.ts';
+import {
+  beginEnvelope,
+  endSequence,
+  timeFlag,
+  timeKey,
+  truncateKey,
+  writeEnvelopeHead,
+} from '../data/row-envelope.ts';
 import type { Row } from '../data/value.ts';
 import type { RecordCursor, RecordSink } from '../ports/log.ts';
 import type { MemoryShuffle, OfferedRow } from './memory-shuffle.ts';
 import { emptyOutgoingRecord } from './outgoing-record.ts';
 import type { RowOutput } from './row-output.ts';
 import type { RowProgram } from './row-program.ts';
+
+const nothing = Buffer.alloc(0);
 
 /** A record is passed off as no older than this: some brokers refuse old timestamps. */
 const ageMsMax = 3_600_001;
@@ -35,8 +45,12 @@ export class RepartitionOutput implements RowOutput {
     timestampMs: 0,
   };
   readonly #sequence = new ByteWriter(64);
+  /** The provenance that came last, and its view: it is one buffer whose bytes change. */
+  #provenance: Buffer = nothing;
+  #provenanceView = viewOf(nothing);
   /** The rows of the current record: start of key, start of value, end. */
-  readonly #spans: number[] = [];
+  #spans = new Int32Array(3 * 16);
+  #spanCount = 0;
   /** Where in the spans a row stands that every partition has to hear of. */
   readonly #forAll = new Set<number>();
   readonly #record = emptyOutgoingRecord();
@@ -58,7 +72,7 @@ export class RepartitionOutput implements RowOutput {
   begin(): void {
     if (this.#shuffle === undefined) this.#rows.reset();
     else this.#shuffle.beginRow();
-    this.#spans.length = 0;
+    this.#spanCount = 0;
     if (this.#forAll.size > 0) this.#forAll.clear();
   }
 
@@ -67,19 +81,36 @@ export class RepartitionOutput implements RowOutput {
     const keyStart = rows.length;
     if (program.isTruncate(row)) {
       rows.ascii(truncateKey);
-      this.#forAll.add(this.#spans.length);
+      this.#forAll.add(this.#spanCount);
     } else {
       program.encodeKey(row, rows);
     }
     const valueStart = rows.length;
-    this.#sequence.reset();
-    const flags = program.encodeSequence(row, this.#sequence, records.timestampMs);
-    writeEnvelopeHead(rows, flags, provenance, this.#sequence);
+    if (provenance !== this.#provenance) {
+      this.#provenance = provenance;
+      this.#provenanceView = viewOf(provenance);
+    }
+    beginEnvelope(rows, this.#provenanceView);
+    const flags = program.encodeSequence(row, rows, records.timestampMs);
+    endSequence(rows, valueStart, flags);
     const rowStart = rows.length;
     program.encodeRow(row, rows);
     // A marker has no row; it was written all the same, since a value that does not fit is bad in any row.
     if (flags !== 0) rows.length = rowStart;
-    this.#spans.push(keyStart, valueStart, rows.length);
+    this.#addSpan(keyStart, valueStart, rows.length);
+  }
+
+  #addSpan(keyStart: number, valueStart: number, valueEnd: number): void {
+    const at = this.#spanCount;
+    if (at === this.#spans.length) {
+      const spans = new Int32Array(at * 2);
+      spans.set(this.#spans);
+      this.#spans = spans;
+    }
+    this.#spans[at] = keyStart;
+    this.#spans[at + 1] = valueStart;
+    this.#spans[at + 2] = valueEnd;
+    this.#spanCount = at + 3;
   }
 
   tellTime(provenance: Buffer, timeMs: number, sink: RecordSink, nowMs: number): void {
@@ -104,32 +135,40 @@ export class RepartitionOutput implements RowOutput {
 
   send(records: RecordCursor, sink: RecordSink, nowMs: number): number {
     const { topic, partitions } = this.#target;
-    const { buffer } = this.#rows;
+    const { buffer, view } = this.#rows;
+    const isForAny = this.#forAll.size > 0;
     const spans = this.#spans;
     const row = this.#offered;
     const record = this.#record;
-    record.key = buffer;
-    record.value = buffer;
     row.timestampMs = timestampOf(records, nowMs);
-    record.timestampMs = row.timestampMs;
-    for (let at = 0; at < spans.length; at += 3) {
+    for (let at = 0; at < this.#spanCount; at += 3) {
       row.keyStart = spans[at] as number;
       row.valueStart = spans[at + 1] as number;
       row.valueEnd = spans[at + 2] as number;
-      record.keyStart = row.keyStart;
-      record.keyEnd = row.valueStart;
-      record.valueStart = row.valueStart;
-      record.valueEnd = row.valueEnd;
-      if (this.#forAll.has(at)) {
+      if (isForAny && this.#forAll.has(at)) {
+        this.#fillRecord(row);
         for (let one = 0; one < partitions; one += 1) sink.append(topic, one, record);
         continue;
       }
-      row.keyHash = murmur2(buffer, row.keyStart, row.valueStart);
+      row.keyHash = murmur2Of(buffer, view, row.keyStart, row.valueStart);
       const partition = partitionOfHash(row.keyHash, partitions);
       if (this.#shuffle?.offer(partition, row) === true) continue;
+      this.#fillRecord(row);
       sink.append(topic, partition, record);
     }
-    return spans.length / 3;
+    return this.#spanCount / 3;
+  }
+
+  #fillRecord({ keyStart, valueStart, valueEnd, timestampMs }: OfferedRow): void {
+    const record = this.#record;
+    const { buffer } = this.#rows;
+    record.key = buffer;
+    record.keyStart = keyStart;
+    record.keyEnd = valueStart;
+    record.value = buffer;
+    record.valueStart = valueStart;
+    record.valueEnd = valueEnd;
+    record.timestampMs = timestampMs;
   }
 }
 

@@ -1,5 +1,5 @@
 import type { ByteWriter } from '../data/byte-writer.ts';
-import { type Int64, readInt64Digits } from '../data/int64.ts';
+import { type Int64, readInt64Words } from '../data/int64.ts';
 import { rowEncoder, sparseRowEncoder } from '../data/json-encode.ts';
 import { kindInteger } from '../data/json-lex.ts';
 import { deleteFlag, emptyFlag, truncateFlag } from '../data/row-envelope.ts';
@@ -290,8 +290,9 @@ export class RowProgram {
   /** From the digits as they lie to the bytes, without a value in between. */
   #copySequence(out: ByteWriter): void {
     const source = this.#sequenceSource;
-    const { bytes, start, end, kind } = this.#reader.locate(source);
-    if (kind === kindInteger && readInt64Digits(bytes, start, end, int64)) {
+    const { start, end, kind } = this.#reader.locate(source);
+    const { bytes, view } = this.#reader.found;
+    if (kind === kindInteger && readInt64Words(bytes, view, start, end, int64)) {
       writeInt64Sequence(out, int64.high, int64.low);
       return;
     }

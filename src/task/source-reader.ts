@@ -1,8 +1,9 @@
 import { assert } from '../base/assert.ts';
 import { type JsonDecoder, jsonDecoder, misfitText } from '../data/json-decode.ts';
-import { JsonObjectScanner, scanOk } from '../data/json-scan.ts';
+import { scanOk } from '../data/json-scan.ts';
 import { misfit } from '../data/misfit.ts';
 import { readHeaders } from '../data/record-headers.ts';
+import { StraightScanner } from '../data/straight-scan.ts';
 import type { DataType } from '../data/types.ts';
 import type { Row, Value } from '../data/value.ts';
 import { type Zone, zoneOf } from '../data/zones.ts';
@@ -38,7 +39,7 @@ type HiddenRead = (records: RecordCursor, place: RecordPlace) => Value;
 export class SourceReader {
   readonly #source: SourcePlan;
   readonly #row: Value[];
-  readonly #scanner: JsonObjectScanner;
+  readonly #scanner: StraightScanner;
   /** By position of the scanner's names. */
   readonly #decoded: readonly { readonly position: number; readonly decode: JsonDecoder }[];
   readonly #decoders: readonly JsonDecoder[];
@@ -72,8 +73,11 @@ export class SourceReader {
     this.#scanned = new Int32Array(source.columns.length).fill(-1);
     for (const [index, position] of wanted.entries()) this.#scanned[position] = index;
     this.#row = source.columns.map(() => null);
-    this.#scanner = new JsonObjectScanner(
+    this.#scanner = new StraightScanner(
       wanted.map((position) => source.columns[position]?.name ?? ''),
+      wanted.map((position) =>
+        located.has(position) ? source.columns[position]?.type : undefined,
+      ),
     );
     this.#decoded = wantedFirst.map((position) => ({
       position,
@@ -93,9 +97,18 @@ export class SourceReader {
     return this.#row;
   }
 
-  /** Of the record that was read last. */
-  get bytes(): Buffer {
-    return this.#located.bytes;
+  /** Where the values of the record that was read last lie; one object is filled again and again. */
+  get found(): StraightScanner {
+    return this.#scanner;
+  }
+
+  /** By which `found` tells of a located column. */
+  foundAt(position: number): number {
+    return this.#scanned[position] as number;
+  }
+
+  nameOf(position: number): string {
+    return this.#source.columns[position]?.name ?? '';
   }
 
   /** Where the value of a located column lies in the current record; the object is overwritten by the next call. */

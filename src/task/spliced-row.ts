@@ -1,23 +1,12 @@
 import type { ByteWriter } from '../data/byte-writer.ts';
-import { type Int64, readInt64Digits } from '../data/int64.ts';
 import { type JsonEncoder, jsonEncoder, jsonText, type Zeros } from '../data/json-encode.ts';
-import {
-  kindAscii,
-  kindFalse,
-  kindInteger,
-  kindNumber,
-  kindText,
-  kindTrue,
-} from '../data/json-lex.ts';
+import { notPlain, plain, plainMillis, plainTest } from '../data/plain-json.ts';
 import { sameType } from '../data/type-text.ts';
-import type { Column, DataType } from '../data/types.ts';
-import type { Row } from '../data/value.ts';
+import type { Column } from '../data/types.ts';
+import type { Row, Value } from '../data/value.ts';
 import type { BranchPlan, RowStep, SourcePlan } from '../plan/pipeline-plan.ts';
 import { hiddenColumns } from '../plan/pipeline-plan.ts';
 import type { SourceReader } from './source-reader.ts';
-
-/** Whether the bytes of a source value, as they lie, are already the canonical ones of its type. */
-type IsCanonical = (bytes: Buffer, start: number, end: number, kind: number) => boolean;
 
 /**
  * Which source column each target column is taken from unchanged, by position; -1 where it is computed.
@@ -42,7 +31,7 @@ export function passedThrough(
       value.index < declared &&
       type !== undefined &&
       sameType(value.type, type) &&
-      canonicalTest(type) !== undefined;
+      plainTest(type) !== undefined;
     return isPassed ? value.index : -1;
   });
 }
@@ -66,95 +55,148 @@ export type WrittenColumns = {
 export class SplicedRowWriter {
   readonly #reader: SourceReader;
   readonly #members: readonly Member[];
+  /** Those that pass through, by where the reader has found them. */
+  readonly #passed: readonly { readonly source: number; readonly found: number }[];
+  /** For records of `#layout`. */
+  #runs: readonly Run[] = [];
+  #layout = 0;
 
   constructor(reader: SourceReader, { columns, positions, passed, zeros }: WrittenColumns) {
     this.#reader = reader;
     this.#members = columns.map(({ name, type }, index) => {
       const source = passed[index] ?? -1;
+      const text = jsonText({ kind: 'string' }, name);
       return {
-        prefix: Buffer.from(
-          `${index === 0 ? '{' : ','}${jsonText({ kind: 'string' }, name)}:`,
-          'utf8',
-        ),
+        prefix: Buffer.from(`${index === 0 ? '{' : ','}${text}:`, 'utf8'),
         encode: jsonEncoder(type, zeros),
         position: positions[index] as number,
         source,
+        found: source < 0 ? -1 : reader.foundAt(source),
+        isSameName: source >= 0 && text === `"${reader.nameOf(source)}"`,
         quotes: type.kind === 'string' || type.kind === 'timestamp' ? 1 : 0,
-        isTimestamp: type.kind === 'timestamp',
-        isCanonical: source < 0 ? undefined : canonicalTest(type),
+        isInstant: type.kind === 'timestamp',
       };
     });
+    this.#passed = this.#members.filter(({ source }) => source >= 0);
   }
 
   /** Throws as `write` does, for a row that is not written. */
   check(): void {
-    for (const { source, isCanonical } of this.#members) {
-      if (isCanonical === undefined) continue;
-      const { bytes, start, end, kind } = this.#reader.locate(source);
-      if (!isCanonical(bytes, start, end, kind)) this.#reader.decodeLocated(source);
+    const { plainness } = this.#reader.found;
+    for (const { source, found } of this.#passed) {
+      if (plainness[found] === notPlain) this.#reader.decodeLocated(source);
     }
   }
 
   /** Throws ExpressionError where a value that was not looked at before does not fit its column. */
   write(row: Row, out: ByteWriter): void {
+    const { found } = this.#reader;
+    if (found.wholeLayout === 0) {
+      this.#writeMembers(row, out);
+      return;
+    }
+    if (found.wholeLayout !== this.#layout) {
+      this.#layout = found.wholeLayout;
+      this.#runs = this.#plan();
+    }
+    const { bytes, view, spans, plainness } = found;
+    const runs = this.#runs;
+    for (let index = 0; index < runs.length; index += 1) {
+      const { prefix, computed, first, before, last, after, instants } = runs[index] as Run;
+      if (prefix.length > 0) out.bytes(prefix);
+      if (computed !== undefined) {
+        computed.encode(this.#valueOf(computed, row), out);
+        continue;
+      }
+      let from = (spans[first * 2] as number) - before;
+      for (let at = 0; at < instants.length; at += 1) {
+        const instant = instants[at] as number;
+        if (plainness[instant] !== plainMillis) continue;
+        const end = spans[instant * 2 + 1] as number;
+        out.span(bytes, view, from, end - 1);
+        out.bytes(microsTail);
+        from = end + 1;
+      }
+      const to = (spans[last * 2 + 1] as number) + after;
+      if (to > from) out.span(bytes, view, from, to);
+    }
+    out.byte(closeBrace);
+  }
+
+  /** How records of the layout are copied that have it to the full. */
+  #plan(): readonly Run[] {
+    const { found: record } = this.#reader;
+    const runs: Run[] = [];
+    let slotBefore = -1;
+    for (const member of this.#members) {
+      const { prefix, found, isSameName, quotes } = member;
+      const slot = found < 0 ? -1 : record.slotOf(found);
+      const isInPlace = slot >= 0 && isSameName && record.isTight(slot);
+      const run = runs.at(-1);
+      if (run !== undefined && isInPlace && slotBefore >= 0 && slot === slotBefore + 1) {
+        run.last = found;
+        run.after = quotes;
+        if (member.isInstant) run.instants.push(found);
+      } else {
+        // With the comma or the brace before it, where that is the right one.
+        const hasLead = isInPlace && (slot === 0) === (prefix[0] === openBrace);
+        const written = isInPlace ? (hasLead ? 0 : 1) : prefix.length;
+        runs.push({
+          prefix: prefix.subarray(0, written),
+          computed: slot < 0 ? member : undefined,
+          first: found,
+          before: quotes + prefix.length - written,
+          last: found,
+          after: quotes,
+          instants: member.isInstant ? [found] : [],
+        });
+      }
+      slotBefore = slot;
+    }
+    return runs;
+  }
+
+  #valueOf({ found, position, source }: Member, row: Row): Value {
+    return found < 0 ? (row[position] ?? null) : this.#reader.decodeLocated(source);
+  }
+
+  #writeMembers(row: Row, out: ByteWriter): void {
     const members = this.#members;
-    const reader = this.#reader;
+    const { bytes, view, spans, plainness, isNamed } = this.#reader.found;
     // The part of the record, [from, to), that is still to be copied.
     let from = 0;
     let to = 0;
     for (let index = 0; index < members.length; index += 1) {
       const member = members[index] as Member;
-      const { prefix, source, isCanonical } = member;
-      if (isCanonical === undefined) {
-        if (to > from) out.bytes(reader.bytes, from, to);
+      const { prefix, found } = member;
+      const how = found < 0 ? notPlain : (plainness[found] as number);
+      if (how === notPlain) {
+        if (to > from) out.span(bytes, view, from, to);
         from = 0;
         to = 0;
         out.bytes(prefix);
-        member.encode(row[member.position] ?? null, out);
+        member.encode(this.#valueOf(member, row), out);
         continue;
       }
-      const { bytes, start, end, kind } = reader.locate(source);
-      const isAsItLies = isCanonical(bytes, start, end, kind);
-      const isMillis =
-        !isAsItLies &&
-        member.isTimestamp &&
-        kind === kindAscii &&
-        isMillisTimestamp(bytes, start, end);
-      if (isAsItLies || isMillis) {
-        const first = start - member.quotes;
-        const nameStart = first - prefix.length;
-        const isNamed = endsWith(bytes, first, prefix);
-        if (!isNamed || nameStart !== to || to === from) {
-          if (to > from) out.bytes(bytes, from, to);
-          if (!isNamed) out.bytes(prefix);
-          from = isNamed ? nameStart : first;
-        }
-        to = isMillis ? end - 1 : end + member.quotes;
-        if (!isMillis) continue;
+      const first = (spans[found * 2] as number) - member.quotes;
+      const nameStart = first - prefix.length;
+      const hasPrefix = member.isSameName && isNamed[found] === 1 && bytes[nameStart] === prefix[0];
+      if (!hasPrefix || nameStart !== to || to === from) {
+        if (to > from) out.span(bytes, view, from, to);
+        if (!hasPrefix) out.bytes(prefix);
+        from = hasPrefix ? nameStart : first;
       }
-      if (to > from) out.bytes(bytes, from, to);
+      to = (spans[found * 2 + 1] as number) + member.quotes;
+      if (how === plain) continue;
+      // All but the Z and the quote, for which there is more.
+      out.span(bytes, view, from, to - 2);
+      out.bytes(microsTail);
       from = 0;
       to = 0;
-      if (isMillis) {
-        out.bytes(microsTail);
-      } else {
-        out.bytes(prefix);
-        member.encode(reader.decodeLocated(source), out);
-      }
     }
-    if (to > from) out.bytes(reader.bytes, from, to);
+    if (to > from) out.span(bytes, view, from, to);
     out.byte(closeBrace);
   }
-}
-
-/** Whether a text stands right before a position. Nothing before the record's own value is looked at: it begins with `{`. */
-function endsWith(bytes: Buffer, end: number, text: Buffer): boolean {
-  const start = end - text.length;
-  if (start < 0) return false;
-  for (let index = 0; index < text.length; index += 1) {
-    if (bytes[start + index] !== text[index]) return false;
-  }
-  return true;
 }
 
 type Member = {
@@ -162,139 +204,31 @@ type Member = {
   readonly encode: JsonEncoder;
   readonly position: number;
   readonly source: number;
+  /** By which the reader tells of it; -1: it is computed. */
+  readonly found: number;
+  /** Whether its name in the record is the one that it has in the row. */
+  readonly isSameName: boolean;
   /** 1 where the value stands in quotes, which its span is without. */
   readonly quotes: number;
-  readonly isTimestamp: boolean;
-  readonly isCanonical: IsCanonical | undefined;
+  readonly isInstant: boolean;
 };
 
+/** What is one copy, from the first member's value (and so many bytes before it) to the last one's. */
+type Run = {
+  /** Written first. */
+  readonly prefix: Buffer;
+  /** Instead of the copy. */
+  readonly computed: Member | undefined;
+  readonly first: number;
+  readonly before: number;
+  last: number;
+  after: number;
+  /** Those that may lack three digits. */
+  readonly instants: number[];
+};
+
+const openBrace = 0x7b;
+
 const closeBrace = 0x7d;
-const minus = 0x2d;
-const digit0 = 0x30;
-const dot = 0x2e;
-
-function canonicalTest(type: DataType): IsCanonical | undefined {
-  switch (type.kind) {
-    case 'boolean':
-      return (_bytes, _start, _end, kind) => kind === kindTrue || kind === kindFalse;
-    case 'string':
-      return (bytes, start, end, kind) =>
-        kind === kindAscii || (kind === kindText && hasCanonicalEscapes(bytes, start, end));
-    case 'int':
-      return (bytes, start, end, kind) => kind === kindInteger && isShort(bytes, start, end, 9);
-    case 'bigint':
-      return (bytes, start, end, kind) => kind === kindInteger && isInt64(bytes, start, end);
-    case 'decimal':
-      return decimalTest(type.precision, type.scale);
-    case 'timestamp':
-      return (bytes, start, end, kind) =>
-        kind === kindAscii && isMicrosTimestamp(bytes, start, end);
-    default:
-      return undefined;
-  }
-}
-
-/** So few digits always fit; `-0` is written as `0`. */
-function isShort(bytes: Buffer, start: number, end: number, digitsMax: number): boolean {
-  if (bytes[start] !== minus) return end - start <= digitsMax;
-  return end - start <= digitsMax + 1 && bytes[start + 1] !== digit0;
-}
-
-function isInt64(bytes: Buffer, start: number, end: number): boolean {
-  return (
-    isShort(bytes, start, end, 18) ||
-    (isShort(bytes, start, end, 19) && readInt64Digits(bytes, start, end, scratch))
-  );
-}
-
-const scratch: Int64 = { high: 0, low: 0 };
-
-function decimalTest(precision: number, scale: number): IsCanonical {
-  const wholeDigitsMax = precision - scale;
-  return (bytes, start, end, kind) => {
-    if (bytes[start] === minus && bytes[start + 1] === digit0) return false;
-    const first = bytes[start] === minus ? start + 1 : start;
-    if (scale === 0) return kind === kindInteger && end - first <= wholeDigitsMax;
-    const point = end - scale - 1;
-    if (kind !== kindNumber || point <= first || bytes[point] !== dot) return false;
-    const wholeDigits = point - first;
-    // `0.50` has one digit before the point even where the type leaves room for none.
-    if (wholeDigits > wholeDigitsMax && !(wholeDigits === 1 && bytes[first] === digit0)) {
-      return false;
-    }
-    for (let at = point + 1; at < end; at += 1) {
-      const byte = bytes[at] as number;
-      if (byte < digit0 || byte > digit0 + 9) return false;
-    }
-    return true;
-  };
-}
-
-/**
- * Whether a string of ASCII characters has no other escapes than those that its canonical form has, too. The
- * scanner has checked that it is a valid JSON string.
- */
-function hasCanonicalEscapes(bytes: Buffer, start: number, end: number): boolean {
-  for (let at = start; at < end; at += 1) {
-    const byte = bytes[at] as number;
-    if (byte >= 0x80) return false;
-    if (byte !== backslash) continue;
-    at += 1;
-    // `\/` is written plain, and what `\u` stands for is not looked into here.
-    if (bytes[at] === slash || bytes[at] === letterU) return false;
-  }
-  return true;
-}
-
-const backslash = 0x5c;
-const slash = 0x2f;
-const letterU = 0x75;
-
-/** `2025-03-05T04:33:46.000000Z` exactly, with every part in its range. */
-function isMicrosTimestamp(bytes: Buffer, start: number, end: number): boolean {
-  return hasShape(bytes, start, end, microsShape) && isInRange(bytes, start);
-}
-
-/** The same with three digits, as many producers print an instant. */
-function isMillisTimestamp(bytes: Buffer, start: number, end: number): boolean {
-  return hasShape(bytes, start, end, millisShape) && isInRange(bytes, start);
-}
-
-function hasShape(bytes: Buffer, start: number, end: number, shape: Buffer): boolean {
-  const length = shape.length;
-  if (end - start !== length) return false;
-  for (let at = 0; at < length; at += 1) {
-    const byte = bytes[start + at] as number;
-    const wanted = shape[at] as number;
-    if (wanted === digit0 ? byte < digit0 || byte > digit0 + 9 : byte !== wanted) return false;
-  }
-  return true;
-}
-
-function isInRange(bytes: Buffer, start: number): boolean {
-  const year = two(bytes, start) * 100 + two(bytes, start + 2);
-  const month = two(bytes, start + 5);
-  const day = two(bytes, start + 8);
-  return (
-    year >= 1 &&
-    month >= 1 &&
-    month <= 12 &&
-    day >= 1 &&
-    // The end of February is left to the decoder: it knows the leap years.
-    day <= (monthDays[month] as number) &&
-    two(bytes, start + 11) < 24 &&
-    two(bytes, start + 14) < 60 &&
-    two(bytes, start + 17) < 60
-  );
-}
-
-const monthDays = [0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-
-const microsShape = Buffer.from('0000-00-00T00:00:00.000000Z', 'latin1');
-const millisShape = Buffer.from('0000-00-00T00:00:00.000Z', 'latin1');
 /** What a millisecond text lacks of the canonical one, from its Z on. */
 const microsTail = Buffer.from('000Z"', 'latin1');
-
-function two(bytes: Buffer, at: number): number {
-  return ((bytes[at] as number) - digit0) * 10 + ((bytes[at + 1] as number) - digit0);
-}

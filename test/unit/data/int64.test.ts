@@ -1,14 +1,24 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { viewOf } from '../../../src/data/byte-copy.ts';
 import { ByteWriter } from '../../../src/data/byte-writer.ts';
-import { type Int64, readInt64Digits, writeInt64Digits } from '../../../src/data/int64.ts';
+import {
+  type Int64,
+  readInt64Digits,
+  readInt64Words,
+  writeInt64Digits,
+} from '../../../src/data/int64.ts';
 import { sequenceCodec, writeInt64Sequence } from '../../../src/data/sequence.ts';
 
 const halves: Int64 = { high: 0, low: 0 };
 
 function read(text: string): bigint | undefined {
   const bytes = Buffer.from(`x${text}y`, 'latin1');
-  if (!readInt64Digits(bytes, 1, bytes.length - 1, halves)) return undefined;
+  const byWords: Int64 = { high: 0, low: 0 };
+  const fits = readInt64Words(bytes, viewOf(bytes), 1, bytes.length - 1, byWords);
+  expect(readInt64Digits(bytes, 1, bytes.length - 1, halves)).toBe(fits);
+  if (!fits) return undefined;
+  expect(byWords).toEqual(halves);
   return BigInt.asIntN(64, (BigInt(halves.high) << 32n) | BigInt(halves.low));
 }
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { murmur2, partitionOf } from '../../../src/data/murmur2.ts';
+import { viewOf } from '../../../src/data/byte-copy.ts';
+import { murmur2, murmur2Of, partitionOf } from '../../../src/data/murmur2.ts';
 
 test.each([
   ['21', -973932308],
@@ -24,6 +25,7 @@ test('a span hashes like its copy, and the partition is in range', () => {
         const padded = Buffer.concat([Buffer.alloc(lead, 7), key, Buffer.from('tail')]);
         const hash = murmur2(padded, lead, lead + key.length);
         expect(hash).toBe(murmur2(key, 0, key.length));
+        expect(murmur2Of(padded, viewOf(padded), lead, lead + key.length)).toBe(hash);
         const partition = partitionOf(padded, lead, lead + key.length, count);
         expect(partition).toBe((hash & 0x7fff_ffff) % count);
         expect(partition).toBeGreaterThanOrEqual(0);
