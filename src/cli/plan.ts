@@ -141,7 +141,12 @@ function reportText(
     lines.push(`view ${view}: part of the queries that read it; nothing is deployed of it`);
   }
   for (const { view, status, changes } of views) {
-    lines.push(`materialized view ${view}: ${viewTexts[status]}`);
+    const isFlow = pipelinePlan.materializedViews.some(
+      ({ name, replaceWhere }) => name === view && replaceWhere !== undefined,
+    );
+    lines.push(
+      `${isFlow ? 'REPLACE WHERE flow' : 'materialized view'} ${view}: ${viewTexts[status]}`,
+    );
     for (const { id, text } of changes) lines.push(`  ${id} compatible: ${text}`);
   }
   for (const { topic, role, action, partitions, existing } of topics) {

@@ -1,7 +1,12 @@
 import { systemClock } from '../adapters/system/system-clock.ts';
 import { FlowError } from '../base/errors.ts';
 import { composeState, workerSettings } from '../compose.ts';
-import { isKeyed, type PipelinePlan, type TablePlan } from '../plan/pipeline-plan.ts';
+import {
+  isKeyed,
+  type MaterializedViewPlan,
+  type PipelinePlan,
+  type TablePlan,
+} from '../plan/pipeline-plan.ts';
 import {
   areChained,
   type ReadRate,
@@ -10,6 +15,7 @@ import {
 } from '../refresh/refresh-report.ts';
 import type { ReadProgress } from '../runtime/read-partition.ts';
 import { type BesideOptions, cancelRefresh, refreshBeside } from '../runtime/refresh-beside.ts';
+import type { ComputedReport } from '../runtime/refresh-computed.ts';
 import { flowsOf, gatherFacts, type RefreshFacts } from '../runtime/refresh-facts.ts';
 import { type Preview, previewRefresh } from '../runtime/refresh-preview.ts';
 import { openRefresh } from '../runtime/refresh-record.ts';
@@ -25,6 +31,7 @@ import { errorText, exitCodeOf } from './exit-code.ts';
 import { LostKeysFile } from './lost-keys-file.ts';
 import { timeFlag, waitUntil } from './not-before.ts';
 import { namedTable, pipelineFlag } from './pipeline-files.ts';
+import { computingFlow, refreshTables } from './refresh-computed.ts';
 import { previewText, sourcesText } from './refresh-text.ts';
 import { trialOf } from './refresh-trial.ts';
 import { errorFields } from './run-log.ts';
@@ -88,14 +95,15 @@ export const refresh: Command = {
   usesConfig: true,
   run: async (invocation) =>
     withDeployment(invocation, async (deployment) => {
-      const tables = tablesOf(invocation, deployment);
+      const { tables, computing } = tablesOf(invocation, deployment);
       refuseMixed(invocation);
       const startMs = invocation.text('not-before');
       const notBeforeMs = startMs === undefined ? undefined : timeFlag('not-before', startMs);
       if (invocation.isSet('plan') || invocation.isSet('dry-run')) {
-        return preview(invocation, deployment, tables);
+        return preview(invocation, deployment, { tables, computing });
       }
-      if (!(await isConfirmed(invocation, tables))) {
+      const names = [...tables.map(({ name }) => name), ...computing.map(({ table }) => table)];
+      if (!(await isConfirmed(invocation, names))) {
         invocation.terminal.err('nothing was done\n');
         return 2;
       }
@@ -106,8 +114,11 @@ export const refresh: Command = {
       const outcomes = areChained(deployment.plan, tables)
         ? await performTogether(invocation, deployment, tables)
         : await performEach(invocation, deployment, tables);
+      const computed =
+        computing.length === 0 ? [] : await refreshTables(invocation, deployment, computing);
       if (invocation.json && !invocation.isSet('cancel')) {
-        invocation.printJson(tables.length === 1 ? (outcomes[0] ?? null) : outcomes);
+        const all = [...outcomes, ...computed];
+        invocation.printJson(names.length === 1 ? (all[0] ?? null) : all);
       }
       return 0;
     }),
@@ -128,8 +139,14 @@ function isTime({ terminal }: Invocation, timeMs: number): Promise<boolean> {
   });
 }
 
-/** In the order in which they have to be refreshed. */
-function tablesOf(invocation: Invocation, { plan }: Deployment): readonly TablePlan[] {
+type Wanted = {
+  /** In the order in which they have to be refreshed. */
+  readonly tables: readonly TablePlan[];
+  /** REPLACE WHERE flows whose tables are meant: each computes its table as a whole. */
+  readonly computing: readonly MaterializedViewPlan[];
+};
+
+function tablesOf(invocation: Invocation, { plan }: Deployment): Wanted {
   const { positionals } = invocation;
   const isAll = invocation.isSet('all');
   if (isAll === positionals.length > 0) {
@@ -139,10 +156,17 @@ function tablesOf(invocation: Invocation, { plan }: Deployment): readonly TableP
   const written = new Set(plan.flows.map(({ target }) => target));
   const isOwn = ({ name, isSink }: TablePlan): boolean =>
     isSink !== true && !views.has(name) && written.has(name);
-  const names = isAll ? plan.tables.filter(isOwn).map(({ name }) => name) : positionals;
-  if (isAll && !invocation.json) tellLeftOut(invocation, plan, names);
-  const view = plan.materializedViews.find(({ name }) =>
-    names.some((one) => one.toLowerCase() === name.toLowerCase()),
+  const all = isAll
+    ? plan.tables
+        .filter((table) => isOwn(table) || computingFlow(plan, table.name) !== undefined)
+        .map(({ name }) => name)
+    : positionals;
+  const computing = [...new Set(all.flatMap((name) => computingFlow(plan, name) ?? []))];
+  const names = all.filter((name) => computingFlow(plan, name) === undefined);
+  if (isAll && !invocation.json) tellLeftOut(invocation, plan, all);
+  const view = plan.materializedViews.find(
+    ({ name, replaceWhere }) =>
+      replaceWhere === undefined && names.some((one) => one.toLowerCase() === name.toLowerCase()),
   );
   if (view !== undefined) {
     throw usageError(
@@ -151,7 +175,7 @@ function tablesOf(invocation: Invocation, { plan }: Deployment): readonly TableP
     );
   }
   const named = [...new Set(names)].map((name) => namedTable(plan, name).table);
-  return refreshOrder(plan, named, invocation.isSet('cascade'));
+  return { tables: refreshOrder(plan, named, invocation.isSet('cascade')), computing };
 }
 
 /** What --all does not mean, and why. */
@@ -169,24 +193,25 @@ function tellLeftOut({ terminal }: Invocation, plan: PipelinePlan, names: readon
 }
 
 /** Asked on a terminal only, where somebody can answer; a script has said what it wants. */
-async function isConfirmed(invocation: Invocation, tables: readonly TablePlan[]): Promise<boolean> {
+async function isConfirmed(invocation: Invocation, names: readonly string[]): Promise<boolean> {
   const { ask } = invocation.terminal;
   const isHarmless = invocation.isSet('cancel') || invocation.isSet('shadow');
   if (ask === undefined || invocation.isSet('yes') || isHarmless) return true;
-  const names = namesOf(tables);
   const how = invocation.isSet('in-place') ? ' It is emptied first.' : '';
-  const answer = await ask(`Refresh ${names} from the beginning of the sources?${how} [y/N] `);
+  const answer = await ask(
+    `Refresh ${names.join(', ')} from the beginning of the sources?${how} [y/N] `,
+  );
   return /^y(es)?$/i.test(answer.trim());
 }
 
 async function preview(
   invocation: Invocation,
   deployment: Deployment,
-  tables: readonly TablePlan[],
+  { tables, computing }: Wanted,
 ): Promise<ExitCode> {
   const path = invocation.text('lost-keys');
   const file = path === undefined ? undefined : new LostKeysFile(path);
-  const reports: (RefreshReport | Refusal)[] = [];
+  const reports: (RefreshReport | Refusal | ComputedReport)[] = [];
   let failure: FlowError | undefined;
   for (const table of tables) {
     try {
@@ -203,7 +228,9 @@ async function preview(
     }
   }
   await file?.close();
-  if (invocation.json) invocation.printJson(tables.length === 1 ? reports[0] : reports);
+  if (computing.length > 0)
+    reports.push(...(await refreshTables(invocation, deployment, computing)));
+  if (invocation.json) invocation.printJson(reports.length === 1 ? reports[0] : reports);
   return failure === undefined ? 0 : exitCodeOf(failure);
 }
 

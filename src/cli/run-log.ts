@@ -90,7 +90,7 @@ export function serviceLog(
         const durationMs = Math.round(event.durationMs);
         logger.info(
           { view, run, rows, changed, removed, durationMs },
-          'materialized view computed',
+          'view or REPLACE WHERE flow computed',
         );
         break;
       }

@@ -158,6 +158,8 @@ export type MaterializedViewPlan = {
 export type ReplaceWherePlan = {
   /** The rows of the table that are replaced, as people read it. */
   readonly sql: string;
+  /** Gives those that are not, over the table itself. */
+  readonly stays: BatchPlan;
   /** It runs one time, and again only after a full refresh of its table. */
   readonly once: boolean;
 };

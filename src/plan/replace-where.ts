@@ -67,20 +67,21 @@ export function bindReplaceWhere(
     sql,
   };
   const query = meaningOf(body.query);
+  const kept: BatchPlan = {
+    node: 'filter',
+    input: { node: 'table', name: table.name },
+    condition: stays,
+  };
   return {
     plan: {
       name: flow.name,
       table: table.name,
-      replaceWhere: { sql, once: body.once },
+      replaceWhere: { sql, stays: kept, once: body.once },
       query: {
         node: 'set',
         operator: 'union',
         all: true,
-        left: {
-          node: 'filter',
-          input: { node: 'table', name: table.name },
-          condition: stays,
-        },
+        left: kept,
         right: required,
         types: columns.map(({ type }) => type),
       },

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { rowDecoder } from '../../../src/data/row-decoder.ts';
 import { Catalog } from '../../../src/runtime/catalog.ts';
 import { setPause } from '../../../src/runtime/pauses.ts';
+import { type ComputedReport, refreshComputed } from '../../../src/runtime/refresh-computed.ts';
 import { readViewStatus } from '../../../src/runtime/view-status.ts';
 import type { PipelineWorld } from '../../../src/testing/pipeline-world.ts';
 import { plainValue } from '../../../src/testing/plain-value.ts';
@@ -313,5 +314,106 @@ CREATE STREAMING TABLE raw AS SELECT * FROM STREAM(sales);`;
     expect(headerOf(record, 'tm-seq')).toBe('1');
     expect(headerOf(record, 'tm-gen')).toBe('0');
     expect(headerOf(record, 'tm-src')).toMatch(/^[0-9a-f]{32}\/\d@1$/);
+  });
+});
+
+describe('a full refresh of the table of a REPLACE WHERE flow', () => {
+  async function refresh(sql: string, allowLoss = false): Promise<ComputedReport> {
+    const plan = planned(sql);
+    const [view] = plan.materializedViews;
+    if (view === undefined) throw new Error('no REPLACE WHERE flow');
+    const catalog = new Catalog(world.log, 'test.catalog');
+    const log = world.log.connect();
+    const { clock } = world;
+    try {
+      return await refreshComputed({
+        log,
+        plan,
+        pipeline: 'test',
+        view,
+        clock,
+        catalog,
+        allowLoss,
+      });
+    } finally {
+      await catalog.close();
+    }
+  }
+
+  test('FR-01 FR-05 rows that no update computes go, and only when that is accepted', async () => {
+    const later = since('2026-03-02');
+    world = worldOf(later);
+    sell('2026-03-01', 'a', 1);
+    sell('2026-03-02', 'b', 2);
+    await update(since('2026-03-01'));
+    await update(later);
+    await expect(refresh(later)).rejects.toMatchObject({
+      code: 'DATA_LOSS_REFUSED',
+      message: 'a refresh of table "kept" would lose 1 of its 2 rows',
+    });
+    await update(later);
+    expect(rows(later)).toHaveLength(2);
+    const report = await refresh(later, true);
+    expect(report).toMatchObject({
+      ...{ table: 'kept', generation: 1, lossless: false, lost: { keys: 1, rows: 1 }, rows: 2 },
+      downstream: [],
+    });
+    expect(rows(later)).toHaveLength(2);
+    await update(later);
+    expect(rows(later)).toEqual(['2026-03-02|b|2']);
+    await update(later);
+    sell('2026-03-03', 'c', 3);
+    await update(later);
+    expect(rows(later)).toEqual(['2026-03-02|b|2', '2026-03-03|c|3']);
+    const generations = written('kept').map((one) => headerOf(one, 'tm-gen'));
+    expect(new Set(generations)).toEqual(new Set(['0', '1']));
+  });
+
+  test('FL-18 one that ran once runs again', async () => {
+    const sql = since('2026-03-01', { clause: 'ONCE' });
+    world = worldOf(sql);
+    sell('2026-03-01', 'a', 1);
+    await update(sql);
+    sell('2026-03-02', 'b', 2);
+    await update(sql);
+    expect(rows(sql)).toHaveLength(1);
+    expect(await refresh(sql)).toMatchObject({ lossless: true, generation: 1 });
+    await update(sql);
+    expect(rows(sql)).toHaveLength(2);
+    sell('2026-03-03', 'c', 3);
+    await update(sql);
+    expect(rows(sql)).toHaveLength(2);
+  });
+
+  test('FR-11 a definition that rows which stay contradict is computed from nothing', async () => {
+    const before = since('2026-03-01');
+    const after = since('2026-03-01', {
+      given: '(day DATE, shop STRING)',
+      query: "SELECT day, shop FROM sales WHERE day >= DATE'2026-03-01'",
+    });
+    world = worldOf(before);
+    sell('2026-03-01', 'a', 1);
+    await update(before);
+    await expect(update(after)).rejects.toMatchObject({ code: 'DEFINITION_CHANGED' });
+    await refresh(after);
+    await update(after);
+    expect(rows(after)).toEqual(['2026-03-01|a']);
+  });
+
+  test('a process that dies on the way leaves the rows of one generation', async () => {
+    const later = since('2026-03-02');
+    world = worldOf(later);
+    sell('2026-03-01', 'a', 1);
+    sell('2026-03-02', 'b', 2);
+    await update(since('2026-03-01'));
+    await refresh(later, true);
+    for (let round = 0; round < 8; round += 1) {
+      const process = await world.startProcess(`p${round}`, planned(later));
+      await world.clock.sleep(round * 4);
+      world.kill(process);
+      expect([1, 2]).toContain(rows(later).length);
+    }
+    await update(later);
+    expect(rows(later)).toEqual(['2026-03-02|b|2']);
   });
 });
