@@ -52,7 +52,7 @@ The topic of each source must exist; the output topics are made by the service.
   export TIDEMARK_KAFKA_BROKERS=localhost:9092
   export TIDEMARK_PIPELINE_NAME=bookings
   npx tidemark run examples/bookings/bookings.sql --once      # what is there now, then exit
-  npx tidemark run examples/bookings/bookings.sql             # the service, until SIGTERM
+  node dist/main.js run examples/bookings/bookings.sql        # the service, until Ctrl-C or SIGTERM
   npx tidemark status --pipeline examples/bookings/bookings.sql
   npx tidemark get bookings_current 501 --pipeline examples/bookings/bookings.sql
 

@@ -208,8 +208,12 @@ function watchPauses(
   { info }: ServiceLog,
 ): PauseWatch {
   const topic = catalogTopicOf(config['pipeline.name'] ?? '');
+  let told = 0;
   const watch = new PauseWatch({ log, clock: systemClock, topic }, (flows) => {
-    info({ paused: [...flows] }, flows.size === 0 ? 'every flow goes on' : 'flows are paused');
+    if (flows.size > 0 || told > 0) {
+      info({ paused: [...flows] }, flows.size === 0 ? 'every flow goes on' : 'flows are paused');
+    }
+    told = flows.size;
     worker.setPaused(flows);
   });
   void watch.run();

@@ -61,7 +61,7 @@ export function loadConfig(sources: ConfigSources): Config {
   checkTogether(config, faults);
   if (faults.length > 0) {
     throw new FlowError('CONFIG_INVALID', 'the configuration is invalid', {
-      detail: faults.map((fault) => `${fault}.`).join('\n'),
+      detail: faults.map((fault) => (fault.endsWith('?') ? fault : `${fault}.`)).join('\n'),
       hint: 'tidemark config --help lists every option with its default.',
     });
   }
@@ -91,7 +91,7 @@ function readFile(file: string | undefined, faults: string[]): Map<string, unkno
     if (secret === true && values.has(name)) {
       values.delete(name);
       faults.push(
-        `${name} (from ${path}): a secret does not belong into this file; use ${environmentName(name)} or the option that names a file`,
+        `${name} (from ${path}): a secret does not belong into this file; use ${secretWays(name)}`,
       );
     }
   }
@@ -220,7 +220,7 @@ export function requireOptions(config: Config, names: readonly OptionName[]): vo
     detail: missing
       .map((name) =>
         isSecret(name)
-          ? `Give ${name} as ${environmentName(name)}: it is a secret, and has no flag.`
+          ? `Give ${name} as ${secretWays(name)}: it is a secret, and has no flag.`
           : `Give ${name} in tidemark.yaml, as ${environmentName(name)} or as ${flagName(name)}.`,
       )
       .join(' '),
@@ -253,6 +253,12 @@ function nearest(name: string): string {
     optionDeclarations.map((option) => option.name),
   );
   return best === undefined ? '' : `; did you mean ${best}?`;
+}
+
+/** Where a secret may stand: in the environment, or in a file of its own. */
+function secretWays(name: string): string {
+  const file = optionDeclarations.find((option) => option.name === `${name}File`);
+  return file === undefined ? environmentName(name) : `${environmentName(name)} or ${file.name}`;
 }
 
 function isSecret(name: OptionName): boolean {

@@ -31,7 +31,7 @@ const declared = [
     name: 'instance.name',
     kind: 'string',
     default: undefined,
-    doc: 'Stable name of this process within the pipeline. Default: the host name, which is the pod name on Kubernetes; of an update (run --once) with -once behind it, so that it does not take the place of the service.',
+    doc: 'Stable name of this process within the pipeline. Default: the host name, which is the pod name on Kubernetes; of an update (run --once) with -once behind it, of a second process on the host with -2 and so on, so that none takes the place of another.',
   },
   {
     name: 'kafka.brokers',

@@ -1,3 +1,4 @@
+import { nearestNames } from '../base/nearest-name.ts';
 import { decimalPrecisionMax } from '../data/decimal.ts';
 import type { DataType, DayTimeField, SimpleKind, YearMonthField } from '../data/types.ts';
 import { fault } from '../expr/faults.ts';
@@ -50,6 +51,11 @@ const simpleNames: Readonly<Record<string, SimpleKind>> = {
   variant: 'variant',
 };
 
+const typeNames = [
+  ...Object.keys(simpleNames),
+  ...['decimal', 'varchar', 'char', 'time', 'array', 'map', 'struct'],
+];
+
 type SimpleNode = Extract<TypeNode, { node: 'simple' }>;
 
 function resolveSimple(node: SimpleNode): DataType {
@@ -75,7 +81,13 @@ function resolveSimple(node: SimpleNode): DataType {
       break;
   }
   const size = node.parameters.length === 0 ? '' : `(${node.parameters.join(', ')})`;
-  throw fault('UNSUPPORTED_DATATYPE', `there is no type ${node.name}${size}`, node.place);
+  const [near] = nearestNames(name, kind === undefined ? typeNames : []);
+  throw fault(
+    'UNSUPPORTED_DATATYPE',
+    `there is no type ${node.name}${size}`,
+    node.place,
+    near === undefined ? undefined : `Did you mean ${near.toUpperCase()}?`,
+  );
 }
 
 function resolveDecimal(node: SimpleNode): DataType {

@@ -25,7 +25,7 @@ describe('configuration', () => {
     expect(code).toBe(2);
     expect(out).toBe('');
     expect(err).toContain(
-      `kafka.broker (from ${file}): there is no such option; did you mean kafka.brokers?`,
+      `kafka.broker (from ${file}): there is no such option; did you mean kafka.brokers?\n`,
     );
     expect(err).toContain(
       'kafka.compresion (from ' +
@@ -40,6 +40,13 @@ describe('configuration', () => {
       'state.cacheBytes (from TIDEMARK_STATE_CACHE_BYTES): it has to be a whole number from 1048576',
     );
     expect(err).toContain('pipeline.name: only letters');
+  });
+
+  test('a secret in the file: where else it may stand is told', async () => {
+    const file = fileWith('redis: {url: "redis://h:6379"}\nhttp: {token: x}\n');
+    const { err } = await runCli(['config', '--config', file]);
+    expect(err).toContain('into this file; use TIDEMARK_REDIS_URL or redis.urlFile.\n');
+    expect(err).toContain('into this file; use TIDEMARK_HTTP_TOKEN or http.tokenFile.\n');
   });
 
   test.each(['foo:99999', 'foo:0', 'foo'])(
