@@ -9,7 +9,7 @@ export type VerbOutcome = {
   /** What it printed for machines. */
   readonly out: string;
   /** What it said of its failure; undefined: nothing, or nothing that can be read. */
-  readonly error: FlowError | undefined;
+  readonly error: FlowError | HttpProblem | undefined;
 };
 
 /** One run of a verb that may go on after somebody stopped waiting for it. */
@@ -81,7 +81,7 @@ export function printed({ exitCode, out, error }: VerbOutcome): string {
   }
   const text = out.trim();
   if (exitCode === 0) return text === '' ? '{}' : text;
-  throw new FlowError('NOT_SUPPORTED', `the verb ended with ${exitCode} and no answer`);
+  throw new HttpProblem('INTERNAL', `the verb ended with ${exitCode} and no answer`);
 }
 
 function outcomeOf(child: ChildProcess): Promise<VerbOutcome> {
@@ -100,10 +100,10 @@ function outcomeOf(child: ChildProcess): Promise<VerbOutcome> {
   });
 }
 
-function spawnError(cause: Error): FlowError {
-  return new FlowError('NOT_SUPPORTED', 'no further process can be started', {
-    detail: `${cause.message}.`,
-    cause,
+function spawnError({ message }: Error): HttpProblem {
+  return new HttpProblem('OVERLOADED', 'no further process can be started', {
+    hint: `The system says: ${message}. Run the same verb on a command line.`,
+    headers: { 'retry-after': '10' },
   });
 }
 

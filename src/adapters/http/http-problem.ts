@@ -1,4 +1,4 @@
-import { FlowError } from '../../base/errors.ts';
+import { type ErrorCode, FlowError, type Remedy } from '../../base/errors.ts';
 
 /** Codes of faults that only a request can have; everything else carries the code of its FlowError. */
 export type RequestFault =
@@ -77,12 +77,28 @@ export function problemDocument(error: unknown): ProblemDocument {
   return document({ code: 'INTERNAL', title: 'an internal error', status: 500 });
 }
 
+/**
+ * What stops a flow stands in the way of a command, too: it is refused as things are, and nothing was changed. What is wrong with
+ * the request is 400; what is wrong with the service or its brokers, and not with what was asked, is 500.
+ */
+const statusOfRemedy: Readonly<Record<Remedy, number>> = {
+  'fix-input': 500,
+  retry: 503,
+  rejoin: 503,
+  'rebuild-state': 503,
+  stop: 409,
+};
+
+const statusOfError: Readonly<Partial<Record<ErrorCode, number>>> = {
+  USAGE: 400,
+  TOPIC_MISSING: 404,
+  GROUP_BUSY: 409,
+  RECORD_CORRUPT: 500,
+  NOT_SUPPORTED: 501,
+};
+
 function statusOf({ code, remedy }: FlowError): number {
-  if (code === 'USAGE') return 400;
-  if (code === 'TOPIC_MISSING') return 404;
-  // Refused as things stand: nothing was changed.
-  if (code === 'DATA_LOSS_REFUSED' || code === 'GROUP_BUSY' || code === 'TABLE_LOCKED') return 409;
-  return remedy === 'retry' || remedy === 'rejoin' || remedy === 'rebuild-state' ? 503 : 500;
+  return statusOfError[code] ?? statusOfRemedy[remedy];
 }
 
 function document(parts: {

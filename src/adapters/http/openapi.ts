@@ -232,7 +232,7 @@ const problemTexts: Readonly<Record<number, string>> = {
   415: 'The body is no JSON.',
   429: 'This address sends too many requests.',
   500: 'A fault of the service.',
-  501: 'This version cannot tell it.',
+  501: 'This version cannot do it.',
   503: 'Kafka, Redis or the service itself cannot answer now.',
   504: 'The answer took too long.',
 };
@@ -276,7 +276,7 @@ const operations: Readonly<Record<string, Operation>> = {
     ...data(
       'The committed rows of one key, and where each came from.',
       ref('RowSet'),
-      [404, 503, 504],
+      [404, 409, 503, 504],
     ),
     parameters: [
       inPath('table'),
@@ -287,7 +287,7 @@ const operations: Readonly<Record<string, Operation>> = {
     ...data(
       'Why a key has the rows that it has, as the verb why tells it.',
       { type: 'object', description: 'What the verb prints with --json.' },
-      [404, 501, 503, 504],
+      [404, 409, 501, 503, 504],
     ),
     parameters: [
       inPath('table'),
@@ -298,7 +298,7 @@ const operations: Readonly<Record<string, Operation>> = {
     ...data(
       'Plans, starts or gives up a full refresh of the table, as the verb refresh does.',
       { type: 'object', description: 'What the verb prints with --json.' },
-      [404, 409, 413, 415, 503, 504],
+      [404, 409, 413, 415, 501, 503, 504],
     ),
     parameters: [inPath('table')],
     body: ref('RefreshRequest'),
