@@ -1,54 +1,51 @@
 #!/usr/bin/env bash
-# What of deploy and helm needs programs that a machine may not have: helm (HELM names it) and promtool (Debian: package
-# prometheus). One that is missing is a failure here; the unit tests check the rest without them.
+# `npm run check:operations`: chart, plain manifests, rules and configuration files by the programs that will read them: helm,
+# kubeconform, promtool (scripts/operations-tools.sh finds or builds them). What cannot be checked is a failure, and says so.
+#
+#   --without-tests   leaves out the tests that render the chart, for whoever runs all tests anyway
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-export HELM=${HELM:-helm}
-missing=0
-for program in "$HELM" promtool; do
-  command -v "$program" >/dev/null || { echo "$program is missing" >&2; missing=1; }
-done
-[ "$missing" = 0 ] || exit 1
+tools=$(scripts/operations-tools.sh)
+eval "$tools"
 
-echo "== rules"
-promtool check rules --lint=all --lint-fatal deploy/prometheus/tidemark.rules.yaml
-promtool test rules deploy/prometheus/tidemark.rules.test.yaml
+echo "== rules, by $("$PROMTOOL" --version 2>&1 | sed -n 's/^promtool, version \([^ ]*\).*/promtool \1/p')"
+"$PROMTOOL" check rules --lint=all --lint-fatal deploy/prometheus/tidemark.rules.yaml
+"$PROMTOOL" test rules deploy/prometheus/tidemark.rules.test.yaml
 
-echo "== chart"
+echo "== configuration of Prometheus"
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+# Inside of the container the rules lie beside it.
+cp deploy/compose/prometheus.yaml deploy/prometheus/tidemark.rules.yaml "$folder"
+"$PROMTOOL" check config "$folder/prometheus.yaml"
+
+echo "== chart, by helm $("$HELM" version --short)"
 "$HELM" lint --strict --kube-version 1.34.4 helm/tidemark --values deploy/manifests/values.yaml
-TEST_HELM=$HELM TEST_HELM_REQUIRED=1 npx vitest run --config test/vitest.config.ts --project unit test/unit/chart
+if [ "${1:-}" != --without-tests ]; then
+  npx vitest run --config test/vitest.config.ts --project unit test/unit/chart
+fi
 
 echo "== plain manifests"
 scripts/write-manifests.sh check
 
-# Schemas of Kubernetes itself, where a program that has them is there.
-if command -v kubernetes-validate >/dev/null; then
-  echo "== schemas of Kubernetes"
-  rendered=$(mktemp)
-  trap 'rm -f "$rendered"' EXIT
-  for minor in 1.27 1.34; do
-    "$HELM" template tidemark helm/tidemark --kube-version "$minor.0" --values deploy/manifests/values.yaml >"$rendered"
-    kubernetes-validate -k "$minor" --strict "$rendered" >/dev/null
-    echo "valid for $minor"
-  done
-else
-  echo "kubernetes-validate is not here (pip install kubernetes-validate): schemas of Kubernetes are NOT checked"
-fi
-# The same over the values that change the objects most, where kubeconform and its schemas are (scripts/kubernetes/cluster.sh build).
-kubeconform=${KUBECONFORM:-kubeconform}
-schemas=${KUBERNETES_SCHEMAS:-}
-if command -v "$kubeconform" >/dev/null && [ -n "$schemas" ]; then
-  echo "== kubeconform --strict"
-  redis="state.kind=redis,state.redis.existingSecret=redis"
-  for values in "" "$redis,replicaCount=3" "$redis,workload=Deployment,autoscaling.mode=hpa-cpu" "$redis,autoscaling.mode=hpa-lag" \
-    "networkPolicy.enabled=true,podDisruptionBudget.enabled=true" "gate.enabled=false,topologySpread.enabled=false" \
-    "metrics.dashboards.enabled=true,http.tokenExistingSecret=token" "kafka.tls.enabled=true,kafka.tls.existingSecret=tls"; do
-    "$HELM" template tidemark helm/tidemark --kube-version 1.34.4 --values deploy/manifests/values.yaml --set "$values" |
-      "$kubeconform" -strict -summary -schema-location "$schemas/{{.ResourceKind}}{{.KindSuffix}}.json" -
-  done
-  echo "objects of operators (ServiceMonitor, PodMonitor, PrometheusRule, ScaledObject) are NOT checked: their schemas are not there"
-else
-  echo "kubeconform and its schemas are not here (scripts/kubernetes/cluster.sh build): the matrix of values is NOT checked by it"
+echo "== kubeconform --strict"
+# Of each pair of values that changes the objects one, operators' objects among them.
+redis="state.kind=redis,state.redis.existingSecret=redis"
+watched="metrics.prometheusRule.enabled=true,metrics.dashboards.enabled=true"
+for values in "" "$redis,replicaCount=3" "$redis,workload=Deployment,autoscaling.mode=hpa-cpu" "$redis,autoscaling.mode=hpa-lag" \
+  "$redis,autoscaling.mode=keda,autoscaling.prometheusAddress=http://prometheus:9090,metrics.monitor=PodMonitor" \
+  "$watched,metrics.monitor=ServiceMonitor" "networkPolicy.enabled=true,podDisruptionBudget.enabled=true" \
+  "gate.enabled=false,topologySpread.enabled=false,podDisruptionBudget.enabled=false" "http.tokenExistingSecret=token" \
+  "kafka.tls.enabled=true,kafka.tls.existingSecret=tls,kafka.sasl.mechanism=plain,kafka.sasl.existingSecret=sasl"; do
+  "$HELM" template tidemark helm/tidemark --kube-version 1.34.4 --values deploy/manifests/values.yaml --set "$values" >"$folder/rendered.yaml"
+  printf '%s\n  ' "${values:-the defaults}"
+  "$KUBECONFORM" -strict -summary -schema-location "$KUBERNETES_SCHEMAS/{{.ResourceKind}}{{.KindSuffix}}.json" "$folder/rendered.yaml"
+done
+# An object that is wrong has to be found, or nothing above says anything.
+sed 's/^kind: StatefulSet$/&\nsurely: wrong/' "$folder/rendered.yaml" >"$folder/wrong.yaml"
+if "$KUBECONFORM" -strict -schema-location "$KUBERNETES_SCHEMAS/{{.ResourceKind}}{{.KindSuffix}}.json" "$folder/wrong.yaml" >/dev/null; then
+  echo "kubeconform finds nothing wrong with an object that is" >&2
+  exit 1
 fi
 echo "operations: all checks passed"

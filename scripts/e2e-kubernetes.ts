@@ -2,7 +2,7 @@
  * `npm run e2e:k8s`: the chart and the image on a real cluster, with Kafka and Redis in it. Installs, feeds, verifies, upgrades
  * under load, kills, loses the state, is refused by the gate, rolls back, verifies, uninstalls. What the tables hold in the end is
  * judged by the logs alone, against a reference computed from the source. KUBECONFIG names the cluster (`scripts/kubernetes/cluster.sh
- * up` makes one of this machine), HELM and KUBECTL the programs; the images tidemark:e2e, local/cp-kafka:8.1.0 and local/redis:7
+ * up` makes one of this machine, and knows the kinds of the Prometheus Operator and of KEDA), HELM and KUBECTL the programs; the images tidemark:e2e, local/cp-kafka:8.1.0 and local/redis:7
  * have to be there. The service addresses of the cluster have to be reachable from here, as they are on a node. The last line is
  * the verdict; exits with 1 when anything differs.
  */
@@ -73,8 +73,10 @@ function expectThat(isMet: boolean, text: string): void {
   process.stdout.write(`        NOT SO: ${text}\n`);
 }
 
+let valueFiles = 0;
 function values(pipeline: string, more: Readonly<Record<string, unknown>> = {}): string {
-  const file = join(folder, `values-${Date.now()}.json`);
+  valueFiles += 1;
+  const file = join(folder, `values-${valueFiles}.json`);
   writeFileSync(
     file,
     JSON.stringify({
@@ -180,24 +182,9 @@ async function run(): Promise<void> {
 async function scenario(log: Log): Promise<void> {
   const first = values(sql('region', ''));
   await step('the rendered chart passes a server-side dry run', async () => {
-    const version = JSON.parse(await kubectl('version', '-o', 'json')) as {
-      serverVersion: { gitVersion: string };
-    };
-    // Rendering without a cluster, helm takes its own build for the version of Kubernetes.
-    const isFor = ['--kube-version', version.serverVersion.gitVersion];
-    const args = ['template', release, 'helm/tidemark', '--values', first, ...isFor];
-    const rendered = await need(helmProgram, args);
-    const file = join(folder, 'rendered.yaml');
-    writeFileSync(file, rendered);
-    const out = await kubectl(
-      'apply',
-      '--server-side',
-      '--dry-run=server',
-      '--validate=strict',
-      '-f',
-      file,
-    );
-    return `${out.trim().split('\n').length} objects`;
+    const counts: string[] = [];
+    for (const file of [first, ...renderings()]) counts.push(await dryRun(file));
+    return `${counts.join(' + ')} objects`;
   });
   await step('helm install, two pods', async () => {
     const { code, out } = await helm('install', first);
@@ -253,6 +240,42 @@ async function scenario(log: Log): Promise<void> {
     return verify(log);
   });
   await gate(log);
+}
+
+/** Values that bring in every kind of object that the chart has. */
+function renderings(): readonly string[] {
+  const pipeline = sql('region', '');
+  return [
+    values(pipeline, {
+      metrics: {
+        monitor: 'ServiceMonitor',
+        prometheusRule: { enabled: true },
+        dashboards: { enabled: true },
+      },
+      networkPolicy: { enabled: true },
+    }),
+    values(pipeline, {
+      workload: 'Deployment',
+      metrics: { monitor: 'PodMonitor' },
+      autoscaling: { mode: 'keda', prometheusAddress: 'http://prometheus:9090' },
+    }),
+    values(pipeline, { autoscaling: { mode: 'hpa-lag' } }),
+  ];
+}
+
+/** Gives the number of objects that the API server would take as they are. */
+async function dryRun(valuesFile: string): Promise<string> {
+  const version = JSON.parse(await kubectl('version', '-o', 'json')) as {
+    serverVersion: { gitVersion: string };
+  };
+  // Rendering without a cluster, helm takes its own build for the version of Kubernetes.
+  const isFor = ['--kube-version', version.serverVersion.gitVersion];
+  const args = ['template', release, 'helm/tidemark', '--values', valuesFile, ...isFor];
+  const file = join(folder, 'rendered.yaml');
+  writeFileSync(file, await need(helmProgram, args));
+  const flags = ['--server-side', '--dry-run=server', '--validate=strict'];
+  const out = await kubectl('apply', ...flags, '-f', file);
+  return String(out.trim().split('\n').length);
 }
 
 async function rolledOut(): Promise<void> {

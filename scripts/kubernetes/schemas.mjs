@@ -1,9 +1,11 @@
-// schemas.mjs SWAGGER FOLDER: a JSON schema for each kind of Kubernetes, as kubeconform looks for it, from the description of the API that
-// lies in the module k8s.io/kubernetes (api/openapi-spec/swagger.json). Strict: a name that a kind does not have is refused.
+// schemas.mjs SWAGGER FOLDER [CRD.yaml…]: a JSON schema for each kind of Kubernetes, as kubeconform looks for it, from the description of the
+// API that lies in the module k8s.io/kubernetes (api/openapi-spec/swagger.json), and for each kind that an operator defines. Strict: a name
+// that a kind does not have is refused.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { parse } from 'yaml';
 
-const [swagger, folder] = process.argv.slice(2);
+const [swagger, folder, ...definitionFiles] = process.argv.slice(2);
 const { definitions } = JSON.parse(readFileSync(swagger, 'utf8'));
 const prefix = '#/definitions/';
 mkdirSync(folder, { recursive: true });
@@ -12,11 +14,13 @@ mkdirSync(folder, { recursive: true });
 function strict(node) {
   if (Array.isArray(node)) return node.map(strict);
   if (typeof node !== 'object' || node === null) return node;
-  if (node.format === 'int-or-string') return { oneOf: [{ type: 'string' }, { type: 'integer' }] };
+  if (node.format === 'int-or-string' || node['x-kubernetes-int-or-string'] === true)
+    return { oneOf: [{ type: 'string' }, { type: 'integer' }] };
   const made = Object.fromEntries(
     Object.entries(node).map(([name, value]) => [name, strict(value)]),
   );
-  if (made.properties !== undefined && made.additionalProperties === undefined)
+  const isOpen = node['x-kubernetes-preserve-unknown-fields'] === true;
+  if (made.properties !== undefined && made.additionalProperties === undefined && !isOpen)
     made.additionalProperties = false;
   return made;
 }
@@ -50,6 +54,17 @@ for (const [name, definition] of Object.entries(definitions)) {
       join(folder, `${file.toLowerCase()}.json`),
       JSON.stringify({ $ref: `${prefix}${name}`, definitions: parts }),
     );
+    written += 1;
+  }
+}
+for (const file of definitionFiles) {
+  const { spec } = parse(readFileSync(file, 'utf8'));
+  for (const { name: version, schema } of spec.versions) {
+    const made = strict(schema.openAPIV3Schema);
+    // What every object has is no affair of the operator.
+    made.properties.metadata = { type: 'object' };
+    const name = [spec.names.kind, spec.group.split('.')[0], version].join('-').toLowerCase();
+    writeFileSync(join(folder, `${name}.json`), JSON.stringify(made));
     written += 1;
   }
 }

@@ -592,9 +592,9 @@ export function describeLogContract(
         await producer.abort();
       });
 
-      test.runIf(canStall)(
-        'P065 a process that stopped past its session is thrown out and commits nothing',
-        async () => {
+      // Elsewhere a process of its own is stopped: test/integration/kafka-zombie.test.ts.
+      if (canStall) {
+        test('P065 a process that stopped past its session is thrown out and commits nothing', async () => {
           const source = await makeTopic(2);
           const target = await makeTopic();
           const group = unique('group');
@@ -622,8 +622,8 @@ export function describeLogContract(
           ]);
           expect(await readAll(target)).toEqual([]);
           await Promise.all([zombie.leave(), survivor.leave()]);
-        },
-      );
+        });
+      }
     });
 
     describe('what is gone', () => {
