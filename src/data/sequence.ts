@@ -3,7 +3,7 @@ import { FlowError } from '../base/errors.ts';
 import { ByteWriter } from './byte-writer.ts';
 import { canonicalText, parseCanonicalText } from './canonical.ts';
 import { isOrderable } from './compare.ts';
-import { writeInt64Digits } from './int64.ts';
+import { type Int64, readInt64Digits, writeInt64Digits } from './int64.ts';
 import { formatType } from './type-text.ts';
 import type { DataType } from './types.ts';
 import type { Value } from './value.ts';
@@ -18,6 +18,8 @@ export type SequenceCodec = {
   readonly writeText: (out: ByteWriter, bytes: Buffer, start: number, end: number) => void;
   /** The bytes of such a text. */
   readonly parse: (text: string) => Buffer;
+  /** Writes the bytes of such a text where that takes no string; false, and nothing is written: `parse` has to. */
+  readonly readText: (out: ByteWriter, bytes: Buffer, start: number, end: number) => boolean;
 };
 
 /**
@@ -64,6 +66,7 @@ export function sequenceCodec(type: DataType): SequenceCodec {
       encode(value, out);
       return out.copy();
     },
+    readText: type.kind === 'bigint' ? readInt64Text : () => false,
   };
 }
 
@@ -145,6 +148,21 @@ function writeInt64Text(out: ByteWriter, bytes: Buffer, start: number): void {
   const high = (bytes.readUInt32BE(start) ^ 0x8000_0000) >>> 0;
   writeInt64Digits(out, high, bytes.readUInt32BE(start + 4));
 }
+
+/** Only as `writeInt64Text` writes it: anything else is left to whoever can tell what it is. */
+function readInt64Text(out: ByteWriter, bytes: Buffer, start: number, end: number): boolean {
+  const first = bytes[start] === 0x2d ? start + 1 : start;
+  if (first >= end || (bytes[first] === 0x30 && end - start > 1)) return false;
+  for (let at = first; at < end; at += 1) {
+    const byte = bytes[at] as number;
+    if (byte < 0x30 || byte > 0x39) return false;
+  }
+  if (!readInt64Digits(bytes, start, end, int64)) return false;
+  writeInt64Sequence(out, int64.high, int64.low);
+  return true;
+}
+
+const int64: Int64 = { high: 0, low: 0 };
 
 /** As the codec writes a BIGINT, from its two halves. */
 export function writeInt64Sequence(out: ByteWriter, high: number, low: number): void {

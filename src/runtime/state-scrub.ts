@@ -154,7 +154,7 @@ async function foldOutput(
   const restoring = new Restore({
     output: facts.table.output,
     distinct: facts.flow.distinct,
-    parseSequence: sequenceCodec(facts.flow.sequenceType).parse,
+    sequence: sequenceCodec(facts.flow.sequenceType),
     isSwapped: swapTest(facts.swaps, partition),
   });
   const { topic } = facts.output;

@@ -122,15 +122,15 @@ export function outputSteps(
   partition: number,
 ): (slice: Slice) => RestoreStep {
   if (isJoining(facts)) return (slice) => wholeEntries(restoreKept(slice, facts.generation));
-  const parseSequence = sequenceCodec(facts.flow.sequenceType).parse;
+  const sequence = sequenceCodec(facts.flow.sequenceType);
   if (isChanging(facts)) {
-    const restoring = new ChangeRestore(parseSequence);
+    const restoring = new ChangeRestore(sequence.parse);
     return (slice) => wholeEntries(restoring.load(slice));
   }
   const restoring = new Restore({
     output: facts.table.output,
     distinct: facts.flow.distinct,
-    parseSequence,
+    sequence,
     isSwapped: swapTest(facts.swaps, partition),
   });
   return (slice) => {

@@ -295,22 +295,33 @@ async function catchUp({
   const reader = log.openReader();
   let mark = start;
   let records = 0;
+  /** The write of the slice before: the next one is fetched and taken apart meanwhile. */
+  let writing: Promise<void> = Promise.resolve();
   try {
     reader.assign(stateTopicOf(facts).topic, partition, start.offset);
     while (mark.offset < end) {
       if (isInterrupted()) throw new FlowError('TASK_MIGRATED', 'the restore was interrupted');
       for (const slice of await reader.poll(500)) {
         const step = stepOf(slice);
+        await writing;
         const present = await readAt(session, step.keysNeeded, mark);
         const entries = step.apply(present);
         mark = { topicId: start.topicId, offset: slice.nextOffset };
-        await session.write({ keys: [...entries.keys()], entries: [...entries.values()], mark });
+        writing = session.write({
+          keys: [...entries.keys()],
+          entries: [...entries.values()],
+          mark,
+        });
+        // Whoever awaits it hears of its failure; until then it is nobody's.
+        writing.catch(() => undefined);
         records += step.records;
         const remaining = Math.max(0, end - mark.offset);
         listener({ event: 'restore_progress', flow: facts.flow.name, partition, remaining });
       }
     }
+    await writing;
   } finally {
+    await writing.catch(() => undefined);
     await reader.close();
   }
   return { mark, records };

@@ -1,30 +1,33 @@
-import type { Span } from '../data/bytes.ts';
+import { compareBytes, type Span } from '../data/bytes.ts';
 import { splitJsonArray } from '../data/json-split.ts';
 import {
   decodeRowSet,
   encodeRowSet,
   equalRows,
   isLevelEntry,
+  isSingleEntry,
   isVacant,
   levelEntry,
   type RowSet,
   type SetRow,
+  sequenceOf,
   storedRowCount,
   vacantRow,
 } from '../data/row-set.ts';
+import type { SequenceCodec } from '../data/sequence.ts';
 import type { OutputMode } from '../plan/pipeline-plan.ts';
 import type { RecordCursor, Slice } from '../ports/log.ts';
 import type { StateKey } from '../ports/state-store.ts';
-import { splitNumberedKey } from './numbered-key.ts';
+import { splitNumberedSpan } from './numbered-key.ts';
 import { parseSources } from './output-record.ts';
+import { SingleRecords } from './restore-single.ts';
 import { foreignRecord, foreignTombstone, readTableHeaders } from './table-records.ts';
 
 export type RestoreOptions = {
   readonly output: OutputMode;
   /** SELECT DISTINCT: a numbered record stands for equal rows, whose bytes the state needs. */
   readonly distinct?: boolean;
-  /** Canonical text of a sequence → its order-preserving bytes. */
-  readonly parseSequence: (text: string) => Buffer;
+  readonly sequence: Pick<SequenceCodec, 'parse' | 'readText'>;
   /** Whether a full refresh wrote what stands at an offset: only there may a key's sequence go down. */
   readonly isSwapped?: ((offset: number) => boolean) | undefined;
 };
@@ -35,9 +38,13 @@ export type RestoreOptions = {
  */
 export class Restore {
   readonly #options: RestoreOptions;
+  readonly #singles: SingleRecords;
 
   constructor(options: RestoreOptions) {
     this.#options = options;
+    const { output, distinct, sequence } = options;
+    const isList = output === 'row_set';
+    this.#singles = new SingleRecords({ isList, withRow: isList || distinct === true, sequence });
   }
 
   /** The keys whose present entries `apply` needs: none where each record is a whole row-set. */
@@ -57,30 +64,43 @@ export class Restore {
 
   #change(slice: Slice, records: RecordCursor): RestoreChange {
     const { bytes, keyStart, keyEnd } = records;
-    const recordKey = bytes.toString('latin1', keyStart, keyEnd);
     const isNumbered = this.#options.output === 'rows';
-    const split = isNumbered ? splitNumberedKey(recordKey) : undefined;
+    const split = isNumbered ? splitNumberedSpan(bytes, keyStart, keyEnd) : undefined;
     if (isNumbered && split === undefined) {
       throw foreignRecord(slice, records.offset, 'its key has no row number');
     }
-    const key = split?.key ?? recordKey;
+    const key = split?.key ?? bytes.toString('latin1', keyStart, keyEnd);
     const position = split?.position ?? -1;
     const isSwapped = this.#options.isSwapped?.(records.offset) === true;
+    const single = this.#singles.entryOf(records);
+    if (single !== undefined) {
+      // Each field by its name: to spread an object takes longer than the rest of a record's way.
+      return {
+        key,
+        position,
+        sequence: undefined,
+        rows: undefined,
+        level: undefined,
+        single,
+        isSwapped,
+      };
+    }
     const { sequence: sequenceText, sources: sourceText, isOurs } = readTableHeaders(records);
     if (records.valueEnd < 0) {
       if (!isOurs) throw foreignTombstone(slice, records.offset);
       const level = this.#level(sequenceText, sourceText);
-      return { key, position, sequence: level?.sequence, rows: undefined, level, isSwapped };
+      const sequence = level?.sequence;
+      return { key, position, sequence, rows: undefined, level, single, isSwapped };
     }
     if (sequenceText === undefined || sourceText === undefined) {
       throw foreignRecord(slice, records.offset, 'its headers tm-seq and tm-src are missing');
     }
-    const sequence = this.#options.parseSequence(sequenceText);
+    const sequence = this.#options.sequence.parse(sequenceText);
     const rows = this.#rows(bytes, records, sourceText);
     if (rows === undefined) {
       throw foreignRecord(slice, records.offset, 'its rows and its header tm-src do not agree');
     }
-    return { key, position, sequence, rows, level: undefined, isSwapped };
+    return { key, position, sequence, rows, level: undefined, single, isSwapped };
   }
 
   /** A marker's tombstone tells the level at which the key is empty; any other tombstone tells nothing. */
@@ -88,7 +108,7 @@ export class Restore {
     if (sequenceText === undefined || sourceText === undefined) return undefined;
     const provenance = parseSources(sourceText)?.[0]?.[0];
     if (provenance === undefined) return undefined;
-    return { provenance, sequence: this.#options.parseSequence(sequenceText) };
+    return { provenance, sequence: this.#options.sequence.parse(sequenceText) };
   }
 
   #rows(bytes: Buffer, records: RecordCursor, sourceText: string): SetRow[] | undefined {
@@ -123,16 +143,14 @@ export class Restore {
     for (const [index, key] of needed.entries()) entries.set(key, present[index]);
     for (const change of changes) {
       if (this.#options.output === 'row_set') {
-        const { sequence, rows, level } = change;
-        entries.set(
-          change.key,
-          sequence === undefined || rows === undefined
-            ? level && levelEntry(level.provenance, level.sequence)
-            : encodeRowSet({ sequence: whole(sequence), rows }),
-        );
+        entries.set(change.key, wholeEntry(change));
       } else {
         const { distinct = false } = this.#options;
-        entries.set(change.key, applyNumbered(entries.get(change.key), change, distinct));
+        const before = entries.get(change.key);
+        const entry = isAlone(before, change)
+          ? laterOf(before, change)
+          : applyNumbered(before, listed(change), distinct);
+        entries.set(change.key, entry);
       }
     }
     return entries;
@@ -149,12 +167,51 @@ type RestoreChange = {
   readonly rows: readonly SetRow[] | undefined;
   /** Of an empty key. */
   readonly level: Level | undefined;
+  /** The entry of a record of one row, which says the same as sequence and rows would. */
+  readonly single: Buffer | undefined;
   readonly isSwapped: boolean;
 };
 
 type Level = { readonly provenance: Buffer; readonly sequence: Buffer };
 
 export type RestoreSlice = readonly RestoreChange[];
+
+/** Of a record that is a whole row-set. */
+function wholeEntry({ single, sequence, rows, level }: RestoreChange): Buffer | undefined {
+  if (single !== undefined) return single;
+  if (sequence === undefined || rows === undefined) {
+    return level && levelEntry(level.provenance, level.sequence);
+  }
+  return encodeRowSet({ sequence: whole(sequence), rows });
+}
+
+/** Whether a key has no number but 0, before the record and after it. */
+function isAlone(entry: Buffer | undefined, { single, position }: RestoreChange): boolean {
+  return single !== undefined && position === 0 && (entry === undefined || isSingleEntry(entry));
+}
+
+/** What `applyNumbered` would make of such a key: the row of the higher sequence, of equal ones the later. */
+function laterOf(
+  entry: Buffer | undefined,
+  { single, isSwapped }: RestoreChange,
+): Buffer | undefined {
+  if (entry === undefined || single === undefined || isSwapped) return single;
+  const now = { start: 0, end: 0 };
+  const before = { start: 0, end: 0 };
+  // An entry of an unknown version is replaced, as it would be by any record.
+  if (!sequenceOf(entry, before) || !sequenceOf(single, now)) return single;
+  const order = compareBytes(single, now.start, now.end, entry, before.start, before.end);
+  return order < 0 ? entry : single;
+}
+
+/** The change with its row as an object. */
+function listed(change: RestoreChange): RestoreChange {
+  const { single } = change;
+  const rowSet = single && decodeRowSet(single);
+  if (single === undefined || rowSet === undefined) return change;
+  const { start, end } = rowSet.sequence;
+  return { ...change, sequence: single.subarray(start, end), rows: rowSet.rows };
+}
 
 /** The rows that each number stands for; those of which only the records are left stand for none. */
 function numbersOf(entry: Buffer | undefined, isDistinct: boolean): SetRow[][] {
