@@ -91,7 +91,22 @@ test('bytes, text and bytes again are the same sequence', () => {
       expect(comparator(type)(codec.decode(padded, 2, padded.length), value)).toBe(0);
       const written = codec.text(padded, 2, padded.length);
       expect(codec.parse(written)).toEqual(bytes);
+      const out = new ByteWriter();
+      const text = Buffer.from(`,${written},`);
+      if (codec.readText(out, text, 1, text.length - 1)) expect(out.copy()).toEqual(bytes);
+      else expect(out.length).toBe(0);
     }),
     { numRuns: 1000 },
   );
+});
+
+test('the text of a BIGINT becomes a sequence without a string, and no other text does', () => {
+  const { readText } = sequenceCodec({ kind: 'bigint' });
+  const isRead = (text: string) => readText(new ByteWriter(), Buffer.from(text), 0, text.length);
+  for (const text of ['0', '-1', '9223372036854775807', '-9223372036854775808']) {
+    expect([text, isRead(text)]).toEqual([text, true]);
+  }
+  for (const text of ['', '-', '-0', '01', '1.0', '1e3', ' 1', '9223372036854775808']) {
+    expect([text, isRead(text)]).toEqual([text, false]);
+  }
 });
