@@ -58,6 +58,7 @@ import {
 import { refuseLocked } from './locks.ts';
 import { onceEnd, pinOnce, recordOnceDone } from './once-pins.ts';
 import { partitionKey } from './partition-key.ts';
+import { PendingAnswer } from './pending-answer.ts';
 import type { RuntimeListener } from './runtime-events.ts';
 import { skippedOffsets } from './skips.ts';
 import type { StageTimes } from './stage-times.ts';
@@ -175,12 +176,11 @@ export class FlowRunner {
   readonly #tablesHere = new Map<number, TableRead>();
   readonly #eventTimes = new EventTimes();
   #assignment: Assignment | undefined;
-  #joining: Promise<void> | undefined;
-  /** What the group has answered, and the identity that asked. */
-  #joined:
-    | { readonly assignment: Assignment; readonly before: MemberIdentity | undefined }
-    | { readonly error: unknown }
-    | undefined;
+  /** Of the group, with the identity that asked. */
+  readonly #joined = new PendingAnswer<{
+    readonly assignment: Assignment;
+    readonly before: MemberIdentity | undefined;
+  }>();
   #inFlight: InFlight = nothingInFlight;
   /** Up to where a flow that runs once reads, as of the last takeover. */
   #once: OncePins | undefined;
@@ -278,12 +278,12 @@ export class FlowRunner {
 
   /** Whether it waits for its group, or has heard of it and not taken over yet. */
   get isJoining(): boolean {
-    return this.#joining !== undefined || this.#joined !== undefined;
+    return this.#joined.isPending;
   }
 
   /** Whether there is something for `takeJoined`. */
   get hasJoined(): boolean {
-    return this.#joined !== undefined;
+    return this.#joined.hasAnswer;
   }
 
   /**
@@ -292,23 +292,13 @@ export class FlowRunner {
    * thrown out of both, again and again.
    */
   join(): Promise<void> {
-    if (this.#joined !== undefined) return Promise.resolve();
-    this.#joining ??= this.#join().finally(() => {
-      this.#joining = undefined;
-    });
-    return this.#joining;
-  }
-
-  async #join(): Promise<void> {
-    const { member, clock } = this.#options;
-    this.#unassignedMs ??= clock.monotonic();
-    const before = this.#assignment?.identity;
-    try {
+    return this.#joined.ask(async () => {
+      const { member, clock } = this.#options;
+      this.#unassignedMs ??= clock.monotonic();
+      const before = this.#assignment?.identity;
       if (member.status !== 'rebalancing') await this.drop();
-      this.#joined = { assignment: await member.rejoin(), before };
-    } catch (error) {
-      this.#joined = { error };
-    }
+      return { assignment: await member.rejoin(), before };
+    });
   }
 
   /**
@@ -316,10 +306,8 @@ export class FlowRunner {
    * between. Throws what the group answered instead.
    */
   async takeJoined(): Promise<void> {
-    const joined = this.#joined;
-    this.#joined = undefined;
+    const joined = this.#joined.take();
     if (joined === undefined) return;
-    if ('error' in joined) throw joined.error;
     const { assignment, before } = joined;
     if (!isNextGeneration(before, assignment.identity)) await this.drop();
     await this.#take(assignment);

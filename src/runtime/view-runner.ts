@@ -15,6 +15,7 @@ import { ViewOutput } from '../task/view-output.ts';
 import { viewDigest, viewRows } from '../task/view-query.ts';
 import { viewDifferences, viewRecords } from '../task/view-records.ts';
 import type { TopicFacts } from './flow-facts.ts';
+import { PendingAnswer } from './pending-answer.ts';
 import { type InputFacts, readInputRows } from './read-input-rows.ts';
 import { readPartition } from './read-partition.ts';
 
@@ -88,8 +89,7 @@ export class ViewRunner {
   last: ViewRun | undefined;
   readonly #options: ViewRunnerOptions;
   #identity: MemberIdentity | undefined;
-  #joining: Promise<void> | undefined;
-  #joined: { readonly assignment: Assignment } | { readonly error: unknown } | undefined;
+  readonly #joined = new PendingAnswer<Assignment>();
   #producer: LogProducer | undefined;
 
   constructor(options: ViewRunnerOptions) {
@@ -104,26 +104,15 @@ export class ViewRunner {
   async keepMembership(): Promise<boolean> {
     const { member, clock } = this.#options;
     const { status } = member;
-    if (this.#joining === undefined && this.#joined === undefined) {
+    if (!this.#joined.isPending) {
       if (status === 'stable' || status === 'left') return true;
       if (status === 'lost') await this.drop();
       this.#identity = undefined;
-      this.#joining = member.rejoin().then(
-        (assignment) => {
-          this.#joined = { assignment };
-        },
-        (error: unknown) => {
-          this.#joined = { error };
-        },
-      );
     }
-    await Promise.race([this.#joining, clock.sleep(joinWaitMs)]);
-    const joined = this.#joined;
+    await Promise.race([this.#joined.ask(() => member.rejoin()), clock.sleep(joinWaitMs)]);
+    const joined = this.#joined.take();
     if (joined === undefined) return false;
-    this.#joining = undefined;
-    this.#joined = undefined;
-    if ('error' in joined) throw joined.error;
-    const { identity, partitions } = joined.assignment;
+    const { identity, partitions } = joined;
     const isOwner = partitions.get(this.facts.catalogTopic)?.includes(0) === true;
     this.#identity = isOwner ? identity : undefined;
     if (!isOwner) await this.drop();
