@@ -16,13 +16,16 @@ export type OnceQuery = {
 };
 
 /**
- * Binds the query of an append flow that runs once: row by row where it can be, since that needs no memory, else as a batch
+ * Binds the query of a flow that runs once: row by row where it can be, since that needs no memory, else as a batch
  * over all that its sources hold. Undefined: it has a fault.
  */
 export function bindOnceQuery(once: OnceQuery, context: BindContext): BoundRelation | undefined {
   const streamed = new FaultList();
   const relation = bindQuery(once.query, { ...context, faults: streamed });
-  const isWhole = relation !== undefined && (relation.distinct ?? relation.limit) === undefined;
+  // A stage that keeps rows by their key does DISTINCT and LIMIT itself.
+  const isKeyed = context.flow === 'replace_using';
+  const isWhole =
+    relation !== undefined && (isKeyed || (relation.distinct ?? relation.limit) === undefined);
   if (isWhole && !streamed.hasErrors) {
     context.faults.addAll(streamed.sorted([]));
     return relation;

@@ -257,13 +257,7 @@ class FlowBinder {
     table: TableDataset,
     body: InsertBody,
   ): AppendDeclaration {
-    const context = this.#contextOf(flow, table, body, 'append');
-    const once = { query: body.query, flow: flow.name, table, place: flow.place };
-    return {
-      declaration: flow,
-      body,
-      context: body.once ? { ...context, bindQuery: onceBinder(once) } : context,
-    };
+    return { declaration: flow, body, context: this.#contextOf(flow, table, body, 'append') };
   }
 
   #bindAppending(table: TableDataset, appending: readonly AppendDeclaration[]): void {
@@ -360,7 +354,15 @@ class FlowBinder {
     role: BindContext['flow'],
   ): BindContext {
     const context = this.#context(role);
-    if (body.once) return { ...context, isStreamed: true, faults: new FaultList() };
+    if (body.once) {
+      const once = { query: body.query, flow: flow.name, table, place: flow.place };
+      return {
+        ...context,
+        isStreamed: true,
+        faults: new FaultList(),
+        bindQuery: onceBinder(once),
+      };
+    }
     const joins = new JoinList(flow.name, table);
     this.#joins.set(flow, joins);
     return { ...context, joins };

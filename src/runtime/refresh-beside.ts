@@ -1,7 +1,7 @@
 import { FlowError } from '../base/errors.ts';
 import { builtFlowOf } from '../plan/names.ts';
 import type { KeyedFlowPlan } from '../plan/pipeline-plan.ts';
-import { groupOf } from '../plan/topology.ts';
+import { groupOf, sourcesOf } from '../plan/topology.ts';
 import type { StateStore } from '../ports/state-store.ts';
 import { progressText } from '../refresh/refresh-progress.ts';
 import { isUntouched, type RefreshState } from '../refresh/refresh-states.ts';
@@ -59,11 +59,21 @@ const claimMs = 60_000;
  * row-set to the new one in one step; after a crash at any point the same command goes on and ends the same.
  */
 export async function refreshBeside(options: BesideOptions): Promise<RefreshOutcome> {
+  refuseComputed(options);
   await options.catalog.read();
   const run = beginRun(options, 'beside');
   const beside = new Beside(options, run);
   if (isUntouched(run.progress.state)) await beside.build();
   return beside.swapIn();
+}
+
+/** The result of a batch query stands in one topic, which the live table still needs. */
+function refuseComputed({ plan, flow, table }: BesideOptions): void {
+  if (sourcesOf(plan, flow).every(({ batch }) => batch === undefined)) return;
+  throw new FlowError('USAGE', `table "${table.name}" is refreshed in place only`, {
+    detail: `Flow "${flow.name}" runs once and needs all of its rows at once: its query is computed when the flow starts.`,
+    hint: `Empty the table and let the next run compute it: tidemark refresh ${table.name} --in-place`,
+  });
 }
 
 /** Gives up a refresh that has not touched the table yet, and removes what it has built. */

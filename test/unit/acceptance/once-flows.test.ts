@@ -150,12 +150,6 @@ describe('a backfill beside a live flow', () => {
 });
 
 describe('what a once flow cannot do yet is told when the pipeline is checked', () => {
-  test('aggregates that replace rows', () => {
-    const sql = `${sources} CREATE STREAMING TABLE t;
-      CREATE FLOW f AS INSERT INTO ONCE t BY NAME REPLACE USING (name) SEQUENCE BY n SELECT name, count(*) AS n FROM archive GROUP BY name;`;
-    expect(codesOf(sql)).toEqual(['NOT_SUPPORTED_YET']);
-  });
-
   test('FL-27 tables of the pipeline', () => {
     const sql = `${backfill} CREATE STREAMING TABLE t;
       CREATE FLOW f AS INSERT INTO ONCE t BY NAME SELECT id FROM people;`;
@@ -237,6 +231,43 @@ describe('FL-17 a once flow that needs all rows at once', () => {
       await told.settle(person('archive', 1), person('archive', 2));
       expect(told.rows()).toEqual(expected);
     });
+  });
+
+  const replaced = `${sources} CREATE STREAMING TABLE t;
+    CREATE FLOW hist AS INSERT INTO ONCE t BY NAME REPLACE USING (name) SEQUENCE BY n
+    SELECT name, count(*) AS n, max(lsn) AS newest FROM archive GROUP BY name, lsn % 2;`;
+
+  test('FL-16 FL-17 aggregates that replace rows: the highest sequence of each key, one time', async () => {
+    await scenario(replaced, { partitions: 3, batchRecordsMax: 1 }, async (told) => {
+      await told.settle(
+        ...[1, 3, 2].map((lsn) => person('archive', 1, lsn)),
+        ...[5, 6].map((lsn) => person('archive', 2, lsn)),
+      );
+      const all = [
+        '{"name":"u1","n":2,"newest":3}',
+        '{"name":"u2","n":1,"newest":5}',
+        '{"name":"u2","n":1,"newest":6}',
+      ];
+      expect(told.rows()).toEqual(all);
+      await told.restart();
+      await told.settle(person('archive', 2, 8));
+      await told.loseState();
+      await told.settle();
+      expect(told.rows()).toEqual(all);
+    });
+  });
+
+  test('FL-16 kill -9 at any step of one that replaces rows', async () => {
+    const given = [1, 2].flatMap((id) => [person('archive', id, 1), person('archive', id, 3)]);
+    const plan = planOf(replaced);
+    const alone = { ...plan, sources: plan.sources.filter(({ name }) => name !== 'live') };
+    const steps = await dieAtEveryStep(alone, given, (rows, step) => {
+      expect(rows, `died at step ${step}`).toEqual([
+        '{"name":"u1","n":2,"newest":3}',
+        '{"name":"u2","n":2,"newest":3}',
+      ]);
+    });
+    expect(steps).toBeGreaterThan(20);
   });
 
   test('a row that an expression fails on stops it before anything is written, and names the flow', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { openCatalog } from '../../../src/runtime/catalog.ts';
+import { refreshBeside } from '../../../src/runtime/refresh-beside.ts';
 import { refreshInPlace } from '../../../src/runtime/refresh-run.ts';
 import { refreshThroughCrashes, updateOrLocked } from '../../support/refresh-crashes.ts';
 import { RefreshWorld, type SourceRow, tableText } from '../../support/refresh-world.ts';
@@ -276,4 +277,32 @@ describe('crashes', () => {
     },
     120_000,
   );
+});
+
+test('FL-17 FL-18 what a once flow computed into replaced rows is computed again, in place only', async () => {
+  const world = new RefreshWorld(
+    `CREATE STREAMING TABLE t;
+CREATE FLOW o AS INSERT INTO ONCE t BY NAME REPLACE USING (k) SEQUENCE BY seq
+SELECT k, count(*) AS seq, max(v) AS v FROM a GROUP BY k;`,
+    ['a'],
+    1,
+  );
+  await world.produce('a', 0, row('R1', 1, 'x'), row('R1', 2, 'y'));
+  await world.update();
+  await world.produce('a', 0, row('R1', 3, 'z'), row('R2', 1, 'x'));
+  await world.update();
+  expect(tableText(await world.table('t'))).toEqual(lines(['R1', 2, 'y']));
+  await expect(refreshBeside(await world.besideOptions('t'))).rejects.toMatchObject({
+    message: 'table "t" is refreshed in place only',
+  });
+  await expect(refreshInPlace(await world.runOptions('t'))).rejects.toMatchObject({
+    code: 'DATA_LOSS_REFUSED',
+  });
+  await refreshInPlace(await world.runOptions('t', { allowLoss: true }));
+  await world.update();
+  const after = lines(['R1', 3, 'z'], ['R2', 1, 'x']);
+  expect(tableText(await world.table('t'))).toEqual(after);
+  await world.produce('a', 0, row('R3', 1, 'x'));
+  await world.update();
+  expect(tableText(await world.table('t'))).toEqual(after);
 });

@@ -14,10 +14,6 @@ SELECT o.region, o.seq FROM (SELECT DISTINCT region, item, seq FROM STREAM(order
 --                           ^ NOT_SUPPORTED_YET
 --                          ^ warning JOIN_STATE_UNBOUNDED
 JOIN STREAM(refunds) r USING (item);
-CREATE STREAMING TABLE x;
-CREATE FLOW once AS INSERT INTO ONCE x BY NAME REPLACE USING (region) SEQUENCE BY seq
-SELECT o.region, o.seq FROM orders o JOIN refunds r USING (item);
---                          ^ NOT_SUPPORTED_YET
 CREATE STREAMING TABLE newest FLOW REPLACE USING (item) SEQUENCE BY seq BY NAME SELECT item, seq FROM STREAM(refunds);
 CREATE STREAMING TABLE y FLOW REPLACE USING (item) SEQUENCE BY seq BY NAME
 SELECT item, seq FROM STREAM(newest) n JOIN STREAM(refunds) r USING (item, seq);
