@@ -83,6 +83,26 @@ test('FR-39 checkpoint show, reset and rewind: the table stays exact', async () 
   });
 });
 
+test('FR-39 an append flow: the duplicates are counted first, refused, and exactly those come', async () => {
+  await open();
+  world.define(`CREATE STREAMING TABLE t WITH (topic = '@t');
+CREATE FLOW f AS INSERT INTO t BY NAME SELECT k, seq, v FROM STREAM(a);`);
+  const all = ['x', 'y', 'z'].map((k, at) => ({ k, seq: at, v: 'v' }));
+  await world.produce('a', all);
+  await world.update();
+  const lines = all.map((one) => JSON.stringify(one));
+  expect(await dump()).toEqual(lines);
+  const { out } = await world.cli('checkpoint', 'rewind', 'f', '--to', '1', '--dry-run');
+  expect(out).toContain('records read again: 2 (their rows are appended once more)');
+  const refused = await world.cli('checkpoint', 'rewind', 'f', '--to', '1');
+  expect([refused.code, refused.err]).toEqual([2, expect.stringContaining('up to 2 records')]);
+  await world.update();
+  expect(await dump()).toEqual(lines);
+  expect(await json('checkpoint', 'rewind', 'f', '--to', '1', '--yes')).toMatchObject({ again: 2 });
+  await world.update();
+  expect(await dump()).toEqual([lines[0], lines[1], lines[1], lines[2], lines[2]]);
+});
+
 test('P113 damaged metadata: the command that the error names repairs it', async () => {
   await open();
   await world.produce('a', [{ k: 'x', seq: 1, v: 'a' }]);

@@ -106,6 +106,51 @@ describe('whether a refresh may do what it was asked for', () => {
     }
   });
 
+  test('every combination of facts: the first reason in this order, and none where none holds', () => {
+    type Facts = RequestFacts & { readonly mode: RefreshMode; readonly flag: keyof typeof flags };
+    const isChanged = ({ changes }: Facts, ids: readonly string[]): boolean =>
+      changes.some(({ id }) => ids.includes(id));
+    const order: readonly (readonly [string, (facts: Facts) => boolean])[] = [
+      ['USAGE', ({ flag }) => flag === 'both'],
+      ['USAGE', ({ downstream }) => downstream.length > 0],
+      ['USAGE', ({ isJoined, flag }) => isJoined && flag === 'keep'],
+      ['USAGE', ({ isAppended, mode }) => isAppended && mode === 'beside'],
+      ['DEFINITION_CHANGED', ({ isOtherForm }) => isOtherForm],
+      ['DEFINITION_CHANGED', (facts) => facts.flag === 'keep' && isChanged(facts, notKept)],
+      ['DATA_LOSS_REFUSED', ({ lost, flag }) => lost.keys > 0 && flag === 'none'],
+      ['DATA_LOSS_REFUSED', ({ pendingLost, flag }) => pendingLost > 0 && flag !== 'allow'],
+      [
+        'DATA_LOSS_REFUSED',
+        ({ trial, flag }) =>
+          flag !== 'allow' && trial !== undefined && trial?.deadLetters !== trial?.stops,
+      ],
+      ['DEFINITION_CHANGED', (facts) => facts.mode === 'beside' && isChanged(facts, notBeside)],
+    ];
+    let combinations = 0;
+    const both = [false, true];
+    for (const [mode, flag] of cases)
+      for (const isAppended of both)
+        for (const isJoined of both)
+          for (const isOtherForm of both)
+            for (const downstream of [[], ['u']])
+              for (const { lost } of [lossless, lossy])
+                for (const pendingLost of [0, 4])
+                  for (const tried of [undefined, trial, { ...trial, deadLetters: 1 }])
+                    for (const { changes } of [lossless, ...reasons.map((id) => changed(id))]) {
+                      const more = tried === undefined ? {} : { trial: tried };
+                      const facts = {
+                        ...{ mode, flag, isAppended, isJoined, isOtherForm, downstream },
+                        ...{ lost, pendingLost, changes, ...more },
+                      };
+                      const [code = 'go'] = order.find(([, holds]) => holds(facts)) ?? [];
+                      combinations += 1;
+                      // An assertion for each would take longer than all the rest.
+                      if (codeOf(mode, flag, facts) !== code)
+                        expect([facts, codeOf(mode, flag, facts)]).toEqual([facts, code]);
+                    }
+    expect(combinations).toBe(8 * 16 * 2 * 2 * 3 * 13);
+  });
+
   test('a compatible change never stands in the way', () => {
     const changes: FlowChange[] = [{ id: 'FR-12', effect: 'compatible', text: 'It changed.' }];
     for (const mode of modes) expect(codeOf(mode, 'keep', { ...lossless, changes })).toBe('go');

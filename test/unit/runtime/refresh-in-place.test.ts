@@ -118,6 +118,18 @@ describe.each(['', "WITH (output = 'rows')"])('P055 refresh --in-place %s', (opt
     expect(catalog?.all('checkpoint')).toEqual([]);
     expect(catalog?.all('lock')).toEqual([]);
   });
+
+  test('FR-03 nor of the state, once the next run has taken the flow over', async () => {
+    const world = await expiredWorld(options);
+    const entriesOf = async (generation: number): Promise<number> => {
+      const task = { pipeline: 'p', flow: 't', generation, partition: 0 };
+      const session = await world.state.open(task, Number.MAX_SAFE_INTEGER);
+      return session.keyCount();
+    };
+    await refreshInPlace(await world.runOptions('t', { allowLoss: true }));
+    await world.update();
+    expect([await entriesOf(0), await entriesOf(1)]).toEqual([0, 3]);
+  });
 });
 
 describe('levels of empty keys', () => {

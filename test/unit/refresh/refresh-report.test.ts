@@ -1,0 +1,109 @@
+import { describe, expect, test } from 'vitest';
+import type { LossReport } from '../../../src/refresh/loss.ts';
+import {
+  assumedRate,
+  downstreamOf,
+  refreshReport,
+  viewsOver,
+} from '../../../src/refresh/refresh-report.ts';
+import type { SourcePartitionFacts } from '../../../src/refresh/retention.ts';
+import type { TrialReport } from '../../../src/refresh/trial.ts';
+import { RefreshWorld } from '../../support/refresh-world.ts';
+
+const none = { keys: 0, rows: 0, levels: 0 };
+const losses: Record<string, LossReport['lost']> = {
+  'nothing lost': none,
+  'rows lost': { keys: 1, rows: 1, levels: 0 },
+  'a level lost': { keys: 1, rows: 0, levels: 1 },
+};
+const pendings = { 'none between the stages': 0, 'some between the stages': 3 };
+const good: TrialReport = {
+  ...{ records: 9, tried: 9, deadLetters: 0, stops: 0 },
+  ...{ reasons: {}, sample: [], untried: [] },
+};
+const trials: Record<string, TrialReport | undefined> = {
+  'not tried': undefined,
+  'all readable': good,
+  'dead letters': { ...good, deadLetters: 1 },
+  'a stop': { ...good, stops: 1 },
+};
+
+function source(partition: number, topic = 'a', logStart = 10, end = 60): SourcePartitionFacts {
+  return {
+    ...{ source: `s_${topic}`, topic, topicId: topic, partition, logStart, end },
+    ...{ committed: undefined, fromMs: 0, toMs: undefined, isCompacted: false },
+    ...{ retentionMs: undefined, retentionBytes: undefined },
+  };
+}
+
+function report(
+  lost: LossReport['lost'],
+  pendingLost: number,
+  trial: TrialReport | undefined,
+  sources: readonly SourcePartitionFacts[] = [],
+) {
+  return refreshReport({
+    ...{ table: 't', generation: 0, sources, trial, downstream: [], rate: assumedRate },
+    loss: { lost, atRisk: none, reasons: {}, sample: [] },
+    pending: { rows: pendingLost, lost: pendingLost },
+    isoTime: (ms) => new Date(ms).toISOString(),
+  });
+}
+
+/** Every combination of what is lost for good, what is in no table yet, and what can't be read. */
+describe('FR-05 lossless is what brings back everything', () => {
+  const cases = Object.keys(losses).flatMap((loss) =>
+    Object.entries(pendings).flatMap(([between, count]) =>
+      Object.keys(trials).map((trial) => [loss, between, trial, count] as const),
+    ),
+  );
+  test.each(cases)('%s, %s, %s', (loss, _, trial, count) => {
+    const isLossless =
+      loss === 'nothing lost' && count === 0 && ['not tried', 'all readable'].includes(trial);
+    expect(report(losses[loss] ?? none, count, trials[trial]).lossless).toBe(isLossless);
+  });
+});
+
+test('FR-07 a topic that two sources read is read once, and the duration goes by the rate', () => {
+  const twice = { ...source(0), source: 'again' };
+  const sources = [source(0), source(1), twice, source(0, 'b', 0, 100_000)];
+  expect(report(none, 0, undefined, sources)).toMatchObject({
+    records: 100_100,
+    estimateSeconds: 3,
+    sources: [{ records: 50, from: '1970-01-01T00:00:00.000Z', to: null }, {}, {}, {}],
+  });
+});
+
+describe('FR-08 FR-09 what lies below a table', () => {
+  const { plan } = new RefreshWorld(
+    `CREATE STREAMING TABLE raw AS SELECT k, seq, v FROM STREAM(a);
+CREATE STREAMING TABLE minding AS SELECT * FROM STREAM(raw);
+CREATE STREAMING TABLE skipping AS SELECT * FROM STREAM(raw) WITH (skipChangeCommits = true);
+CREATE STREAMING TABLE under_skipping AS SELECT * FROM STREAM(skipping);
+CREATE MATERIALIZED VIEW m AS SELECT k, count(*) AS n FROM minding GROUP BY k;
+CREATE MATERIALIZED VIEW mm AS SELECT count(*) AS n FROM m;`,
+    ['a'],
+  );
+  const below = (name: string): readonly string[] => {
+    const table = plan.tables.find((one) => one.name === name);
+    return table === undefined ? [] : downstreamOf(plan, table);
+  };
+
+  test.each([
+    ['raw', ['minding']],
+    ['minding', []],
+    ['skipping', ['under_skipping']],
+    ['under_skipping', []],
+  ])('tables below %s', (name, expected) => {
+    expect(below(name)).toEqual(expected);
+  });
+
+  test.each([
+    [['raw'], []],
+    [['minding'], ['m', 'mm']],
+    [['m'], ['mm']],
+    [[], []],
+  ])('views over %j', (names, expected) => {
+    expect(viewsOver(plan, names)).toEqual(expected);
+  });
+});
