@@ -17,7 +17,7 @@ import { type ServiceLog, serviceLog, tellConfig } from './run-log.ts';
 import { ProgressMeter } from './run-progress.ts';
 import { selectTables } from './select-tables.ts';
 import { openServiceFront, type ServiceFront } from './service-front.ts';
-import { traceListener } from './trace-listener.ts';
+import { planStep, traceListener } from './trace-listener.ts';
 import { summaryText, updateSummary } from './update-summary.ts';
 import { version } from './version.ts';
 
@@ -52,6 +52,8 @@ export const run: Command = {
   usesConfig: true,
   run: async (invocation) => {
     const paths = pipelinePaths(invocation);
+    const startedAtMs = systemClock.now();
+    const startedMs = systemClock.monotonic();
     const { plan, faults, faultText } = await loadPipeline(paths);
     if (faultText !== '') invocation.terminal.err(`${faultText}\n`);
     if (plan === undefined) {
@@ -60,14 +62,16 @@ export const run: Command = {
       }
       return 3;
     }
-    return runService(invocation, selectTables(plan, invocation.texts('table')), paths);
+    const selected = selectTables(plan, invocation.texts('table'));
+    const planned = { startedAtMs, durationMs: systemClock.monotonic() - startedMs };
+    return runService(invocation, selected, { paths, planned });
   },
 };
 
 async function runService(
   invocation: Invocation,
   plan: PipelinePlan,
-  files: readonly string[],
+  { paths: files, planned }: { readonly paths: readonly string[]; readonly planned: Planned },
 ): Promise<ExitCode> {
   const given = invocation.config();
   const once = invocation.isSet('once');
@@ -85,7 +89,7 @@ async function runService(
     }
     const front = await openServiceFront({ config, plan, once, log, files });
     try {
-      return await runShown(invocation, plan, { config, log, once, front });
+      return await runShown(invocation, plan, { config, log, once, front, planned });
     } finally {
       await front.close();
     }
@@ -99,12 +103,16 @@ type ShownRun = {
   readonly log: ServiceLog;
   readonly once: boolean;
   readonly front: ServiceFront;
+  readonly planned: Planned;
 };
+
+/** When the pipeline was planned, and how long that took. */
+type Planned = { readonly startedAtMs: number; readonly durationMs: number };
 
 async function runShown(
   invocation: Invocation,
   plan: PipelinePlan,
-  { config, log, once, front }: ShownRun,
+  { config, log, once, front, planned }: ShownRun,
 ): Promise<ExitCode> {
   const { terminal } = invocation;
   const startedMs = systemClock.monotonic();
@@ -116,6 +124,7 @@ async function runShown(
     worker?.stop();
   });
   const tracing = await openTracing(config, plan);
+  tracing?.tracer.step(planStep(plan, planned));
   const service = await composeUnlessStopped(() => stopAsked, {
     config,
     plan,
@@ -136,7 +145,7 @@ async function runShown(
     return 0;
   }
   ({ worker } = service);
-  front.attach(service);
+  front.attach(service, tracing?.tracer);
   if (stopAsked) worker.stop();
   const pauses = once ? undefined : watchPauses(service, config, log);
   const stopProgress = showProgress(invocation, worker, log.info);
@@ -186,6 +195,7 @@ async function openTracing(
     endpoint: config['traces.endpoint'],
     share: config['traces.perThousand'] / 1000,
     propagates: config['traces.propagate'],
+    store: config['state.kind'],
   });
   const topics = new Map(
     plan.flows.map(({ name, target }) => [

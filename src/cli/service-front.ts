@@ -8,11 +8,13 @@ import { FlowError } from '../base/errors.ts';
 import type { Config } from '../config/options.ts';
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import type { StateStore } from '../ports/state-store.ts';
+import type { Tracer } from '../ports/tracer.ts';
 import { ReadableWatch } from '../runtime/readable-watch.ts';
 import type { RuntimeEvent } from '../runtime/runtime-events.ts';
 import type { Worker } from '../runtime/worker.ts';
 import { InterruptedRefreshes } from './interrupted-refreshes.ts';
 import { RecentEvents } from './recent-events.ts';
+import { RefreshSpans } from './refresh-spans.ts';
 import { RefreshWatch } from './refresh-watch.ts';
 import type { ServiceLog } from './run-log.ts';
 import { ServiceHealth } from './service-health.ts';
@@ -39,7 +41,7 @@ export type ServiceFront = {
   requested: RequestListener;
   /** Wraps the state store, so that its calls are measured. */
   measure(store: StateStore): StateStore;
-  attach(parts: RunningParts): void;
+  attach(parts: RunningParts, tracer?: Tracer): void;
   stopping(): void;
   /** The run is over, one way or the other. */
   ended(result: 'completed' | 'failed'): void;
@@ -133,7 +135,7 @@ export async function openServiceFront(options: ServiceFrontOptions): Promise<Se
     },
     requested: (request) => metrics.requested(request),
     measure: (store) => measureStateStore(store, config['state.kind'], metrics.registry),
-    attach: (parts) => {
+    attach: (parts, tracer) => {
       running = parts;
       const { worker } = parts;
       watch = new SourceWatch({
@@ -156,6 +158,13 @@ export async function openServiceFront(options: ServiceFrontOptions): Promise<Se
         start: verbs.start,
         say: (fields, text) => log.info(fields, text),
       });
+      const spans =
+        tracer === undefined
+          ? undefined
+          : new RefreshSpans({
+              tracer,
+              tellsOf: (table) => ownPartitions(worker, table).includes(0),
+            });
       refreshWatch = new RefreshWatch({
         log: parts.log,
         catalogTopic: `${config['pipeline.name']}.catalog`,
@@ -163,6 +172,7 @@ export async function openServiceFront(options: ServiceFrontOptions): Promise<Se
         onLook: ({ refreshes, onceDone }) => {
           metrics.refreshed(refreshes);
           metrics.onceDone(onceDone);
+          spans?.look(refreshes);
           interrupted?.look(refreshes).catch((error: unknown) => {
             log.bug(error, 'an interrupted refresh could not be finished');
           });

@@ -1,5 +1,6 @@
+import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Tracer } from '../ports/tracer.ts';
+import type { StepTrace, Tracer } from '../ports/tracer.ts';
 import type { RuntimeListener } from '../runtime/runtime-events.ts';
 
 export type TraceListenerOptions = {
@@ -66,4 +67,17 @@ export function traceListener(options: TraceListenerOptions): RuntimeListener {
         break;
     }
   };
+}
+
+/** The step before all others. */
+export function planStep(
+  { tables, flows, materializedViews }: PipelinePlan,
+  times: Pick<StepTrace, 'startedAtMs' | 'durationMs'>,
+): StepTrace {
+  const attributes = {
+    'tidemark.tables': tables.length,
+    'tidemark.flows': flows.length,
+    'tidemark.views': materializedViews.length,
+  };
+  return { name: 'plan', ...times, attributes };
 }

@@ -14,6 +14,7 @@ export type OpenTracerOptions = {
   readonly endpoint: string | undefined;
   readonly share: number;
   readonly propagates: boolean;
+  readonly store: 'redis' | 'embedded';
 };
 
 export type OpenedTracer = {
@@ -58,10 +59,10 @@ export async function openTracer(options: OpenTracerOptions): Promise<OpenedTrac
       'service.version': version,
     }),
   });
-  const { share, propagates } = options;
+  const { share, propagates, store } = options;
   const spans = provider.getTracer('tidemark', version);
   return {
-    tracer: new SpanTracer({ spans, share, propagates, random: Math.random }),
+    tracer: new SpanTracer({ spans, share, propagates, store, random: Math.random }),
     close: () => provider.shutdown(),
   };
 }

@@ -18,6 +18,7 @@ export type SpanTracerOptions = {
   readonly share: number;
   /** Whether output records carry the context of their transaction. */
   readonly propagates: boolean;
+  readonly store: 'redis' | 'embedded';
   readonly random: () => number;
 };
 
@@ -86,7 +87,10 @@ export class SpanTracer implements Tracer {
 
   #storeSpan({ startedAtMs, storeMs }: SliceTrace, parent: Context): void {
     if (storeMs === 0) return;
-    const attributes = { 'db.operation.name': 'read' };
+    const attributes = {
+      'db.system.name': this.#options.store,
+      'db.operation.name': 'read',
+    };
     this.#options.spans
       .startSpan(
         'merge state',

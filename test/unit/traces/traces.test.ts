@@ -5,11 +5,16 @@ import { MemoryLog } from '../../../src/adapters/memory/memory-log.ts';
 import { openTracer } from '../../../src/adapters/otel/open-tracer.ts';
 import { SpanTracer } from '../../../src/adapters/otel/span-tracer.ts';
 import { systemClock } from '../../../src/adapters/system/system-clock.ts';
+import { FlowError } from '../../../src/base/errors.ts';
+import { RefreshSpans } from '../../../src/cli/refresh-spans.ts';
+import { planStep, traceListener } from '../../../src/cli/trace-listener.ts';
 import { HeaderWriter } from '../../../src/data/record-headers.ts';
 import type { RecordCursor } from '../../../src/ports/log.ts';
+import type { RefreshRecord } from '../../../src/runtime/refresh-record.ts';
+import type { RuntimeEvent } from '../../../src/runtime/runtime-events.ts';
 import { SampledContexts } from '../../../src/task/sampled-contexts.ts';
 import { type RecordedSpan, recordedSpans } from '../../support/recorded-spans.ts';
-import { WatchedService } from '../../support/watched-service.ts';
+import { WatchedService, watchedPlan } from '../../support/watched-service.ts';
 
 const services: WatchedService[] = [];
 
@@ -57,7 +62,13 @@ describe('contexts of producers', () => {
 
   test('that lie about themselves lead to no link', () => {
     const { spans, recorded } = recordedSpans();
-    const tracer = new SpanTracer({ spans, share: 0, propagates: false, random: () => 0.5 });
+    const tracer = new SpanTracer({
+      spans,
+      share: 0,
+      propagates: false,
+      store: 'redis',
+      random: () => 0.5,
+    });
     const slice = {
       flow: 'f',
       group: 'g',
@@ -80,7 +91,7 @@ async function traced(
   const memory = new MemoryLog({ clock: systemClock });
   memory.createTopic('orders', 1);
   const { spans, recorded } = recordedSpans();
-  const tracer = new SpanTracer({ spans, share: 0, propagates, random: () => 0.5 });
+  const tracer = new SpanTracer({ spans, share: 0, propagates, store: 'redis', random: () => 0.5 });
   const service = new WatchedService({ memory, tracer });
   services.push(service);
   const value = (seq: number): string => JSON.stringify({ region: 'R', item: 'i', qty: 1, seq });
@@ -158,7 +169,13 @@ describe('spans', () => {
       [1, ['process t', 'merge state', 'commit', 'send out']],
     ] as const) {
       const { spans, recorded } = recordedSpans();
-      const tracer = new SpanTracer({ spans, share, propagates: false, random: () => 0.5 });
+      const tracer = new SpanTracer({
+        spans,
+        share,
+        propagates: false,
+        store: 'redis',
+        random: () => 0.5,
+      });
       tracer.slice(trace);
       tracer.commitBegins();
       tracer.commitEnds({
@@ -187,10 +204,147 @@ test('without an SDK the error names what to install', async () => {
     endpoint: undefined,
     share: 1,
     propagates: false,
+    store: 'redis',
   });
   await expect(opening).rejects.toMatchObject({
     code: 'CONFIG_INVALID',
     message: expect.stringContaining('@opentelemetry/sdk-trace-node'),
     hint: expect.stringContaining('traces.enabled'),
+  });
+});
+
+describe('every step of the list has its span', () => {
+  const steps = (): { readonly spans: RecordedSpan[]; readonly tracer: SpanTracer } => {
+    const { spans, recorded } = recordedSpans();
+    const tracer = new SpanTracer({
+      spans,
+      share: 0,
+      propagates: false,
+      store: 'redis',
+      random: () => 0.5,
+    });
+    return { spans: recorded, tracer };
+  };
+  const listen = (tracer: SpanTracer, event: RuntimeEvent): void =>
+    traceListener({
+      tracer,
+      clock: { ...systemClock, now: () => 10_000 },
+      transactionalId: 'p-0',
+      outputTopic: (flow) => `${flow}.out`,
+    })(event);
+
+  test('plan', () => {
+    const { spans, tracer } = steps();
+    tracer.step(planStep(watchedPlan(), { startedAtMs: 5, durationMs: 7 }));
+    expect(spans).toMatchObject([
+      {
+        name: 'plan',
+        kind: SpanKind.INTERNAL,
+        isEnded: true,
+        attributes: { 'tidemark.tables': 1, 'tidemark.flows': 1, 'tidemark.views': 0 },
+      },
+    ]);
+  });
+
+  test('rebalance', () => {
+    const { spans, tracer } = steps();
+    listen(tracer, {
+      event: 'assigned',
+      flow: 'cur',
+      partitions: ['orders/0', 'orders/1'],
+      durationMs: 400,
+    });
+    expect(spans).toMatchObject([
+      {
+        name: 'rebalance',
+        kind: SpanKind.INTERNAL,
+        parent: undefined,
+        isEnded: true,
+        attributes: { 'tidemark.flow': 'cur', 'tidemark.partitions': 2 },
+      },
+    ]);
+  });
+
+  test('restore', () => {
+    const { spans, tracer } = steps();
+    const event = { event: 'restored', flow: 'cur', partition: 3, cause: 'empty' } as const;
+    listen(tracer, { ...event, records: 70, durationMs: 900 });
+    expect(spans).toMatchObject([
+      {
+        name: 'restore cur.out',
+        kind: SpanKind.INTERNAL,
+        isEnded: true,
+        attributes: {
+          'tidemark.flow': 'cur',
+          'tidemark.partition': 3,
+          'tidemark.reason': 'empty',
+          'tidemark.records': 70,
+        },
+      },
+    ]);
+  });
+
+  test('full refresh, told once, by the instance that has the table, when it has ended', () => {
+    const { spans, tracer } = steps();
+    const record: RefreshRecord = {
+      flow: 'cur',
+      table: 'cur',
+      mode: 'beside',
+      state: 'building',
+      generation: 2,
+      allowLoss: false,
+      keepUnrecoverable: false,
+      startedAtMs: 1_000,
+      changedAtMs: 1_500,
+      definition: 'd',
+      read: 40,
+    };
+    const done: RefreshRecord = { ...record, state: 'done', changedAtMs: 4_000 };
+    const told = new RefreshSpans({ tracer, tellsOf: () => true });
+    const other = new RefreshSpans({ tracer, tellsOf: () => false });
+    // What had ended before the first look is nobody's news.
+    for (const look of [[{ ...done, startedAtMs: 1 }], [record], [record], [done], [done]]) {
+      told.look(look);
+      other.look(look);
+    }
+    expect(spans).toMatchObject([
+      {
+        name: 'full refresh cur',
+        kind: SpanKind.INTERNAL,
+        isEnded: true,
+        attributes: {
+          'tidemark.flow': 'cur',
+          'tidemark.refresh.result': 'done',
+          'tidemark.generation': 2,
+          'tidemark.records': 40,
+        },
+      },
+    ]);
+  });
+
+  test('a transaction that was given up ends as an error', () => {
+    const { spans, tracer } = steps();
+    const links = { traceparents: [traceparent('01')], dropped: 0 };
+    const slice = {
+      flow: 'f',
+      group: 'g',
+      topic: 't',
+      partition: 0,
+      firstOffset: 0,
+      nextOffset: 1,
+    };
+    tracer.slice({ ...slice, startedAtMs: 0, durationMs: 2, storeMs: 1, links });
+    tracer.commitBegins();
+    const error = new FlowError('PRODUCER_FENCED', 'another instance took over');
+    listen(tracer, { event: 'recovering', error, attempt: 1, delayMs: 1 });
+    expect(spans.map(({ name }) => name)).toEqual(['process t', 'merge state', 'commit']);
+    expect(spans[1]).toMatchObject({
+      kind: SpanKind.CLIENT,
+      attributes: { 'db.system.name': 'redis', 'db.operation.name': 'read' },
+    });
+    expect(spans[2]).toMatchObject({
+      isEnded: true,
+      attributes: { 'tidemark.commit.result': 'fenced', 'messaging.operation.type': 'settle' },
+    });
   });
 });
