@@ -189,6 +189,7 @@ async function scenario(log: Log): Promise<void> {
   await step('helm install, two pods', async () => {
     const { code, out } = await helm('install', first);
     if (code !== 0) throw new Error(out);
+    expectThat(out.includes(`test ${release}`), 'the notes say what to do next');
     return undefined;
   });
   await step('helm test', async () => {

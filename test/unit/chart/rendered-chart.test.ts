@@ -416,6 +416,87 @@ function renderedChart(program: string): void {
     expect(at(plain['TidemarkStalled'], 'annotations.summary')).toContain('{{ $labels.flow }}');
   });
 
+  test('pods spread over hosts and zones, and are scheduled all the same', () => {
+    const constraints = at(
+      render(base).one('StatefulSet'),
+      'spec.template.spec.topologySpreadConstraints',
+    ) as Record<string, unknown>[];
+    expect(constraints.map(({ topologyKey }) => topologyKey)).toEqual([
+      'kubernetes.io/hostname',
+      'topology.kubernetes.io/zone',
+    ]);
+    for (const one of constraints) {
+      expect(one).toMatchObject({ maxSkew: 1, whenUnsatisfiable: 'ScheduleAnyway' });
+      expect(at(one, 'labelSelector.matchLabels')).toEqual({
+        'app.kubernetes.io/name': 'tidemark',
+        'app.kubernetes.io/instance': 'shop',
+      });
+    }
+  });
+
+  test.each([
+    ['ServiceMonitor', 'spec.endpoints.0'],
+    ['PodMonitor', 'spec.podMetricsEndpoints.0'],
+  ])(
+    '%s scrapes the pods of the release, under a job that the alerts know',
+    (monitor, endpoint) => {
+      const values = { monitor, interval: '20s', labels: { release: 'prometheus' } };
+      const manifests = render({ ...base, metrics: values });
+      const found = manifests.one(monitor);
+      expect(found.metadata.labels).toMatchObject({ release: 'prometheus' });
+      expect(at(found, endpoint)).toEqual({ port: 'http', path: '/metrics', interval: '20s' });
+      expect(at(found, 'spec.jobLabel')).toBe('app.kubernetes.io/name');
+      const selector = at(found, 'spec.selector.matchLabels') as Record<string, string>;
+      const pods = at(manifests.one('StatefulSet'), 'spec.template.metadata.labels');
+      expect(pods).toMatchObject(selector);
+      expect(manifests.one('Service').metadata.labels).toMatchObject(selector);
+      const ports = at(manifests.one('StatefulSet'), 'spec.template.spec.containers.0.ports');
+      expect(ports).toEqual([expect.objectContaining({ name: 'http', containerPort: 8080 })]);
+    },
+  );
+
+  test('helm test asks the service by its name', () => {
+    const manifests = render(base);
+    const pod = manifests.one('Pod', 'shop-tidemark-test');
+    expect(pod.metadata.annotations?.['helm.sh/hook']).toBe('test');
+    const env = at(pod, 'spec.containers.0.env') as { name: string; value: string }[];
+    expect(env).toContainEqual({ name: 'PIPELINE', value: 'shop' });
+    const { value = '' } = env.find(({ name }) => name === 'BASE') ?? {};
+    expect(value).toContain(`${manifests.one('Service').metadata.name}`);
+  });
+
+  test('topics of Strimzi are made where they are listed, and never deleted by helm', () => {
+    const list = [
+      { name: 'Orders_v1', partitions: 12, replicas: 3, config: { 'retention.ms': 86_400_000 } },
+      { name: 'cur', partitions: 12 },
+    ];
+    const manifests = render({
+      ...base,
+      kafkaTopics: { cluster: 'main', namespace: 'kafka', list },
+    });
+    const topic = manifests.one('KafkaTopic', 'orders-v1');
+    expect(topic).toMatchObject({
+      metadata: {
+        namespace: 'kafka',
+        labels: { 'strimzi.io/cluster': 'main' },
+        annotations: { 'helm.sh/resource-policy': 'keep' },
+      },
+      spec: {
+        topicName: 'Orders_v1',
+        partitions: 12,
+        replicas: 3,
+        config: { 'retention.ms': 86_400_000 },
+      },
+    });
+    // A hook would be deleted before the next one, and the topic with it.
+    expect(topic.metadata.annotations?.['helm.sh/hook']).toBeUndefined();
+    expect(at(manifests.one('KafkaTopic', 'cur'), 'spec')).toEqual({
+      topicName: 'cur',
+      partitions: 12,
+    });
+    expect(render(base).find('KafkaTopic')).toBeUndefined();
+  });
+
   test('dashboards are found by the sidecar of Grafana', () => {
     const values = { ...base, metrics: { dashboards: { enabled: true, folder: 'Streams' } } };
     const maps = render(values).all.filter(
@@ -469,6 +550,11 @@ function renderedChart(program: string): void {
       'fewer at most than at least',
       { state: redis, autoscaling: { mode: 'hpa-cpu', minReplicas: 9 } },
       'minReplicas',
+    ],
+    [
+      'topics of no cluster',
+      { kafkaTopics: { list: [{ name: 'a', partitions: 1 }] } },
+      'kafkaTopics.cluster',
     ],
     [
       'an alert that nobody knows',
