@@ -4,6 +4,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+case " $* " in *" --help "*) exec node --import tsx bench/run.ts --help ;; esac
+
 # Results go to standard output, all else to standard error, so that --json can be piped.
 {
   scripts/setup.sh

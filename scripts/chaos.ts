@@ -1,23 +1,25 @@
-/**
- * `npm run chaos -- --minutes N [--seed S] [--instances 3] [--json]`: real services on a Kafka and a Redis of its own
- * (free ports), while records come all the time and processes, Redis and the broker are killed, stopped, emptied, rolled
- * back, failed over and started again, and the source is cut behind and ahead of the checkpoints, at random. All along it
- * is watched what readers see; after each storm, and in the end, output, checkpoints and account are judged. The last
- * line is the verdict, and the exit code is 1 unless there was something to judge and no difference. A seed repeats
- * records and faults, though not the machine's timing. `--json`: the report on standard output, progress on standard
- * error.
- */
-import { parseArgs } from 'node:util';
 import { Chaos, type ChaosReport } from '../test/support/chaos.ts';
+import { refuse, scriptOptions, wholeNumber } from './script-options.ts';
 
-const { values } = parseArgs({
-  options: {
-    minutes: { type: 'string', default: '10' },
-    seed: { type: 'string' },
-    instances: { type: 'string', default: '3' },
-    json: { type: 'boolean', default: false },
-  },
+const usage = `
+npm run chaos -- [options]: real services on a Kafka and a Redis of its own (free ports), while records come all the time
+and processes, Redis and the broker are killed, stopped, emptied, rolled back, failed over and started again, and the
+source is cut behind and ahead of the checkpoints, at random. All along it is watched what readers see; after each storm,
+and in the end, output, checkpoints and account are judged. The last line is the verdict, and the exit code is 1 unless
+there was something to judge and no difference.
+  --minutes N    how long, default 10
+  --seed S       repeats records and faults, though not the machine's timing
+  --instances N  processes of the service, default 3
+  --json         the report on standard output, progress on standard error
+`;
+const values = scriptOptions(usage, {
+  minutes: { type: 'string', default: '10' },
+  seed: { type: 'string' },
+  instances: { type: 'string', default: '3' },
+  json: { type: 'boolean', default: false },
 });
+const minutes = Number(values.minutes);
+if (!(minutes > 0)) refuse(`--minutes takes a number above 0, not "${values.minutes}"`);
 
 const say = (text: string): void => {
   const line = `${new Date().toISOString().slice(11, 19)} ${text}`;
@@ -25,9 +27,9 @@ const say = (text: string): void => {
   else console.log(line);
 };
 const chaos = new Chaos({
-  minutes: Number(values.minutes),
-  seed: values.seed === undefined ? Date.now() % 1_000_000 : Number(values.seed),
-  instances: Number(values.instances),
+  minutes,
+  seed: values.seed === undefined ? Date.now() % 1_000_000 : wholeNumber('seed', values.seed, 0),
+  instances: wholeNumber('instances', values.instances),
   say,
 });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {

@@ -8,28 +8,30 @@ import {
   readSource,
   type Verdict,
 } from '../test/support/expression-corpus.ts';
+import { scriptOptions } from './script-options.ts';
 
-/**
- * Prints how the expression corpus stands, by category. `--list <verdict>` prints the cases of one
- * verdict, `--category <name>` looks at one category, `--missing` counts what keeps cases open, and
- * `--write-open` writes the list of open cases that the corpus test checks.
- */
+const usage = `
+npm run conformance -- [options]: how the expression corpus stands, by category.
+  --list VERDICT   prints the cases of one verdict, or those that are open
+  --category NAME  looks at one category
+  --missing        counts what keeps cases open
+  --write-open     writes the list of open cases that the corpus test checks
+`;
+const values = scriptOptions(usage, {
+  list: { type: 'string' },
+  category: { type: 'string' },
+  missing: { type: 'boolean', default: false },
+  'write-open': { type: 'boolean', default: false },
+});
 const folder = join(import.meta.dirname, '../test/corpus/data/expr');
 const names = readdirSync(folder)
   .filter((name) => name.endsWith('.jsonl'))
   .map((name) => name.slice(0, -'.jsonl'.length));
 const source = readSource(join(folder, 'fuzz-source.json'));
 
-function option(name: string): string | undefined {
-  const at = process.argv.indexOf(`--${name}`);
-  return at < 0 ? undefined : (process.argv[at + 1] ?? '');
-}
-
 type Tally = { total: number; right: number; byVerdict: Map<Verdict, number> };
 
-const category = option('category');
-const listed = option('list');
-const isMissing = process.argv.includes('--missing');
+const { category, list: listed, missing: isMissing } = values;
 const tallies = new Map<string, Tally>();
 const missing = new Map<string, number>();
 const cases = readCorpus(folder, names).filter(
@@ -78,7 +80,7 @@ if (isMissing) {
     process.stdout.write(`${String(n).padStart(5)}  ${reason}\n`);
   }
 }
-if (process.argv.includes('--write-open') && category === undefined) {
+if (values['write-open'] && category === undefined) {
   const list = `${JSON.stringify(open.sort(), null, 1)}\n`;
   writeFileSync(join(import.meta.dirname, '../test/corpus/data/expr-open.json'), list);
 }

@@ -1,20 +1,23 @@
 import { rmSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 import { mutants } from './mutant-list.ts';
+import { refuse, scriptOptions, wholeNumber } from './script-options.ts';
 import { type MutantOutcome, plant, tryMutant } from './try-mutant.ts';
 
-/**
- * `npm run mutants [-- --seeds N] [--only NAME]… [--jobs N]`: plants one deliberate bug after another in a copy of the
- * source and simulates until it is found. The command fails where a bug is not found within its seeds, where the
- * source without any bug fails, or where the text that a bug changes is no longer there.
- */
-const { values } = parseArgs({
-  options: {
-    seeds: { type: 'string', default: '10000' },
-    only: { type: 'string', multiple: true, default: [] },
-    jobs: { type: 'string', default: '2' },
-  },
+const usage = `
+npm run mutants -- [options]: plants one deliberate bug after another in a copy of the source and simulates until it is
+found. The exit code is 1 where a bug is not found within its seeds, where the source without any bug fails, or where the
+text that a bug changes is no longer there.
+  --seeds N    how many are tried at most, default 10000
+  --only NAME  this bug alone; may come more than once. Without: each, and the source without any
+  --jobs N     bugs that are tried at the same time, default 2
+`;
+const values = scriptOptions(usage, {
+  seeds: { type: 'string', default: '10000' },
+  only: { type: 'string', multiple: true, default: [] },
+  jobs: { type: 'string', default: '2' },
 });
+const seedsMax = wholeNumber('seeds', values.seeds);
+const jobs = wholeNumber('jobs', values.jobs);
 
 const unchanged = '(no mutant)';
 
@@ -32,7 +35,7 @@ function printTable(outcomes: readonly MutantOutcome[]): void {
 
 const { only } = values;
 const unknown = only.filter((wanted) => !mutants.some(({ name }) => name === wanted));
-if (unknown.length > 0) throw new Error(`there is no mutant "${unknown.join('", "')}"`);
+if (unknown.length > 0) refuse(`there is no mutant "${unknown.join('", "')}"`);
 const chosen = mutants.filter(({ name }) => only.length === 0 || only.includes(name));
 // Every patch has to fit before the first one is tried.
 for (const one of chosen) rmSync(plant(one), { recursive: true });
@@ -40,13 +43,13 @@ const waiting = [{ name: unchanged, edits: [] }, ...chosen];
 const outcomes: MutantOutcome[] = [];
 const lane = async (): Promise<void> => {
   for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) {
-    const outcome = await tryMutant(one, Number(values.seeds));
+    const outcome = await tryMutant(one, seedsMax);
     outcomes.push(outcome);
     const found = outcome.seed === undefined ? 'not found' : `seed ${outcome.seed}`;
     console.error(`${outcome.name}: ${found}, ${outcome.cpuSeconds.toFixed(1)} s of CPU`);
   }
 };
-await Promise.all(Array.from({ length: Number(values.jobs) }, lane));
+await Promise.all(Array.from({ length: jobs }, lane));
 const order = new Map(chosen.map(({ name }, index) => [name, index]));
 outcomes.sort((a, b) => (order.get(a.name) ?? -1) - (order.get(b.name) ?? -1));
 printTable(outcomes);

@@ -1,23 +1,29 @@
 import { fork } from 'node:child_process';
-import { parseArgs } from 'node:util';
 import { type SimulationReport, simulate } from '../src/testing/simulate-pipeline.ts';
 import { simulationShapes } from '../src/testing/simulation-shapes.ts';
+import { refuse, scriptOptions, wholeNumber } from './script-options.ts';
 
-/**
- * `npm run simulate -- --seeds N [--from S] [--shape NAME] [--jobs N] [--json]` runs whole simulated worlds, one a seed;
- * each job is a process. `--replay SEED` tells what happens in one of them. The last line says how many seeds passed and which failed first;
- * the exit code is 1 when any failed.
- */
-const { values } = parseArgs({
-  options: {
-    seeds: { type: 'string', default: '1000' },
-    from: { type: 'string', default: '1' },
-    replay: { type: 'string' },
-    shape: { type: 'string' },
-    jobs: { type: 'string', default: '1' },
-    json: { type: 'boolean', default: false },
-    worker: { type: 'boolean', default: false },
-  },
+const shapeNames = simulationShapes.map(({ name }) => name).join(', ');
+const usage = `
+npm run simulate -- [options]: runs whole simulated worlds, one a seed. The last line says how many seeds passed and which
+failed first; the exit code is 1 when any failed.
+  --seeds N      how many, default 1000
+  --from S       the first one, default 1
+  --replay SEED  tells, line by line, what happens in the world of one seed
+  --shape NAME   this pipeline in all of them, whatever a seed draws: ${shapeNames}
+  --jobs N       processes that share the seeds, default 1
+  --json         the result as one JSON document on standard output
+`;
+
+/** Each job is a process (`--worker`), which is given seeds piece by piece. */
+const values = scriptOptions(usage, {
+  seeds: { type: 'string', default: '1000' },
+  from: { type: 'string', default: '1' },
+  replay: { type: 'string' },
+  shape: { type: 'string' },
+  jobs: { type: 'string', default: '1' },
+  json: { type: 'boolean', default: false },
+  worker: { type: 'boolean', default: false },
 });
 
 /** Seeds that a process takes at a time. */
@@ -31,8 +37,7 @@ type PieceResult = { readonly failed: readonly SimulationReport[]; readonly cpuM
 
 const shape = simulationShapes.find(({ name }) => name === values.shape);
 if (values.shape !== undefined && shape === undefined) {
-  const names = simulationShapes.map(({ name }) => name).join(', ');
-  throw new Error(`there is no shape "${values.shape}"; there are ${names}`);
+  refuse(`there is no shape "${values.shape}"; there are ${shapeNames}`);
 }
 const options = shape === undefined ? {} : { shape };
 
@@ -141,7 +146,11 @@ if (values.worker) {
   Error.stackTraceLimit = 0;
   process.on('message', async (piece) => process.send?.(await runPiece(piece as Piece)));
 } else if (values.replay !== undefined) {
-  await replay(Number(values.replay));
+  await replay(wholeNumber('replay', values.replay, 0));
 } else {
-  await runAll(Number(values.from), Number(values.seeds), Number(values.jobs));
+  await runAll(
+    wholeNumber('from', values.from, 0),
+    wholeNumber('seeds', values.seeds),
+    wholeNumber('jobs', values.jobs),
+  );
 }
