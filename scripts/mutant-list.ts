@@ -411,6 +411,88 @@ export const mutants: readonly Mutant[] = [
     'what a dead owner of a view has left open does not hold it up',
     edit('src/runtime/view-runner.ts', 'if (this.isOwner) await this.#openProducer();', ''),
   ),
+  // Tables over tables, joins of streams, sources that grow
+  mutantIn(
+    'followed',
+    'a version without rows is none',
+    'a key is as its last version has it, and empty where the query leaves nothing of that',
+    edit(
+      'src/task/flow-task.ts',
+      'if (this.#emitted === before) this.#emptyKey(program, version, records);',
+      '',
+    ),
+  ),
+  mutantIn(
+    'paired',
+    'only the later of two sides looks for partners',
+    'each pair is given out, whichever of its rows comes first',
+    edit(
+      'src/task/join-task.ts',
+      'for (const [left, right, other] of pairsOf(rows, row)) {',
+      "for (const [left, right, other] of row.side === 'left' ? [] : pairsOf(rows, row)) {",
+    ),
+  ),
+  mutantIn(
+    'paired',
+    'kept rows not restored',
+    'what a join keeps is known again after the state was lost',
+    edit(
+      'src/task/restore-kept.ts',
+      'const isKept = valueEnd >= 0 && generationOf(records) === generation;',
+      'const isKept = valueEnd >= 0 && generationOf(records) === generation && keys.size > 1;',
+    ),
+  ),
+  mutantIn(
+    'matched',
+    'pairs by their left row',
+    'a joined row is known by both of its rows',
+    edit('src/task/joined-provenance.ts', 'both.bytes(right.bytes, right.start, right.end);', ''),
+  ),
+  mutantIn(
+    'outer',
+    'partners forgotten',
+    'a row that had a partner is not given out without one',
+    edit(
+      'src/task/join-task.ts',
+      "this.#keep(state, kind === 'inner' ? rows : withMatches(rows, row, matches));",
+      "this.#keep(state, kind === 'inner' || matches.size > 0 ? rows : withMatches(rows, row, matches));",
+    ),
+  ),
+  mutantIn(
+    'outer',
+    'the fastest partition leads',
+    'a watermark does not run ahead of a partition that is read later',
+    edit(
+      'src/task/join-times.ts',
+      'let least = Number.POSITIVE_INFINITY;',
+      'let least = Number.NEGATIVE_INFINITY;',
+    ),
+    edit(
+      'src/task/join-times.ts',
+      'if (ms > 0) least = Math.min(least, ms);',
+      'if (ms > 0) least = Math.max(least, ms);',
+    ),
+  ),
+  mutantIn(
+    'outer',
+    'times not told',
+    'rows without a partner are given out once nobody can come any more',
+    edit(
+      'src/task/join-task.ts',
+      'for (const key of this.#due[side].take(watermark)) due.add(key);',
+      '',
+    ),
+  ),
+  mutantIn(
+    'plain',
+    'later partitions are nobody’s',
+    'a partition that is added to a source is read, from its first record on',
+    edit(
+      'src/adapters/memory/memory-broker.ts',
+      'for (const group of this.#groups.values()) group.topicChanged(name);\n    this.announce();',
+      'this.announce();',
+    ),
+  ),
   // What log and store owe
   mutantIn(
     'appended',

@@ -44,6 +44,16 @@ export type ShapeBranch = {
   readonly rows: (record: DecodedRecord) => BranchResult | undefined;
 };
 
+/** A record that can be decoded, where it lies. Those of a partition come in their order. */
+export type PlacedRecord = {
+  readonly topic: string;
+  readonly partition: number;
+  readonly record: DecodedRecord;
+};
+
+/** Rows of a table, as often as they are there: those that must be, and further ones that may be by now. */
+export type WholeTable = { readonly must: readonly string[]; readonly may: readonly string[] };
+
 export type ShapeFlow = {
   readonly name: string;
   /** Also the topic of the table. */
@@ -51,6 +61,10 @@ export type ShapeFlow = {
   readonly branches: readonly ShapeBranch[];
   /** It reads what is there when it starts first, and no more. */
   readonly isOnce?: true;
+  /** What the table has, where that is not told by the rows of single records: its branches say no more than what is read. */
+  readonly whole?: (records: readonly PlacedRecord[]) => WholeTable;
+  /** Of such a flow: whether a record that can be decoded is bad all the same. */
+  readonly isBad?: (record: DecodedRecord) => boolean;
   /** How the rows of a key follow from its changes; absent: they replace each other, or are appended. */
   readonly changes?: 'current' | 'history';
 };
@@ -75,10 +89,12 @@ export type SimulationShape = {
   readonly views?: readonly ShapeView[];
   /** Topics of others that the pipeline writes: they have records of their own. */
   readonly sinks?: readonly string[];
+  /** Its records tell a time, which goes on as they are made. */
+  readonly isTimed?: true;
   readonly sql: (options: string) => string;
 };
 
-const columns = 'k INT, g INT, seq BIGINT, v STRING, items ARRAY<STRING>';
+const columns = 'k INT, g INT, seq BIGINT, v STRING, items ARRAY<STRING>, ts TIMESTAMP';
 
 export function source(topic: string): string {
   return `CREATE SOURCE ${topic} (${columns}) WITH (topic = '${topic}', format = 'json');\n`;
@@ -154,11 +170,21 @@ export function append(flow: string, from: string): string {
 export const appendTable =
   "CREATE STREAMING TABLE a WITH (topic = 'a', dead_letter_topic = 'a.dlq');\n";
 
+/** In seconds: records that are made later have later times, though not in order. */
+export function timeOf({ seq, v }: DecodedRecord): number | null {
+  return seq === null ? null : Math.floor(Number(v.slice(1)) / 3) + seq;
+}
+
 /** The bytes that a producer sends. */
-export function recordText(record: SourceRecord): string | null {
+export function recordText(record: SourceRecord, isTimed: boolean): string | null {
   if (record === 'tombstone') return null;
   if (record === 'malformed') return '{"k":1,"seq":';
   const { k, g, seq, v, items } = record;
   const list = items === null ? 'null' : `[${items.map((item) => `"${item}"`).join()}]`;
-  return `{"k":${k},"g":${g},"seq":${seq},"v":"${v}","items":${list}}`;
+  const seconds = isTimed ? timeOf(record) : null;
+  const time =
+    seconds === null
+      ? ''
+      : `,"ts":"${new Date(Date.UTC(2025, 0, 1, 0, 0, seconds)).toISOString()}"`;
+  return `{"k":${k},"g":${g},"seq":${seq},"v":"${v}","items":${list}${time}}`;
 }

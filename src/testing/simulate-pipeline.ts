@@ -78,6 +78,8 @@ async function live(world: SimulatedWorld): Promise<void> {
     world.log.produce(topic, 0, { value: 'of somebody else' });
   }
   await world.workload.learnTopics();
+  // A partition without rows holds up no watermark, so that its first ones may come too late.
+  if (shape.isTimed === true) produceEverywhere(world);
   const middle = world.random.below(2 * rounds);
   const { disturbances, disturbancePermille } = world.scenario;
   // Before anybody has a checkpoint.
@@ -85,10 +87,27 @@ async function live(world: SimulatedWorld): Promise<void> {
     await oversleep(world);
   }
   for (let round = 0; round < rounds; round += 1) {
+    if (round === world.scenario.growsInRound) grow(world);
     await liveOn(world);
     if (round === middle) checkPromises(world);
   }
   await end(world);
+}
+
+/** Somebody adds a partition to each source: it is read from its first record on. */
+function grow({ scenario, log, note }: SimulatedWorld): void {
+  for (const topic of scenario.shape.topics) {
+    const partitions = scenario.partitions + 1;
+    log.addPartitions(topic, partitions);
+    note(() => `${topic} has ${partitions} partitions`);
+  }
+}
+
+function produceEverywhere({ scenario, log, workload }: SimulatedWorld): void {
+  for (const topic of scenario.shape.topics) {
+    const count = log.partitionCountNow(topic);
+    for (let partition = 0; partition < count; partition += 1) workload.produceTo(topic, partition);
+  }
 }
 
 async function liveOn(world: SimulatedWorld): Promise<void> {
@@ -158,14 +177,10 @@ async function beginOnce(world: SimulatedWorld): Promise<SimulatedInstance> {
  * to recover does so without need.
  */
 async function epilogue(world: SimulatedWorld): Promise<void> {
-  const { shape, partitions, roundRecordsMax } = world.scenario;
+  const { roundRecordsMax } = world.scenario;
   await stopAll(world);
   world.begin();
-  for (const topic of shape.topics) {
-    for (let partition = 0; partition < partitions; partition += 1) {
-      world.workload.produceTo(topic, partition);
-    }
-  }
+  produceEverywhere(world);
   await inTime(world, 'it never caught up again', world.untilCaughtUp());
   world.recoveries = [];
   await world.workload.produce(roundRecordsMax);

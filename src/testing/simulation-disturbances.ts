@@ -165,7 +165,14 @@ function evict({ flows, site, random, log }: SimulatedWorld): void {
 function compact({ log, plan, random, site, instances }: SimulatedWorld): void {
   log.compact(`${simulatedPipeline}.catalog`);
   for (const { topic, output } of plan.tables) {
-    if (output !== 'append') log.compact(topic, { dropTombstones: random.chance(500) });
+    // Whoever streams the table has to see that a key is empty.
+    const isStreamed = plan.sources.some((one) => one.topic === topic);
+    const dropTombstones = random.chance(500) && !isStreamed;
+    if (output !== 'append') log.compact(topic, { dropTombstones });
+  }
+  for (const { name } of plan.flows) {
+    const levels = `${simulatedPipeline}.${name}.levels`;
+    if (log.partitionCountNow(levels) > 0) log.compact(levels);
   }
   if (random.chance(700)) return;
   site.state.store.flush();
@@ -178,7 +185,7 @@ async function passRetention(world: SimulatedWorld): Promise<void> {
   for (const topic of scenario.shape.topics) {
     const before = new Map<number, number>();
     const readers = world.readersOf(topic);
-    for (let partition = 0; partition < scenario.partitions; partition += 1) {
+    for (let partition = 0; partition < log.partitionCountNow(topic); partition += 1) {
       const offsets = readers.map(({ group }) => world.committed(group, topic, partition) ?? 0);
       before.set(partition, Math.min(...offsets));
     }

@@ -30,7 +30,7 @@ export async function takeUnread(world: SimulatedWorld): Promise<void> {
   const { random, scenario, workload, log } = world;
   world.crashAll();
   const topic = random.pick(scenario.shape.topics) ?? '';
-  const partition = random.below(scenario.partitions);
+  const partition = random.below(log.partitionCountNow(topic));
   for (let made = 0; made < 3; made += 1) workload.produceTo(topic, partition);
   const { end } = log.rangeNow(topic, partition);
   const start = end - random.below(2);
@@ -59,7 +59,7 @@ async function takeMore(world: SimulatedWorld): Promise<ReadonlySet<string>> {
   const losers = new Set<string>();
   if (scenario.ending !== 'retention') return losers;
   for (const topic of scenario.shape.topics) {
-    for (let partition = 0; partition < scenario.partitions; partition += 1) {
+    for (let partition = 0; partition < log.partitionCountNow(topic); partition += 1) {
       if (random.chance(300)) continue;
       for (let made = 0; made < 2; made += 1) workload.produceTo(topic, partition);
       const start = log.rangeNow(topic, partition).end - random.below(2);
@@ -104,10 +104,11 @@ export async function recreate(world: SimulatedWorld): Promise<void> {
   world.crashAll();
   const topic = random.pick(scenario.shape.topics) ?? '';
   const description = (await log.describeTopics([topic])).get(topic);
+  const count = log.partitionCountNow(topic);
   const former = description?.topicId.replaceAll('-', '') ?? '';
   const known = await world.readCatalog();
   for (const { plan, group } of world.readersOf(topic)) {
-    const from = Array.from({ length: scenario.partitions }, (_, partition) =>
+    const from = Array.from({ length: count }, (_, partition) =>
       world.reached(group, topic, partition),
     );
     // A checkpoint is known to be of the former topic only once that was recorded, right after the commit.
@@ -123,10 +124,10 @@ export async function recreate(world: SimulatedWorld): Promise<void> {
   // The counters went with the checkpoints.
   world.isRewound = true;
   log.deleteTopic(topic);
-  log.createTopic(topic, scenario.partitions);
+  log.createTopic(topic, count);
   await workload.learnTopics();
   for (let made = 0; made < 5; made += 1) {
-    workload.produceTo(topic, random.below(scenario.partitions));
+    workload.produceTo(topic, random.below(count));
   }
   world.note(() => `${topic} is deleted and created again`);
 }

@@ -47,6 +47,8 @@ export type Scenario = {
   readonly output: OutputMode;
   /** Of each source topic. */
   readonly partitions: number;
+  /** Before which round each source topic gets one more; undefined: it never does. */
+  readonly growsInRound: number | undefined;
   /** Of each table; undefined: as the plan has it. */
   readonly tablePartitions: number | undefined;
   readonly sliceRecordsMax: number;
@@ -69,6 +71,7 @@ export type Scenario = {
 
 export function drawScenario(random: Random, shape: SimulationShape | undefined): Scenario {
   const drawnShape = drawShape(random);
+  const drawn = shape ?? drawnShape;
   const delivery = random.chance(150) ? 'at_least_once' : 'exactly_once';
   const mood = drawMood(random);
   // Most worlds are small, and cheap: what goes wrong with few records and processes is found soonest there.
@@ -82,9 +85,10 @@ export function drawScenario(random: Random, shape: SimulationShape | undefined)
   const theme = random.chance(250) ? random.pick(possible) : undefined;
   const chosen = theme === undefined ? possible.filter(() => random.chance(400)) : [theme];
   return {
-    shape: shape ?? drawnShape,
+    shape: drawn,
     output: random.chance(500) ? 'row_set' : 'rows',
     partitions: isLarge ? 1 + random.below(3) : 1 + random.below(random.chance(250) ? 2 : 1),
+    growsInRound: mayGrow(drawn) && sessionTimeoutMs % 5 === 0 ? 1 : undefined,
     tablePartitions: drawTablePartitions(random, isLarge),
     sliceRecordsMax: 1 + random.below(isWide ? 3 : 8),
     keys: isWide ? 200 : 1 + random.below(5),
@@ -95,12 +99,12 @@ export function drawScenario(random: Random, shape: SimulationShape | undefined)
     processesMax: 1 + random.below(isLarge ? 3 : 2),
     mood: isExact ? mood : withoutStalls(mood),
     disturbancePermille: theme === undefined ? random.below(700) : 500 + random.below(500),
-    disturbances: chosen,
-    ending: endingOf(shape ?? drawnShape, drawEnding(random, isExact)),
+    disturbances: chosen.filter((one) => isPossibleIn(drawn, one)),
+    ending: endingOf(drawn, drawEnding(random, isExact)),
     hasEpilogue: random.chance(isLarge ? 250 : 80),
     transactionTimeoutMs: drawTransactionTimeout(random),
     settings: {
-      delivery,
+      delivery: drawn.isTimed === true ? 'exactly_once' : delivery,
       commitIntervalMs: 1 + random.below(200),
       commitRecordsMax: 1 + random.below(isWide ? 3 : 20),
       viewIntervalMs: 1_000,
@@ -110,10 +114,23 @@ export function drawScenario(random: Random, shape: SimulationShape | undefined)
       staticMembership: random.chance(500),
       sessionTimeoutMs,
       rebalanceTimeoutMs: 2 * sessionTimeoutMs,
-      // Derived, not drawn: worlds that once showed a fault stay as they were.
+      // Derived, not drawn, as growth is: worlds that once showed a fault stay as they were.
       shuffle: sessionTimeoutMs % 4 === 0 ? 'topic' : 'memory',
     },
   };
+}
+
+/**
+ * Whoever reads no more than what was there does not read a partition that comes later; and a watermark does not wait for the
+ * first rows of one.
+ */
+function mayGrow({ flows, isTimed }: SimulationShape): boolean {
+  return isTimed !== true && flows.every(({ isOnce }) => isOnce !== true);
+}
+
+/** Rows that were let go by their time are not known any more where they are read once more. */
+function isPossibleIn({ isTimed }: SimulationShape, disturbance: Disturbance): boolean {
+  return isTimed !== true || disturbance !== 'rewind';
 }
 
 /** Undefined: as many as the source has. */
@@ -151,8 +168,12 @@ function drawEnding(random: Random, isExact: boolean): Ending {
   return 'caught_up';
 }
 
-/** Whoever reads no more than what was there does not start again with what is there now. */
+/**
+ * Whoever reads no more than what was there does not start again with what is there now. What is lost of all records
+ * together is not worked out.
+ */
 function endingOf({ flows }: SimulationShape, ending: Ending): Ending {
+  if (flows.some(({ whole }) => whole !== undefined) && ending !== 'once') return 'caught_up';
   const isOnce = flows.some((flow) => flow.isOnce === true);
   return isOnce && ending === 'recreated' ? 'caught_up' : ending;
 }

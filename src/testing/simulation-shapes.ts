@@ -16,6 +16,7 @@ import {
 } from './shape-parts.ts';
 import { batchShapes } from './simulation-batch-shapes.ts';
 import { flowShapes } from './simulation-flow-shapes.ts';
+import { joinedShapes } from './simulation-joined-shapes.ts';
 
 const plain: SimulationShape = {
   name: 'plain',
@@ -243,6 +244,7 @@ export const simulationShapes: readonly SimulationShape[] = [
   chained,
   ...flowShapes,
   ...batchShapes,
+  ...joinedShapes,
 ];
 
 /** One table of one source more often than all others together: it is the cheapest, and most faults need no more. */

@@ -7,6 +7,7 @@ import type { ReferenceRow } from './reference.ts';
 import {
   type BranchResult,
   type DecodedRecord,
+  type PlacedRecord,
   recordText,
   type ShapeFlow,
   type SimulationShape,
@@ -43,8 +44,6 @@ export type WorkloadOptions = {
   readonly shape: SimulationShape;
   readonly log: MemoryLog;
   readonly random: Random;
-  /** Partitions of each source topic. */
-  readonly partitions: number;
   readonly keys: number;
   readonly sequences: number;
   /** Of a thousand records, how many are bad or tombstones. */
@@ -80,10 +79,10 @@ export class Workload {
   }
 
   async produce(count: number): Promise<void> {
-    const { random, shape, partitions } = this.#options;
+    const { random, shape, log } = this.#options;
     for (let made = 0; made < count; made += 1) {
       const topic = random.pick(shape.topics) ?? '';
-      const partition = random.below(partitions);
+      const partition = random.below(log.partitionCountNow(topic));
       if (random.chance(30)) await this.#abortOne(topic, partition);
       // A producer that sends a record twice, as a record of its own.
       if (!random.chance(80)) this.#last = this.#draw();
@@ -92,7 +91,10 @@ export class Workload {
   }
 
   produceTo(topic: string, partition: number, record: SourceRecord = this.#draw()): void {
-    const offset = this.#options.log.produce(topic, partition, { value: recordText(record) });
+    const { log, shape } = this.#options;
+    const offset = log.produce(topic, partition, {
+      value: recordText(record, shape.isTimed === true),
+    });
     const topicId = this.#topicIds.get(topic) ?? '';
     this.#produced.push({ place: { topic, partition, offset }, topicId, record });
   }
@@ -100,6 +102,24 @@ export class Workload {
   /** Records that a flow need not know: they were gone before it read them, and somebody took that into account. */
   lose(flow: string, isLost: (place: RecordPlace, topicId: string) => boolean): void {
     this.#lost.set(flow, [...(this.#lost.get(flow) ?? []), isLost]);
+  }
+
+  /** What can be decoded of the topics of a flow. */
+  recordsOf({ branches }: ShapeFlow): readonly PlacedRecord[] {
+    return this.#produced.flatMap(({ place: { topic, partition }, record }) => {
+      const isRead = branches.some((branch) => branch.topic === topic);
+      return isRead && typeof record !== 'string' ? [{ topic, partition, record }] : [];
+    });
+  }
+
+  /** Where the bad records of a flow lie, whatever its rows follow from. */
+  badOf({ branches, isBad }: ShapeFlow): readonly RecordPlace[] {
+    return this.#produced.flatMap(({ place, record }) => {
+      const isRead = branches.some(({ topic, via }) => topic === place.topic && via === undefined);
+      const isBadHere =
+        record === 'malformed' || (typeof record !== 'string' && isBad?.(record) === true);
+      return isRead && isBadHere ? [place] : [];
+    });
   }
 
   /** `isInTime`: whether a record counts for a flow that reads no more than there was at its start. */

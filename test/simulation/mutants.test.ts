@@ -30,6 +30,9 @@ const soonFound = [
   'who comes last wins',
   'history without its ends',
   'groups that are gone',
+  'a version without rows is none',
+  'pairs by their left row',
+  'partners forgotten',
 ];
 const seedsMax = 400;
 

@@ -1,0 +1,19 @@
+import { minus } from './check-result.ts';
+import type { WholeTable } from './shape-parts.ts';
+
+/**
+ * Compares the rows of a table with those that all records together give. Returns every difference as one line; none: each
+ * row is there as often as it has to be, and no other. Not `isExact`: a row may be there more often.
+ */
+export function checkWhole(
+  rows: readonly string[],
+  { must, may }: WholeTable,
+  isExact: boolean,
+): string[] {
+  const once = (texts: readonly string[]): readonly string[] =>
+    isExact ? texts : [...new Set(texts)];
+  return [
+    ...minus(once(must), once(rows)).map((row) => `lacks ${row}`),
+    ...minus(once(rows), once([...must, ...may])).map((row) => `has ${row}`),
+  ];
+}

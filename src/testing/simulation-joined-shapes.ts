@@ -1,0 +1,225 @@
+import {
+  byK,
+  type DecodedRecord,
+  type PlacedRecord,
+  type ShapeBranch,
+  type SimulationShape,
+  source,
+  table,
+  timeOf,
+  type WholeTable,
+} from './shape-parts.ts';
+
+/** What is read, by the join itself and by the flow that its rows go to. */
+function reads(topic: string, via?: string): ShapeBranch {
+  const rows = () => undefined;
+  return via === undefined ? { topic, rows } : { topic, via, rows };
+}
+
+const bothSides = [reads('src'), reads('other')];
+
+function recordsOf(records: readonly PlacedRecord[], topic: string): readonly DecodedRecord[] {
+  return records.filter((one) => one.topic === topic).map(({ record }) => record);
+}
+
+/** The rows of the highest sequence of each key, and whether a key is empty at it. */
+function newest(records: readonly DecodedRecord[]): readonly DecodedRecord[] {
+  const levels = new Map<number | null, number>();
+  for (const { k, seq } of records) {
+    if (seq !== null) levels.set(k, Math.max(seq, levels.get(k) ?? 0));
+  }
+  return records.filter(({ k, seq }) => seq !== null && levels.get(k) === seq);
+}
+
+/** A table over one whose rows are replaced: it sees some versions of a key, and must be as if it had seen the last alone. */
+const followed: SimulationShape = {
+  name: 'followed',
+  topics: ['src'],
+  flows: [
+    {
+      name: 't',
+      table: 't',
+      branches: [reads('src')],
+      isBad: ({ seq }) => seq === null,
+      whole: (records) => ({
+        must: newest(recordsOf(records, 'src'))
+          .filter(({ g }) => g !== 2)
+          .map(({ k, g, seq, v }) => `{"k":${k},"g":${g},"seq":${seq},"v":"${v}"}`),
+        may: [],
+      }),
+    },
+    {
+      name: 'd',
+      table: 'd',
+      branches: [reads('src', 't')],
+      whole: (records) => ({
+        must: newest(recordsOf(records, 'src'))
+          .filter(({ g }) => g !== 2 && g !== 1)
+          .map(byK),
+        may: [],
+      }),
+    },
+  ],
+  sql: (options) =>
+    source('src') +
+    table(
+      't',
+      'k',
+      options,
+      'SELECT k, g, seq, v FROM STREAM(src)',
+      '',
+      ' APPLY AS EMPTY WHEN (g = 2)',
+    ) +
+    table('d', 'k', options, 'SELECT k, seq, v FROM STREAM(t) WHERE g <> 1'),
+};
+
+type Pair = readonly [left: DecodedRecord, right: DecodedRecord];
+
+function pairsOf(records: readonly PlacedRecord[]): readonly Pair[] {
+  const others = recordsOf(records, 'other');
+  return recordsOf(records, 'src').flatMap((left) =>
+    others.filter(({ k }) => k !== null && k === left.k).map((right) => [left, right] as const),
+  );
+}
+
+function pairText([{ k, seq, v }, right]: Pair): string {
+  return `{"k":${k},"seq":${seq},"lv":"${v}","rv":"${right.v}"}`;
+}
+
+/** As the join itself names the columns. */
+function keptText([{ k, seq, v }, right]: Pair): string {
+  return `{"left.k":${k},"left.seq":${seq},"left.v":"${v}","right.v":"${right.v}"}`;
+}
+
+/** Whatever comes first, and however often it is read: each pair, once. */
+const paired: SimulationShape = {
+  name: 'paired',
+  topics: ['src', 'other'],
+  flows: [
+    {
+      name: 'j.join',
+      table: 'j.join',
+      branches: bothSides,
+      whole: (records) => ({ must: pairsOf(records).map(keptText), may: [] }),
+    },
+    {
+      name: 'j',
+      table: 'j',
+      branches: [reads('src', 'j.join'), reads('other', 'j.join')],
+      whole: (records) => ({ must: pairsOf(records).map(pairText), may: [] }),
+    },
+  ],
+  sql: () =>
+    `${source('src')}${source('other')}CREATE STREAMING TABLE j WITH (topic = 'j', dead_letter_topic = 'j.dlq') AS
+SELECT l.k, l.seq, l.v AS lv, r.v AS rv FROM STREAM(src) l JOIN STREAM(other) r ON l.k = r.k;\n`,
+};
+
+/** Pairs whose rows replace each other. */
+const matched: SimulationShape = {
+  name: 'matched',
+  topics: ['src', 'other'],
+  flows: [
+    {
+      name: 'j.join',
+      table: 'j.join',
+      branches: bothSides,
+      whole: (records) => ({ must: sequenced(records).map(keptText), may: [] }),
+    },
+    {
+      name: 'j',
+      table: 'j',
+      branches: [reads('src', 'j.join'), reads('other', 'j.join')],
+      whole: (records) => {
+        const pairs = sequenced(records);
+        const lefts = new Set(newest(pairs.map(([left]) => left)));
+        return { must: pairs.filter(([left]) => lefts.has(left)).map(pairText), may: [] };
+      },
+    },
+  ],
+  sql: (options) =>
+    source('src') +
+    source('other') +
+    table(
+      'j',
+      'k',
+      options,
+      `SELECT l.k, l.seq, l.v AS lv, r.v AS rv
+FROM (SELECT k, seq, v FROM STREAM(src) WHERE seq IS NOT NULL) l JOIN STREAM(other) r ON l.k = r.k`,
+    ),
+};
+
+function sequenced(records: readonly PlacedRecord[]): readonly Pair[] {
+  return pairsOf(records).filter(([{ seq }]) => seq !== null);
+}
+
+const delay = 4;
+const reach = 3;
+
+/** Where the watermark of a side stands once all is read, and which of its rows were not late. */
+function timely(records: readonly PlacedRecord[], topic: string) {
+  const latest = new Map<number, number>();
+  const rows: DecodedRecord[] = [];
+  for (const { topic: from, partition, record } of records) {
+    if (from !== topic) continue;
+    const time = timeOf(record);
+    const before = latest.get(partition) ?? Number.NEGATIVE_INFINITY;
+    if (time === null || time >= before - delay) rows.push(record);
+    if (time !== null) latest.set(partition, Math.max(time, before));
+  }
+  // Of a side without times nobody knows what is still to come.
+  const least = latest.size === 0 ? Number.NEGATIVE_INFINITY : Math.min(...latest.values());
+  return { rows, watermark: least - delay };
+}
+
+/** Rows of the left side come with all their partners, or once without any. */
+function outerRows(
+  records: readonly PlacedRecord[],
+  [k, lv, rv]: readonly [string, string, string],
+): WholeTable {
+  const left = timely(records, 'src');
+  const right = timely(records, 'other');
+  const must: string[] = [];
+  const may: string[] = [];
+  for (const row of left.rows) {
+    const time = timeOf(row);
+    const partners = right.rows.filter((other) => {
+      const otherTime = timeOf(other);
+      if (row.k === null || other.k !== row.k || time === null || otherTime === null) return false;
+      return otherTime >= time && otherTime <= time + reach;
+    });
+    for (const { v } of partners) must.push(`{"${k}":${row.k},"${lv}":"${row.v}","${rv}":"${v}"}`);
+    if (partners.length > 0) continue;
+    const isOver = row.k === null || time === null || right.watermark > time + reach;
+    (isOver ? must : may).push(`{"${k}":${row.k},"${lv}":"${row.v}","${rv}":null}`);
+  }
+  return { must, may };
+}
+
+/** Rows are let go by their times, and those without a partner are told then. */
+const outer: SimulationShape = {
+  name: 'outer',
+  topics: ['src', 'other'],
+  isTimed: true,
+  flows: [
+    {
+      name: 'j.join',
+      table: 'j.join',
+      branches: bothSides,
+      whole: (records) => outerRows(records, ['left.k', 'left.v', 'right.v']),
+    },
+    {
+      name: 'j',
+      table: 'j',
+      branches: [reads('src', 'j.join'), reads('other', 'j.join')],
+      whole: (records) => outerRows(records, ['k', 'lv', 'rv']),
+    },
+  ],
+  sql: () =>
+    `${source('src')}${source('other')}CREATE STREAMING TABLE j WITH (topic = 'j', dead_letter_topic = 'j.dlq') AS
+SELECT l.k, l.v AS lv, r.v AS rv FROM STREAM(src) WATERMARK ts DELAY OF INTERVAL ${delay} SECONDS AS l
+LEFT JOIN STREAM(other) WATERMARK ts DELAY OF INTERVAL ${delay} SECONDS AS r
+ON l.k = r.k AND r.ts BETWEEN l.ts AND l.ts + INTERVAL ${reach} SECONDS;\n`,
+};
+
+/** Pipelines whose tables follow from all their records together: joins of streams, and a table over a table. */
+export const joinedShapes: readonly SimulationShape[] = [followed, paired, matched, outer];
