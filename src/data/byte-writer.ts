@@ -9,17 +9,21 @@ export class ByteWriter {
   buffer: Buffer;
   /** Of the buffer. */
   view: DataView;
+  /** The buffer's length, which the engine takes several times as long to tell of a buffer as of a number. */
+  capacity: number;
   length = 0;
 
   constructor(capacity = 1024) {
     this.buffer = Buffer.allocUnsafe(capacity);
     this.view = viewOf(this.buffer);
+    this.capacity = capacity;
   }
 
   /** Goes on in another buffer, from its front. */
   use(buffer: Buffer): void {
     this.buffer = buffer;
     this.view = viewOf(buffer);
+    this.capacity = buffer.length;
     this.length = 0;
   }
 
@@ -30,11 +34,12 @@ export class ByteWriter {
   /** Makes room for `size` more bytes. */
   reserve(size: number): void {
     const needed = this.length + size;
-    if (needed <= this.buffer.length) return;
-    const grown = Buffer.allocUnsafeSlow(Math.max(needed, this.buffer.length * 2));
+    if (needed <= this.capacity) return;
+    const grown = Buffer.allocUnsafeSlow(Math.max(needed, this.capacity * 2));
     this.buffer.copy(grown, 0, 0, this.length);
     this.buffer = grown;
     this.view = viewOf(grown);
+    this.capacity = grown.length;
   }
 
   byte(value: number): void {

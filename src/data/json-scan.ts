@@ -74,7 +74,7 @@ export class JsonObjectScanner {
 
   scan(bytes: Buffer, start: number, end: number): ScanVerdict {
     const { kinds, spans } = this;
-    for (let index = 0; index < kinds.length; index += 1) kinds[index] = kindMissing;
+    for (let index = 0; index < this.#names.length; index += 1) kinds[index] = kindMissing;
     let at = spaceEnd(bytes, start);
     if (at >= end || bytes[at] !== 0x7b) return scanNotObject;
     at = spaceEnd(bytes, at + 1);

@@ -122,7 +122,7 @@ export class StraightScanner {
     this.wholeLayout = 0;
     const verdict = this.#scanner.scan(bytes, start, end);
     if (verdict !== scanOk) return verdict;
-    for (let index = 0; index < this.kinds.length; index += 1) this.#look(bytes, index);
+    for (let index = 0; index < this.#names.length; index += 1) this.#look(bytes, index);
     this.#misses += 1;
     if (this.#misses > missesMax) this.#learn(bytes, start, end);
     return verdict;
@@ -144,7 +144,7 @@ export class StraightScanner {
   #isStraight(bytes: Buffer, start: number, end: number): boolean {
     const { kinds, spans, plainness, isNamed } = this;
     const gap = this.#gap;
-    for (let index = 0; index < kinds.length; index += 1) {
+    for (let index = 0; index < this.#names.length; index += 1) {
       kinds[index] = kindMissing;
       plainness[index] = notPlain;
     }
@@ -305,7 +305,7 @@ export class StraightScanner {
   /** Whether all up to the point is as in `0000-00-00T00:00:00.`. */
   #isInstantStart(start: number): boolean {
     const view = this.view;
-    for (let index = 0; index < instantWords.length; index += 1) {
+    for (let index = 0; index < instantStartWords; index += 1) {
       // 0 where a character that is fixed is right, and the digit where there is one.
       const left = view.getInt32(start + index * 4, true) ^ (instantWords[index] as number);
       if ((left & (fixedBytes[index] as number)) !== 0) return false;
@@ -477,7 +477,8 @@ const highNibbles = 0xf0f0f0f0 | 0;
 
 const instantStart = Buffer.from('0000-00-00T00:00:00.', 'latin1');
 const instantStartBytes = instantStart.length;
-const instantWords = Int32Array.from({ length: instantStartBytes / 4 }, (_, word) =>
+const instantStartWords = instantStartBytes / 4;
+const instantWords = Int32Array.from({ length: instantStartWords }, (_, word) =>
   instantStart.readInt32LE(word * 4),
 );
 /** All bits of the bytes that are no digits. */

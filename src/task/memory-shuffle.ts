@@ -66,7 +66,7 @@ export class MemoryShuffle implements RecordSink {
   /** What was written since the last row that was taken is forgotten. */
   beginRow(): void {
     const { rows } = this;
-    if (rows.buffer.length - this.#kept < rowRoomBytes) this.#turnPage();
+    if (rows.capacity - this.#kept < rowRoomBytes) this.#turnPage();
     rows.length = this.#kept;
   }
 
@@ -106,7 +106,7 @@ export class MemoryShuffle implements RecordSink {
   #turnPage(): void {
     const { rows } = this;
     // One that a giant row made grow is not kept.
-    if (rows.buffer.length === chunkBytes) this.#full.push(rows.buffer);
+    if (rows.capacity === chunkBytes) this.#full.push(rows.buffer);
     rows.use(this.#spare.pop() ?? Buffer.allocUnsafeSlow(chunkBytes));
     this.#kept = 0;
   }
@@ -143,6 +143,8 @@ export class RowLane implements RecordCursor {
   keyHash = 0;
   /** Start of the key and of the value, end, hash: row by row. */
   #spans = new Int32Array(4 * 256);
+  /** Rows that there is room for. */
+  #room = 256;
   #timestamps = new Float64Array(256);
   #next = 0;
 
@@ -152,7 +154,7 @@ export class RowLane implements RecordCursor {
 
   add(chunk: Buffer, row: OfferedRow): void {
     const at = this.count * 4;
-    if (at === this.#spans.length) this.#grow();
+    if (this.count === this.#room) this.#grow();
     const spans = this.#spans;
     spans[at] = row.keyStart;
     spans[at + 1] = row.valueStart;
@@ -167,10 +169,11 @@ export class RowLane implements RecordCursor {
   }
 
   #grow(): void {
-    const spans = new Int32Array(this.#spans.length * 2);
+    this.#room *= 2;
+    const spans = new Int32Array(this.#room * 4);
     spans.set(this.#spans);
     this.#spans = spans;
-    const timestamps = new Float64Array(this.#timestamps.length * 2);
+    const timestamps = new Float64Array(this.#room);
     timestamps.set(this.#timestamps);
     this.#timestamps = timestamps;
   }

@@ -50,6 +50,7 @@ export class RepartitionOutput implements RowOutput {
   #provenanceView = viewOf(nothing);
   /** The rows of the current record: start of key, start of value, end. */
   #spans = new Int32Array(3 * 16);
+  #spansMax = 3 * 16;
   #spanCount = 0;
   /** Where in the spans a row stands that every partition has to hear of. */
   readonly #forAll = new Set<number>();
@@ -102,8 +103,9 @@ export class RepartitionOutput implements RowOutput {
 
   #addSpan(keyStart: number, valueStart: number, valueEnd: number): void {
     const at = this.#spanCount;
-    if (at === this.#spans.length) {
-      const spans = new Int32Array(at * 2);
+    if (at === this.#spansMax) {
+      this.#spansMax *= 2;
+      const spans = new Int32Array(this.#spansMax);
       spans.set(this.#spans);
       this.#spans = spans;
     }

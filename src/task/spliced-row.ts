@@ -103,7 +103,7 @@ export class SplicedRowWriter {
     const runs = this.#runs;
     for (let index = 0; index < runs.length; index += 1) {
       const { prefix, computed, first, before, last, after, instants } = runs[index] as Run;
-      if (prefix.length > 0) out.bytes(prefix);
+      if (prefix !== undefined) out.bytes(prefix);
       if (computed !== undefined) {
         computed.encode(this.#valueOf(computed, row), out);
         continue;
@@ -142,7 +142,7 @@ export class SplicedRowWriter {
         const hasLead = isInPlace && (slot === 0) === (prefix[0] === openBrace);
         const written = isInPlace ? (hasLead ? 0 : 1) : prefix.length;
         runs.push({
-          prefix: prefix.subarray(0, written),
+          prefix: written === 0 ? undefined : prefix.subarray(0, written),
           computed: slot < 0 ? member : undefined,
           first: found,
           before: quotes + prefix.length - written,
@@ -216,7 +216,7 @@ type Member = {
 /** What is one copy, from the first member's value (and so many bytes before it) to the last one's. */
 type Run = {
   /** Written first. */
-  readonly prefix: Buffer;
+  readonly prefix: Buffer | undefined;
   /** Instead of the copy. */
   readonly computed: Member | undefined;
   readonly first: number;

@@ -82,6 +82,24 @@ describe('lz4 frames of others', () => {
     expect(decompress('lz4', frame, 6)?.toString()).toBe('abcdef');
   });
 
+  test.each([
+    [10, 255],
+    [70_000, 1],
+    [70_000, 255],
+    [0, 1],
+    [1, 1],
+    [300_000, 2],
+    [5_000, 251],
+  ])(
+    '%i bytes of %i kinds come out whole, whatever came before, and the bound holds',
+    (size, kinds) => {
+      const bytes = Buffer.from(Uint8Array.from({ length: size }, (_, at) => (at * at) % kinds));
+      const frame = compress('lz4', bytes);
+      expect(decompress('lz4', frame, size)?.equals(bytes)).toBe(true);
+      if (size > 0) expect(decompress('lz4', frame, size - 1)).toBeUndefined();
+    },
+  );
+
   test('an empty frame', () => {
     const frame = Buffer.concat([Buffer.from('04224d18604082', 'hex'), end]);
     expect(decompress('lz4', frame, 6)).toEqual(Buffer.alloc(0));

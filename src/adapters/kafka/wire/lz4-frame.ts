@@ -17,15 +17,51 @@ export function lz4Decompress(frame: Buffer, bytesMax: number): Buffer | undefin
     throw new RangeError('not an lz4 frame');
   }
   const blocks = blocksOf(frame, flags);
-  const sizes = blocks.map((block) => sizeOf(frame, block));
-  if (sizes.reduce((sum, size) => sum + size, 0) > bytesMax) return undefined;
-  // Blocks that refer to those before them need the module's frame decoder.
-  if ((flags & INDEPENDENT_BLOCKS) === 0) return decompressFrameSync(frame);
-  const parts = blocks.map((block, index) => {
-    if (!block.compressed) return frame.subarray(block.start, block.end);
-    return decompressBlock(withSize(frame, block, sizes[index] ?? 0));
-  });
+  if ((flags & INDEPENDENT_BLOCKS) === 0) {
+    // Blocks that refer to those before them need the module's frame decoder.
+    const size = blocks.reduce((sum, block) => sum + sizeOf(frame, block), 0);
+    return size > bytesMax ? undefined : decompressFrameSync(frame);
+  }
+  const parts: Buffer[] = [];
+  let left = bytesMax;
+  for (const block of blocks) {
+    const part = block.compressed
+      ? plainOf(frame, block, left)
+      : frame.subarray(block.start, block.end);
+    if (part === undefined || part.length > left) return undefined;
+    left -= part.length;
+    parts.push(part);
+  }
   return parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts);
+}
+
+/** How many times larger blocks got of late. */
+let growth = 1;
+/** What is added to it, and what is left of it with each block. */
+const growthMargin = 1.1;
+const growthDecay = 0.98;
+
+/**
+ * What a block stands for; undefined: it is more than `bytesMax`. The module wants to know how much that is at most, and
+ * adding it up takes longer than half of the decompression: blocks of one topic are alike, so it is guessed from those before.
+ */
+function plainOf(frame: Buffer, block: Block, bytesMax: number): Buffer | undefined {
+  const packed = block.end - block.start;
+  const guess = Math.ceil(packed * growth * growthMargin);
+  if (guess <= bytesMax) {
+    try {
+      const bytes = decompressBlock(withSize(frame, block, guess));
+      growth = Math.max(bytes.length / packed, growth * growthDecay);
+      return bytes;
+    } catch {
+      // It stands for more than that, or it is damaged, which shows below.
+    }
+  }
+  const size = sizeOf(frame, block);
+  if (size > bytesMax) return undefined;
+  const bytes = decompressBlock(withSize(frame, block, size));
+  growth = Math.max(growth, size / packed);
+  return bytes;
 }
 
 export function lz4Compress(bytes: Buffer): Buffer {
