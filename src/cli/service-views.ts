@@ -190,11 +190,16 @@ export class ServiceViews implements ServiceApi {
   }
 
   #table(table: TablePlan): JsonObject {
-    const flow = this.#options.plan.flows.find(({ target }) => target === table.name);
+    const { flows, materializedViews } = this.#options.plan;
+    const flow = flows.find(({ target }) => target === table.name);
+    // A materialized view has no flow; a REPLACE WHERE flow computes its table as a view is computed.
+    const computing = materializedViews.find(
+      (one) => one.table === table.name && one.replaceWhere !== undefined,
+    );
     return {
       table: table.name,
       topic: table.topic,
-      flow: flow?.name ?? null,
+      flow: flow?.name ?? computing?.name ?? null,
       output: table.output,
       keys:
         flow !== undefined && isKeyed(flow)

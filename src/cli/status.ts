@@ -51,8 +51,10 @@ export const status: Command = {
           const flows = (await reader.read()).map(flowReport);
           const refreshes = reader.refreshes().map(refreshReport);
           const lag = sum(flows.map((flow) => flow.lag));
-          const views = (await readViewStatus(log, plan, pipeline, reader.catalog)).map((one) => ({
+          const found = await readViewStatus(log, plan, pipeline, reader.catalog);
+          const views = found.map(({ pausedSinceMs, ...one }) => ({
             ...one,
+            pausedSince: timeText(pausedSinceMs),
             stopped: stopReport(reader.viewStop(one.view)),
           }));
           const tables = tableReports(plan, reader.readable());
@@ -74,7 +76,10 @@ type PipelineReport = {
   /** Of all flows and both stages. */
   readonly lag: number;
   readonly flows: readonly FlowReport[];
-  readonly views: readonly (ViewStatus & { readonly stopped: StopReport | null })[];
+  readonly views: readonly (Omit<ViewStatus, 'pausedSinceMs'> & {
+    readonly pausedSince: string | null;
+    readonly stopped: StopReport | null;
+  })[];
   /** Those that a running service has measured. */
   readonly tables: readonly TableReport[];
   /** Full refreshes that are under way, or were interrupted. */
@@ -237,7 +242,7 @@ function flowReport(status: FlowStatus): FlowReport {
     flow,
     table,
     group,
-    pausedSince: pausedSinceMs === undefined ? null : new Date(pausedSinceMs).toISOString(),
+    pausedSince: timeText(pausedSinceMs),
     stopped: stopReport(stop),
     lag: sum(partitions.map(({ lag }) => lag)),
     missingTopics: topics.filter(({ exists }) => !exists).map(({ topic }) => topic),
@@ -337,9 +342,11 @@ function reportText(report: PipelineReport): string {
       '\n',
     ].join('');
   });
-  for (const { view, topic, group, state, last, stopped } of views) {
+  for (const { view, kind, table, topic, group, state, last, stopped, pausedSince } of views) {
+    const what = kind === 'replace_where' ? `flow ${view}, table ${table}` : `view ${view}`;
+    const paused = pausedSince === null ? '' : `PAUSED since ${pausedSince}\n`;
     parts.push(
-      `view ${view}, topic ${topic}, group ${group}\n${stopText(stopped)}${viewText(state, last)}\n\n`,
+      `${what}, topic ${topic}, group ${group}\n${paused}${stopText(stopped)}${viewText(state, last)}\n\n`,
     );
   }
   const running = refreshes.map(
@@ -388,6 +395,10 @@ const stateTexts: Readonly<Record<ViewStatus['state'], string>> = {
   stale: 'its inputs have changed since',
   unsettled: 'its inputs are being written',
 };
+
+function timeText(timeMs: number | undefined): string | null {
+  return timeMs === undefined ? null : new Date(timeMs).toISOString();
+}
 
 function viewText(state: ViewStatus['state'], last: ViewStatus['last']): string {
   if (last === undefined) return 'never computed yet';

@@ -5,7 +5,7 @@ import { Catalog } from './catalog.ts';
 /** A flow that somebody had stand still. */
 export type Pause = { readonly flow: string; readonly sinceMs: number };
 
-export function pausesOf(catalog: Catalog): readonly Pause[] {
+export function pausesOf(catalog: Pick<Catalog, 'all'>): readonly Pause[] {
   return catalog.all('pause').map(({ name, value }) => ({
     flow: name,
     sinceMs: Number(value['sinceMs'] ?? 0),

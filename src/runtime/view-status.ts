@@ -3,16 +3,21 @@ import { catalogTopicOf, groupOf, viewInputs } from '../plan/topology.ts';
 import type { Log } from '../ports/log.ts';
 import type { KnownCatalog } from './catalog.ts';
 import { generationOf } from './generation.ts';
+import { pausesOf } from './pauses.ts';
 import { readViewState, type ViewRun, type ViewState } from './view-runner.ts';
 
 export type ViewStatus = {
   readonly view: string;
+  readonly kind: 'materialized_view' | 'replace_where';
+  readonly table: string;
   readonly topic: string;
   readonly group: string;
   /** `current`: nothing has come into its inputs since it was computed. */
   readonly state: ViewState;
   /** undefined: it was never computed. */
   readonly last: ViewRun | undefined;
+  /** undefined: it does not stand still. */
+  readonly pausedSinceMs: number | undefined;
 };
 
 /** How the materialized views of a pipeline stand, from the log alone. Invariant: nothing is created, written or joined. */
@@ -23,6 +28,7 @@ export async function readViewStatus(
   catalog?: KnownCatalog,
 ): Promise<readonly ViewStatus[]> {
   const views: ViewStatus[] = [];
+  const pauses = catalog === undefined ? [] : pausesOf(catalog);
   for (const view of plan.materializedViews) {
     const table = plan.tables.find(({ name }) => name === view.table);
     if (table === undefined) continue;
@@ -43,7 +49,15 @@ export async function readViewStatus(
     const generation = view.replaceWhere === undefined ? 0 : generationOf(catalog, view.name);
     const place = { view, group, inputs, catalogTopic, output, generation };
     const found = await readViewState(log, place);
-    views.push({ view: view.name, topic: table.topic, group, ...found });
+    views.push({
+      view: view.name,
+      kind: view.replaceWhere === undefined ? 'materialized_view' : 'replace_where',
+      table: table.name,
+      topic: table.topic,
+      group,
+      ...found,
+      pausedSinceMs: pauses.find(({ flow }) => flow === view.name)?.sinceMs,
+    });
   }
   return views;
 }

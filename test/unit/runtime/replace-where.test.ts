@@ -109,7 +109,8 @@ describe('CH-03 REPLACE WHERE', () => {
       return first;
     };
     expect(await status(since('2026-03-01'))).toMatchObject({
-      ...{ view: 'f', topic: 'kept', group: 'test.f', state: 'current' },
+      ...{ view: 'f', kind: 'replace_where', table: 'kept', topic: 'kept', group: 'test.f' },
+      ...{ state: 'current', pausedSinceMs: undefined },
       last: { run: 1, rows: 1, changed: 1 },
     });
     expect(written('kept')).toHaveLength(records);
@@ -225,6 +226,8 @@ CREATE STREAMING TABLE raw AS SELECT * FROM STREAM(sales);`;
     const wish = (isPaused: boolean) =>
       setPause(catalog, 'f', { isPaused, command: 'test', nowMs: 1_000 });
     await wish(true);
+    const [status] = await readViewStatus(world.log, planned(sql), 'test', catalog);
+    expect(status).toMatchObject({ view: 'f', pausedSinceMs: 1_000 });
     await expect(workerOf(world, sql, { once: true })).rejects.toMatchObject({
       message: 'every flow is paused',
     });
