@@ -197,6 +197,12 @@ async function scenario(log: Log): Promise<void> {
     expectThat(code === 0, `helm test passes: ${out}`);
     return undefined;
   });
+  await step('status, asked in a pod', async () => {
+    const program = ['node', '/opt/tidemark/dist/main.js', 'status'];
+    const out = await kubectl('exec', `statefulset/${release}-tidemark`, '--', ...program);
+    expectThat(out.includes(place.target), `status tells of the table: ${out}`);
+    return undefined;
+  });
   await step('feed and verify', async () => {
     await feed(log, 20_000, 4);
     return verify(log);
