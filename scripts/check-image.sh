@@ -25,7 +25,9 @@ node=$(readlink -f "$(command -v node)")
 mkdir -p "$folder/root/usr/local/bin" "$folder/root/etc/ssl/certs"
 cp "$node" "$folder/root/usr/local/bin/node"
 cp /etc/ssl/certs/ca-certificates.crt "$folder/root/etc/ssl/certs/"
-for library in $(ldd "$node" | grep -o '/[^ )]*'); do
+# The packages with native code need parts of the C library that Node.js itself does not.
+c_library=$(dirname "$(ldd "$node" | grep -o '/[^ )]*/libc\.so[^ )]*')")
+for library in $(ldd "$node" | grep -o '/[^ )]*') "$c_library"/{librt.so.1,libresolv.so.2,libnss_dns.so.2,libnss_files.so.2}; do
   mkdir -p "$folder/root$(dirname "$library")"
   cp -L "$library" "$folder/root$library"
 done
