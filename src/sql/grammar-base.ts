@@ -1,6 +1,7 @@
-import { EmbeddedActionsParser, type IToken, type TokenType, tokenMatcher } from 'chevrotain';
+import type { IToken, TokenType } from 'chevrotain';
 import { FaultError, type Place } from '../base/place.ts';
 import type { ForeignClause, Identifier, Name } from './ast.ts';
+import { EmbeddedActionsParser, tokenMatcher } from './parser-library.ts';
 import { syntaxMessages } from './syntax-messages.ts';
 import { textOfLiteral } from './text-literal.ts';
 import {

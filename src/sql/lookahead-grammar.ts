@@ -1,5 +1,6 @@
-import { type TokenType, tokenMatcher } from 'chevrotain';
+import type { TokenType } from 'chevrotain';
 import { GrammarBase } from './grammar-base.ts';
+import { tokenMatcher } from './parser-library.ts';
 import { Comma, Dot, K, Minus, Numeral, OpenParen, Plus, Star, Text, Unit } from './tokens.ts';
 import { wordUse } from './word-use.ts';
 

@@ -1,5 +1,5 @@
-import { EOF } from 'chevrotain';
 import type { OptionValue, Statement } from './ast.ts';
+import { EOF } from './parser-library.ts';
 import { TableGrammar } from './table-grammar.ts';
 import { Colon, Dot, Equal, K, Minus, Numeral, Text, Word } from './tokens.ts';
 

@@ -1,4 +1,4 @@
-import { EOF, type IToken, type TokenType } from 'chevrotain';
+import type { IToken, TokenType } from 'chevrotain';
 import type { Place } from '../base/place.ts';
 import type {
   CommonTable,
@@ -15,6 +15,7 @@ import type {
   SelectQuery,
   WindowSpec,
 } from './ast.ts';
+import { EOF } from './parser-library.ts';
 import { applyPipe, type PipeStep } from './pipe-steps.ts';
 import { RelationGrammar } from './relation-grammar.ts';
 import { CloseParen, Comma, K, OpenParen, PipeArrow, Star, Word } from './tokens.ts';

@@ -1,9 +1,5 @@
-import {
-  type IParserErrorMessageProvider,
-  type IToken,
-  type TokenType,
-  tokenLabel,
-} from 'chevrotain';
+import type { IParserErrorMessageProvider, IToken, TokenType } from 'chevrotain';
+import { tokenLabel } from './parser-library.ts';
 import {
   Bang,
   Colon,

@@ -1,6 +1,7 @@
-import { EOF, type IToken, type TokenType } from 'chevrotain';
+import type { IToken, TokenType } from 'chevrotain';
 import type { ColumnDefinition, Constraint, ForeignClause, Option, TableBody } from './ast.ts';
 import { FlowGrammar } from './flow-grammar.ts';
+import { EOF } from './parser-library.ts';
 import { CloseParen, Comma, K, OpenParen, Word } from './tokens.ts';
 
 type Body = {

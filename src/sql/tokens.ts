@@ -1,4 +1,5 @@
-import { createToken, Lexer, type TokenType } from 'chevrotain';
+import type { TokenType } from 'chevrotain';
+import { createToken, Lexer } from './parser-library.ts';
 
 /**
  * The vocabulary of pipeline SQL. Invariant: every keyword is a word first – it belongs to the

@@ -1,4 +1,5 @@
-import { EOF, type TokenType } from 'chevrotain';
+import type { TokenType } from 'chevrotain';
+import { EOF } from './parser-library.ts';
 import {
   CloseBracket,
   CloseParen,

@@ -4,7 +4,6 @@ import { pathToFileURL } from 'node:url';
 import type { Tracer as SpanMaker } from '@opentelemetry/api';
 import { FlowError } from '../../base/errors.ts';
 import type { Tracer } from '../../ports/tracer.ts';
-import { SpanTracer } from './span-tracer.ts';
 
 export type OpenTracerOptions = {
   readonly serviceName: string;
@@ -59,6 +58,7 @@ export async function openTracer(options: OpenTracerOptions): Promise<OpenedTrac
       'service.version': version,
     }),
   });
+  const { SpanTracer } = await import('./span-tracer.ts');
   const { share, propagates, store } = options;
   const spans = provider.getTracer('tidemark', version);
   return {
