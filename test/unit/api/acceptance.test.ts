@@ -9,21 +9,8 @@ import {
   stream,
   testPipeline,
 } from '../../../src/index.ts';
-import { planPipeline, planStatements } from '../../../src/plan/plan-pipeline.ts';
-
-/** Everything that the planner makes of a definition but its places. */
-function planText({ plan, faults }: ReturnType<typeof planStatements>): string {
-  const skipped = ['place', 'sql', 'warnings'];
-  return JSON.stringify(plan ?? faults, (key, value: unknown) =>
-    skipped.includes(key) ? undefined : typeof value === 'bigint' ? `${value}n` : value,
-  );
-}
-
-function expectSamePlan(program: Pipeline, text: string): void {
-  const planned = planPipeline([{ file: 'same.sql', text }]);
-  expect(planned.plan).toBeDefined();
-  expect(planText(planStatements(program.definition()))).toBe(planText(planned));
-}
+import { planStatements } from '../../../src/plan/plan-pipeline.ts';
+import { expectSamePlan } from '../../support/same-plan.ts';
 
 function codesOf(program: Pipeline): readonly string[] {
   return planStatements(program.definition()).faults.map(({ code }) => code);

@@ -1,0 +1,230 @@
+import { describe, expect, test } from 'vitest';
+import { planPipeline } from '../../../src/plan/plan-pipeline.ts';
+import { readPipelineCase } from '../../../src/testing/pipeline-case.ts';
+import { Random } from '../../../src/testing/random.ts';
+import { runCase } from '../../../src/testing/run-case.ts';
+import { pipelineStarter } from '../../../src/testing/start-pipeline.ts';
+
+/** Pipelines of AUTO CDC with clauses and changes at random, beside a definition that shares nothing with the product. */
+
+type Value = string | number | null;
+type Row = Readonly<Record<string, Value>>;
+
+type Change = { readonly op: string | null; readonly seq: number; readonly row: Row };
+
+type Feed = {
+  readonly keys: readonly string[];
+  readonly stored: readonly string[];
+  readonly ignored: readonly string[];
+  /** undefined: SCD type 1. */
+  readonly tracked: readonly string[] | undefined;
+  readonly hasDeletes: boolean;
+  readonly hasTruncates: boolean;
+  readonly dropsNoNumber: boolean;
+};
+
+const names = ['id', 'region', 'name', 'n'] as const;
+
+/** How a sequence stands in a record, in the table, and its type. */
+const sequences = {
+  INT: (n: number) => [String(n), n],
+  BIGINT: (n: number) => {
+    const value = String(9_007_199_254_740_993n + BigInt(n));
+    return [value, value];
+  },
+  'DECIMAL(10,2)': (n: number) => [`${n}.50`, `${n}.50`],
+  STRING: (n: number) => {
+    const text = `v${String(n).padStart(2, '0')}`;
+    return [JSON.stringify(text), text];
+  },
+  DATE: (n: number) => {
+    const day = `2024-01-${String(n + 1).padStart(2, '0')}`;
+    return [JSON.stringify(day), day];
+  },
+  TIMESTAMP: (n: number) => {
+    const second = String(n).padStart(2, '0');
+    return [`"2024-01-01T00:00:${second}Z"`, `2024-01-01T00:00:${second}.000000Z`];
+  },
+} as const satisfies Record<string, (n: number) => readonly [string, Value]>;
+
+function drawFeed(random: Random): Feed {
+  const hasHistory = random.chance(450);
+  const keys = random.chance(300) ? ['id', 'region'] : ['id'];
+  const rest = names.filter((name) => !keys.includes(name));
+  const stored = random.chance(300) ? [...keys, ...rest.filter(() => random.chance(600))] : names;
+  const values = stored.filter((name) => !keys.includes(name));
+  const some = (): string[] => values.filter(() => random.chance(500));
+  const ignored = random.chance(500) ? (random.chance(500) ? [...values] : some()) : [];
+  const tracked = random.chance(400) ? some() : [...stored];
+  return {
+    keys,
+    stored: names.filter((name) => stored.includes(name)),
+    ignored,
+    tracked: hasHistory ? (tracked.length === 0 ? [...stored] : tracked) : undefined,
+    hasDeletes: random.chance(800),
+    hasTruncates: !hasHistory && random.chance(400),
+    dropsNoNumber: stored.includes('n') && random.chance(300),
+  };
+}
+
+function drawChanges(random: Random, feed: Feed): Change[] {
+  const changes = Array.from({ length: 4 + random.below(22) }, (): Change => {
+    const op = random.pick([null, 'I', 'U', 'U', ...(feed.hasDeletes ? ['D'] : [])]) ?? null;
+    return {
+      op: feed.hasTruncates && random.chance(50) ? 'T' : op,
+      seq: random.below(20),
+      row: {
+        id: random.below(3),
+        region: random.pick(['eu', 'us']) ?? null,
+        name: random.pick(['a', 'b', null]) ?? null,
+        n: random.pick([1, 2, null]) ?? null,
+      },
+    };
+  });
+  // Some are sent again, as they are.
+  return [...changes, ...changes.filter(() => random.chance(100))];
+}
+
+function clauses(feed: Feed): string {
+  const { keys, stored, ignored, tracked } = feed;
+  const values = stored.filter((name) => !keys.includes(name));
+  const ignoring =
+    ignored.length === values.length
+      ? 'IGNORE NULL UPDATES'
+      : `IGNORE NULL UPDATES ON (${ignored.join(', ')})`;
+  const left = stored.filter((name) => tracked?.includes(name) === false);
+  const tracking =
+    left.length % 2 === 1
+      ? `TRACK HISTORY ON * EXCEPT (${left.join(', ')})`
+      : `TRACK HISTORY ON (${tracked?.join(', ') ?? ''})`;
+  return [
+    `KEYS (${keys.join(', ')})`,
+    ignored.length === 0 ? '' : ignoring,
+    feed.hasDeletes ? "APPLY AS DELETE WHEN op = 'D'" : '',
+    feed.hasTruncates ? "APPLY AS TRUNCATE WHEN op = 'T'" : '',
+    'SEQUENCE BY seq',
+    stored.length === names.length
+      ? 'COLUMNS * EXCEPT (op, seq)'
+      : `COLUMNS (${stored.join(', ')})`,
+    tracked === undefined ? '' : 'STORED AS SCD TYPE 2',
+    tracked === undefined || left.length === 0 ? '' : tracking,
+  ]
+    .filter((text) => text !== '')
+    .join('\n');
+}
+
+type Period = { readonly row: Row; readonly start: number; readonly end: number | null };
+
+const isDelete = (feed: Feed, { op }: Change): boolean => feed.hasDeletes && op === 'D';
+const isTruncate = (feed: Feed, { op }: Change): boolean => feed.hasTruncates && op === 'T';
+
+/** What a change says of the columns of the table: a NULL that is ignored says nothing. */
+function given({ stored, ignored }: Feed, { row }: Change): [string, Value][] {
+  return stored
+    .map((name): [string, Value] => [name, row[name] ?? null])
+    .filter(([name, value]) => value !== null || !ignored.includes(name));
+}
+
+const textOf = (feed: Feed, change: Change): string =>
+  JSON.stringify(Object.fromEntries(given(feed, change)));
+
+/** The rows of the definition: of each key its changes in order, with nothing kept and nothing left out. */
+function definition(feed: Feed, changes: readonly Change[]): readonly Period[] {
+  const truncates = changes.filter((change) => isTruncate(feed, change));
+  const floor = Math.max(-1, ...truncates.map(({ seq }) => seq));
+  const byKey = new Map<string, Change[]>();
+  for (const change of changes) {
+    if (isTruncate(feed, change) || change.seq <= floor) continue;
+    if (feed.dropsNoNumber && !isDelete(feed, change) && change.row['n'] === null) continue;
+    const key = feed.keys.map((name) => String(change.row[name])).join('/');
+    byKey.set(key, [...(byKey.get(key) ?? []), change]);
+  }
+  const periods = [...byKey.values()].flatMap((ofKey) => periodsOf(feed, ofKey));
+  return feed.tracked === undefined ? periods.filter(({ end }) => end === null) : periods;
+}
+
+/** From which sequence to which each row of a key held. */
+function periodsOf(feed: Feed, changes: readonly Change[]): readonly Period[] {
+  const periods: Period[] = [];
+  const nothing = Object.fromEntries(feed.stored.map((name) => [name, null]));
+  let open: { readonly row: Row; readonly start: number } | undefined;
+  for (const seq of [...new Set(changes.map((one) => one.seq))].sort((a, b) => a - b)) {
+    const group = changes.filter((one) => one.seq === seq);
+    const inOrder = group.toSorted((a, b) => (textOf(feed, a) < textOf(feed, b) ? -1 : 1));
+    const said = Object.fromEntries(inOrder.flatMap((change) => given(feed, change)));
+    const row: Row = { ...(open?.row ?? nothing), ...said };
+    const isGone = group.some((change) => isDelete(feed, change));
+    const before = open?.row;
+    const isSame = !isGone && feed.tracked?.every((name) => before?.[name] === row[name]);
+    if (open !== undefined && isSame === true) {
+      open = { ...open, row };
+      continue;
+    }
+    if (open !== undefined) periods.push({ ...open, end: seq });
+    open = isGone ? undefined : { row, start: seq };
+  }
+  return open === undefined ? periods : [...periods, { ...open, end: null }];
+}
+
+function caseOf(seed: number): string {
+  const random = new Random(seed);
+  const feed = drawFeed(random);
+  const type = random.pick(Object.keys(sequences) as (keyof typeof sequences)[]) ?? 'INT';
+  const sequence = sequences[type];
+  const changes = drawChanges(random, feed);
+  const sources = random.chance(300) ? ['src', 'other'] : ['src'];
+  const inputs: Record<string, string[]> = Object.fromEntries(sources.map((one) => [one, []]));
+  for (const { op, seq, row } of changes) {
+    const members = Object.entries({ ...row, op }).map(
+      ([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`,
+    );
+    const record = `{${members.join(',')},"seq":${sequence(seq)[0]}}`;
+    inputs[random.pick(sources) ?? 'src']?.push(record);
+  }
+  const flows = sources.map(
+    (one) => `CREATE FLOW f_${one} AS AUTO CDC INTO t FROM STREAM(${one})\n${clauses(feed)};`,
+  );
+  const expectation = feed.dropsNoNumber
+    ? ' (CONSTRAINT numbered EXPECT (n > 0) ON VIOLATION DROP ROW)'
+    : '';
+  const columns = 'id INT, region STRING, name STRING, n INT, op STRING';
+  const start = type.toLowerCase();
+  const types: Readonly<Record<string, string>> = { id: 'int', n: 'int' };
+  return JSON.stringify({
+    name: `seed ${seed}`,
+    sql: [`CREATE STREAMING TABLE t${expectation};`, ...flows].join('\n'),
+    sources: Object.fromEntries(sources.map((one) => [one, `${columns}, seq ${type}`])),
+    inputs,
+    target: 't',
+    schema: [
+      ...feed.stored.map((name) => [name, types[name] ?? 'string']),
+      ...(feed.tracked === undefined
+        ? []
+        : [
+            ['__START_AT', start],
+            ['__END_AT', start],
+          ]),
+    ],
+    expected: definition(feed, changes).map(({ row, start: from, end }) => [
+      ...feed.stored.map((name) => row[name] ?? null),
+      ...(feed.tracked === undefined
+        ? []
+        : [sequence(from)[1], end === null ? null : sequence(end)[1]]),
+    ]),
+  });
+}
+
+describe('FL-25 AUTO CDC with any clauses gives the rows of the definition, under every schedule', () => {
+  test.each(Array.from({ length: 120 }, (_, at) => at + 100))('seed %i', async (seed) => {
+    const text = caseOf(seed);
+    const pipelineCase = readPipelineCase(text);
+    const { sql, schemas } = pipelineCase;
+    const planned = planPipeline([{ file: 'random.sql', text: sql }], { schemas });
+    const report = await runCase(pipelineCase, planned, pipelineStarter());
+    const wrong = report.schedules.flatMap(({ schedule, differences }) =>
+      differences.map((line) => `${schedule}: ${line}`),
+    );
+    expect(wrong, text).toEqual([]);
+    expect(report.status, report.note).toBe('passed');
+  });
+});
