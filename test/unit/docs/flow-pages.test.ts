@@ -30,6 +30,7 @@ describe('pages about flows', () => {
     ['flows-materialized-views.md', 'FL-17 FL-28'],
     ['flows-views-and-sinks.md', 'FL-29'],
     ['flows-replace-where.md', 'CH-03'],
+    ['flows-replace-using.md', 'CH-01 RU-06'],
     ['typescript.md', 'SX-06 SX-21'],
   ])('%s: its example gives the rows that it shows (%s)', async (page) => {
     const blocks = blocksOf(page);
