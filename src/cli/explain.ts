@@ -2,8 +2,7 @@ import { nearestNames } from '../base/nearest-name.ts';
 import { explainPipeline } from '../plan/explain.ts';
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import { type Command, usageError } from './command.ts';
-import { faultJson, loadPipeline } from './load-pipeline.ts';
-import { pipelineFlag, pipelinePaths } from './pipeline-files.ts';
+import { pipelineFlag, pipelinePaths, toldPipeline } from './pipeline-files.ts';
 
 export const explain: Command = {
   name: 'explain',
@@ -15,12 +14,8 @@ export const explain: Command = {
   run: async (invocation) => {
     const config = invocation.config();
     const paths = pipelinePaths(invocation);
-    const { plan, faults, faultText } = await loadPipeline(paths);
-    if (faultText !== '') invocation.terminal.err(`${faultText}\n`);
-    if (plan === undefined) {
-      if (invocation.json) invocation.printJson({ valid: false, faults: faults.map(faultJson) });
-      return 3;
-    }
+    const plan = (await toldPipeline(invocation, paths))?.plan;
+    if (plan === undefined) return 3;
     const flow = flowName(plan, invocation.text('flow'));
     const pipeline = config['pipeline.name'];
     const explained = explainPipeline(plan, {

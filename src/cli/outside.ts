@@ -4,7 +4,8 @@ import { FlowError } from '../base/errors.ts';
 import type { LogPlace } from '../base/log-place.ts';
 import type { FlowPlan, PipelinePlan, TablePlan } from '../plan/pipeline-plan.ts';
 import type { OutsideOptions } from '../runtime/refresh-checkpoints.ts';
-import { type Invocation, usageError } from './command.ts';
+import type { RuntimeListener } from '../runtime/runtime-events.ts';
+import { type Invocation, type Terminal, usageError } from './command.ts';
 import type { Deployment } from './deployment.ts';
 
 /** The flow that a verb is about; names go without case, as in SQL. */
@@ -38,13 +39,17 @@ export function outside(
     clock: systemClock,
     pipeline,
     plan,
-    listener: (event) => {
-      if (event.event === 'fencing') {
-        terminal.err(`ending what instance ${event.transactionalId} left open: ${event.reason}\n`);
-      }
-    },
+    listener: fencingListener(terminal),
     command: `tidemark ${verb} ${positionals.join(' ')}`,
     token: `${hostname()}-${process.pid}-${systemClock.now()}`,
+  };
+}
+
+/** Tells whose open transactions a verb ends. */
+export function fencingListener({ err }: Terminal): RuntimeListener {
+  return (event) => {
+    if (event.event !== 'fencing') return;
+    err(`ending what instance ${event.transactionalId} left open: ${event.reason}\n`);
   };
 }
 

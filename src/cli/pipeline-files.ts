@@ -10,7 +10,7 @@ import {
 } from '../plan/pipeline-plan.ts';
 import type { Log } from '../ports/log.ts';
 import { type FlagSpec, type Invocation, usageError } from './command.ts';
-import { faultJson, loadPipeline } from './load-pipeline.ts';
+import { faultJson, type LoadedPipeline, loadPipeline } from './load-pipeline.ts';
 
 /** How verbs take the pipeline whose arguments are something else. */
 export const pipelineFlag: Readonly<Record<string, FlagSpec>> = {
@@ -41,9 +41,22 @@ export async function namedPipeline(
       'Name the files with --pipeline FILE, or set pipeline.files in tidemark.yaml.',
     );
   }
-  const { plan, faults, faultText } = await loadPipeline(paths);
-  if (plan !== undefined) return plan;
-  invocation.terminal.err(`${faultText}\n`);
+  return (await toldPipeline(invocation, paths, { tellsWarnings: false }))?.plan;
+}
+
+type ValidPipeline = LoadedPipeline & { readonly plan: PipelinePlan };
+
+/** The files with their plan, after their faults have been told; undefined: they are invalid. */
+export async function toldPipeline(
+  invocation: Invocation,
+  paths: readonly string[],
+  { tellsWarnings }: { readonly tellsWarnings: boolean } = { tellsWarnings: true },
+): Promise<ValidPipeline | undefined> {
+  const loaded = await loadPipeline(paths);
+  const { plan, faults, faultText } = loaded;
+  if (faultText !== '' && (tellsWarnings || plan === undefined))
+    invocation.terminal.err(`${faultText}\n`);
+  if (plan !== undefined) return { ...loaded, plan };
   if (invocation.json) invocation.printJson({ valid: false, faults: faults.map(faultJson) });
   return undefined;
 }

@@ -17,8 +17,7 @@ import type { Command } from './command.ts';
 import { countText } from './count-text.ts';
 import { type Deployment, openDeployment } from './deployment.ts';
 import { errorText, exitCodeOf } from './exit-code.ts';
-import { faultJson, loadPipeline } from './load-pipeline.ts';
-import { namedTable, pipelineFlag, pipelinePaths } from './pipeline-files.ts';
+import { namedTable, pipelineFlag, pipelinePaths, toldPipeline } from './pipeline-files.ts';
 import { trialLines } from './refresh-text.ts';
 import { trialOf } from './refresh-trial.ts';
 import { errorFields } from './run-log.ts';
@@ -40,14 +39,8 @@ export const plan: Command = {
   run: async (invocation) => {
     const config = invocation.config();
     const paths = pipelinePaths(invocation);
-    const loaded = await loadPipeline(paths);
-    if (loaded.faultText !== '') invocation.terminal.err(`${loaded.faultText}\n`);
-    if (loaded.plan === undefined) {
-      if (invocation.json) {
-        invocation.printJson({ valid: false, faults: loaded.faults.map(faultJson) });
-      }
-      return 3;
-    }
+    const loaded = await toldPipeline(invocation, paths);
+    if (loaded === undefined) return 3;
     return openDeployment(invocation, config, loaded.plan, async (deployment) => {
       const gathered = await gatherDeployment({ ...deployment, nowMs: systemClock.now() });
       const decided = deploymentPlan(gathered);

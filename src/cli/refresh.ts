@@ -30,6 +30,7 @@ import { type Deployment, withDeployment } from './deployment.ts';
 import { errorText, exitCodeOf } from './exit-code.ts';
 import { LostKeysFile } from './lost-keys-file.ts';
 import { timeFlag, waitUntil } from './not-before.ts';
+import { fencingListener } from './outside.ts';
 import { namedTable, pipelineFlag } from './pipeline-files.ts';
 import { computingFlow, refreshTables } from './refresh-computed.ts';
 import { previewText, sourcesText } from './refresh-text.ts';
@@ -407,9 +408,7 @@ function runOptions(
     table,
     flow: flowsOf(plan, table)[0],
     together: new Set(tables.map(({ name }) => name)),
-    listener: (event) => {
-      if (event.event === 'fencing') say(`ending what instance ${event.transactionalId} left open`);
-    },
+    listener: fencingListener(invocation.terminal),
     command: commandText(invocation, tables.length > 1 ? tables : [table]),
     allowLoss: invocation.isSet('allow-loss'),
     keepUnrecoverable: invocation.isSet('keep-unrecoverable'),

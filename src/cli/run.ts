@@ -11,8 +11,7 @@ import type { RuntimeListener } from '../runtime/runtime-events.ts';
 import type { Worker } from '../runtime/worker.ts';
 import type { Command, ExitCode, Invocation } from './command.ts';
 import { takeInstanceName } from './instance-name.ts';
-import { faultJson, loadPipeline } from './load-pipeline.ts';
-import { pipelineFlag, pipelinePaths } from './pipeline-files.ts';
+import { pipelineFlag, pipelinePaths, toldPipeline } from './pipeline-files.ts';
 import { type ServiceLog, serviceLog, tellConfig } from './run-log.ts';
 import { ProgressMeter } from './run-progress.ts';
 import { selectTables } from './select-tables.ts';
@@ -54,14 +53,8 @@ export const run: Command = {
     const paths = pipelinePaths(invocation);
     const startedAtMs = systemClock.now();
     const startedMs = systemClock.monotonic();
-    const { plan, faults, faultText } = await loadPipeline(paths);
-    if (faultText !== '') invocation.terminal.err(`${faultText}\n`);
-    if (plan === undefined) {
-      if (invocation.json) {
-        invocation.printJson({ valid: false, faults: faults.map(faultJson) });
-      }
-      return 3;
-    }
+    const plan = (await toldPipeline(invocation, paths))?.plan;
+    if (plan === undefined) return 3;
     const selected = selectTables(plan, invocation.texts('table'));
     const planned = { startedAtMs, durationMs: systemClock.monotonic() - startedMs };
     return runService(invocation, selected, { paths, planned });

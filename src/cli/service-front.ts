@@ -241,7 +241,9 @@ async function listen(
     });
   } catch (error) {
     if (!(error instanceof FlowError) || config['http.enabled'] !== 'auto') throw error;
-    log.trouble(`${error.message}; the run goes on without it`);
+    log.trouble(
+      `${error.message}; the run goes on without it. ${error.detail ?? ''} http.port = 0 takes any that is free.`,
+    );
     return undefined;
   }
 }

@@ -3,8 +3,7 @@ import { type TriedTable, type TryResult, tryPipeline } from '../testing/pipelin
 import { pipelineStarter } from '../testing/start-pipeline.ts';
 import { type Command, type Invocation, usageError } from './command.ts';
 import { countText } from './count-text.ts';
-import { faultJson, loadPipeline } from './load-pipeline.ts';
-import { pipelineFlag, pipelinePaths } from './pipeline-files.ts';
+import { pipelineFlag, pipelinePaths, toldPipeline } from './pipeline-files.ts';
 import { readText } from './read-text.ts';
 import { tableText } from './table-text.ts';
 import { accountSummary } from './update-summary.ts';
@@ -39,12 +38,8 @@ export const tryCommand: Command = {
       const file = text.slice(at + 1);
       return { topic: text.slice(0, at), file, text: readText(file) };
     });
-    const { plan, faults, faultText } = await loadPipeline(pipelinePaths(invocation));
-    if (faultText !== '') invocation.terminal.err(`${faultText}\n`);
-    if (plan === undefined) {
-      if (invocation.json) invocation.printJson({ valid: false, faults: faults.map(faultJson) });
-      return 3;
-    }
+    const plan = (await toldPipeline(invocation, pipelinePaths(invocation)))?.plan;
+    if (plan === undefined) return 3;
     if (inputs.length === 0) {
       throw usageError('no input is given', 'Name one with --input TOPIC=FILE.jsonl.');
     }
