@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { loadConfig } from '../../../src/config/load-config.ts';
@@ -454,6 +456,24 @@ function renderedChart(program: string): void {
       expect(ports).toEqual([expect.objectContaining({ name: 'http', containerPort: 8080 })]);
     },
   );
+
+  test('the values that the page on Kubernetes shows are taken as they are', () => {
+    const page = readFileSync(join(chart, '../../docs/operations-kubernetes.md'), 'utf8');
+    const [, text = ''] = /cat > values\.yaml <<'YAML'\n([\s\S]+?)\nYAML\n/.exec(page) ?? [];
+    const values = parse(text) as Values;
+    const shown = [...page.matchAll(/```yaml\n([\s\S]+?)```/g)].map(
+      ([, part = '']) => parse(part) as Values,
+    );
+    expect(shown.length).toBeGreaterThan(1);
+    const pipeline = { files: { 'bookings.sql': 'CREATE …' } };
+    const kinds = render({ ...values, pipeline }, 'bookings').all.map(({ kind }) => kind);
+    expect(kinds).toEqual(
+      expect.arrayContaining(['StatefulSet', 'ServiceMonitor', 'PrometheusRule', 'Job']),
+    );
+    for (const more of shown) {
+      expect(render({ ...values, pipeline, ...more }, 'bookings').all.length).toBeGreaterThan(9);
+    }
+  });
 
   test('helm test asks the service by its name', () => {
     const manifests = render(base);
