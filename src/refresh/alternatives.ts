@@ -12,7 +12,7 @@ const columnReasons: readonly ReasonId[] = ['FR-12', 'FR-14', 'FR-15', 'FR-16'];
  */
 export function alternatives(
   changes: readonly FlowChange[],
-  { flow, table }: { readonly flow: string; readonly table: string },
+  { flow, table, kind }: { readonly flow: string; readonly table: string; readonly kind?: string },
 ): readonly string[] {
   const reasons = changes.flatMap(({ id, effect }) => (effect === 'refresh' ? [id] : []));
   const inPlace = reasons.some((id) => needsOtherTopic.includes(id)) ? ' --in-place' : '';
@@ -21,6 +21,13 @@ export function alternatives(
     `or refresh the table fully (tidemark refresh ${table}${inPlace}; tidemark refresh ${table} --plan tells first what that would lose)`,
     "or make a new table with a topic and a flow of its own beside it (WITH (topic = '…')), and let readers unite both",
   ];
+  if (kind === 'append' && reasons.includes('FR-20')) {
+    offered.splice(
+      1,
+      0,
+      `or leave it as it was and read a further source with a flow of its own (CREATE FLOW … AS INSERT INTO ${table} BY NAME SELECT …): a table takes any number of append flows, and neither its rows nor the other checkpoints are touched`,
+    );
+  }
   if (!reasons.some((id) => needsOtherTopic.includes(id))) {
     offered.push(
       `or give the flow a new name: it keeps the rows and reads its sources from the beginning, which merges into them (flow "${flow}" is then gone)`,

@@ -146,7 +146,13 @@ function verdict(
     status: isRefused ? 'refresh' : changes.length > 0 ? 'compatible' : 'unchanged',
     changes,
     renamedFrom: undefined,
-    alternatives: isRefused ? alternatives(changes, { flow: name, table: definition.target }) : [],
+    alternatives: isRefused
+      ? alternatives(changes, {
+          flow: name,
+          table: definition.target,
+          kind: definition.definition.kind,
+        })
+      : [],
   };
 }
 

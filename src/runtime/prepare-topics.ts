@@ -281,7 +281,7 @@ function checkDefinition(plan: PipelinePlan, flow: FlowPlan, catalog: KnownCatal
     `flow "${flow.name}" has a checkpoint of another definition`,
     {
       detail: reasons.map(({ id, text }) => `${text} (${id})`).join(' '),
-      hint: `${alternatives(changes, { flow: flow.name, table: flow.target }).join('; ')}.`,
+      hint: `${alternatives(changes, { flow: flow.name, table: flow.target, kind: flow.kind }).join('; ')}.`,
     },
   );
 }

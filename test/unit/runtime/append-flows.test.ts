@@ -172,6 +172,24 @@ describe('append flows', () => {
     for (const { partition, offset } of before) expect(places).toContain(`${partition}@${offset}`);
   });
 
+  test('FL-14 FR-20 a further side of a UNION ALL is another source: refused, and a flow of its own is offered', async () => {
+    const one = `CREATE SOURCE west (id INT); CREATE SOURCE east (id INT);
+CREATE STREAMING TABLE all_of_them AS SELECT id FROM STREAM(west)`;
+    world = worldOf(`${one};`);
+    world.produce('west', { value: '{"id":1}' });
+    await settled(`${one};`);
+    const united = `${one} UNION ALL SELECT id FROM STREAM(east);`;
+    await expect(workerOf(world, united, { once: true })).rejects.toMatchObject({
+      code: 'DEFINITION_CHANGED',
+      detail: expect.stringContaining('(FR-20)') as string,
+      hint: expect.stringContaining('refresh the table fully') as string,
+    });
+    await expect(workerOf(world, united, { once: true })).rejects.toMatchObject({
+      hint: expect.stringContaining('with a flow of its own (CREATE FLOW') as string,
+    });
+    expect(valuesOf(world.log.readCommitted('all_of_them'))).toEqual(['{"id":1}']);
+  });
+
   test('a new flow may bring a column: rows of the others have it as NULL', async () => {
     world = worldOf(
       `CREATE SOURCE a (id INT); CREATE SOURCE b (id INT, note STRING); CREATE STREAMING TABLE t;
