@@ -82,6 +82,19 @@ const dayTimeFields: readonly string[] = [
   'second',
 ] satisfies DayTimeField[];
 
+/** A text that is no type, with Spark's class of the fault. */
+export class TypeTextError extends FlowError {
+  readonly errorClass: string;
+
+  constructor(message: string, errorClass: string, detail: string) {
+    super('SQL_SYNTAX', message, {
+      detail,
+      hint: 'Types are written as in Spark SQL, for example ARRAY<STRUCT<x: INT, y: STRING>>.',
+    });
+    this.errorClass = errorClass;
+  }
+}
+
 /** Types nest as deep as somebody writes them; a bound keeps hostile text off the call stack. */
 const depthMax = 200;
 
@@ -120,6 +133,7 @@ class TypeParser {
     const simple = simpleTypes.get(word);
     if (simple !== undefined) {
       if (simple === 'string') this.#skipCollation();
+      else if (this.#peek('(')) this.#failHere(`a length of ${word}`, 'UNSUPPORTED_DATATYPE');
       return { kind: simple };
     }
     switch (word) {
@@ -146,14 +160,28 @@ class TypeParser {
       case 'STRUCT':
         return this.#struct(depth);
       default:
-        return this.#fail(`an unknown type "${word}"`);
+        return this.#failHere(
+          `an unknown type "${word}"`,
+          /^\d+[LSYDF]?$/.test(word)
+            ? 'PARSE_SYNTAX_ERROR'
+            : /^\w+$/.test(word)
+              ? 'UNSUPPORTED_DATATYPE'
+              : 'INVALID_IDENTIFIER',
+        );
     }
   }
 
   #decimal(): DataType {
     const [precision = 10, scale = 0] = this.#numbers(0, 2);
-    if (precision < 1 || precision > 38) this.#fail('a decimal precision outside 1 to 38');
-    if (scale > precision) this.#fail('a decimal scale beyond its precision');
+    if (precision < 1 || precision > 38) {
+      this.#failHere(
+        'a decimal precision outside 1 to 38',
+        'DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION',
+      );
+    }
+    if (scale > precision) {
+      this.#failHere('a decimal scale beyond its precision', 'DECIMAL_SCALE_EXCEEDS_PRECISION');
+    }
     return { kind: 'decimal', precision, scale };
   }
 
@@ -174,14 +202,14 @@ class TypeParser {
   }
 
   #array(depth: number): DataType {
-    this.#expect('<');
+    this.#expectParts('ARRAY');
     const element = this.type(depth + 1);
     this.#expect('>');
     return { kind: 'array', element };
   }
 
   #map(depth: number): DataType {
-    this.#expect('<');
+    this.#expectParts('MAP');
     const key = this.type(depth + 1);
     this.#expect(',');
     const value = this.type(depth + 1);
@@ -190,7 +218,7 @@ class TypeParser {
   }
 
   #struct(depth: number): DataType {
-    this.#expect('<');
+    this.#expectParts('STRUCT');
     if (this.#accept('>')) return { kind: 'struct', fields: [] };
     const fields = this.fields(depth + 1);
     this.#expect('>');
@@ -201,7 +229,7 @@ class TypeParser {
   #numbers(least: number, most: number): number[] {
     const numbers: number[] = [];
     if (!this.#accept('(')) {
-      return least === 0 ? numbers : this.#fail('a missing length');
+      return least === 0 ? numbers : this.#failHere('a missing length', 'DATATYPE_MISSING_SIZE');
     }
     do {
       const digits = this.#word();
@@ -285,15 +313,32 @@ class TypeParser {
     if (!this.#accept(character)) this.#fail(`a missing "${character}"`);
   }
 
+  #expectParts(type: string): void {
+    if (!this.#accept('<')) this.#failHere('a missing "<"', `INCOMPLETE_TYPE_DEFINITION.${type}`);
+  }
+
+  #peek(character: string): boolean {
+    this.#skipSpace();
+    return this.#text[this.#position] === character;
+  }
+
   #skipSpace(): void {
     while (/\s/.test(this.#text[this.#position] ?? '')) this.#position += 1;
   }
 
-  #fail(what: string): never {
-    throw new FlowError('SQL_SYNTAX', `the type "${shorten(this.#text)}" has ${what}`, {
-      detail: `The fault is at character ${this.#position + 1}.`,
-      hint: 'Types are written as in Spark SQL, for example ARRAY<STRUCT<x: INT, y: STRING>>.',
-    });
+  /** Spark looks at the words only where all of the text has the form of a type. */
+  #failHere(what: string, errorClass: string): never {
+    const rest = this.#text.slice(this.#position);
+    const isForm = /^\s*(\([\d\s,]*\))?\s*([,>].*>)?[\s>]*$/su.test(rest);
+    return this.#fail(what, isForm ? errorClass : 'PARSE_SYNTAX_ERROR');
+  }
+
+  #fail(what: string, errorClass = 'PARSE_SYNTAX_ERROR'): never {
+    throw new TypeTextError(
+      `the type "${shorten(this.#text)}" has ${what}`,
+      this.#text.trim() === '' ? 'PARSE_EMPTY_STATEMENT' : errorClass,
+      `The fault is at character ${this.#position + 1}.`,
+    );
   }
 }
 

@@ -7,6 +7,8 @@ import {
   trimControls,
 } from '../data/date-time.ts';
 import {
+  type Decimal,
+  decimalPrecisionMax,
   fitsPrecision,
   formatDecimal,
   parseDecimal,
@@ -361,8 +363,14 @@ function toDecimal(from: DataType, to: DecimalType): Converter {
   switch (from.kind) {
     case 'string':
       return (value) => {
-        const decimal = parseDecimal(trimControls(value as string));
+        const decimal = parseDecimal(plainDigits(trimControls(value as string)));
         if (decimal === undefined) throw invalidInput(value as string, to);
+        if (wholeDigits(decimal) > decimalPrecisionMax) {
+          throw new ExpressionError(
+            'NUMERIC_OUT_OF_SUPPORTED_RANGE',
+            `the value ${value as string} has more than ${decimalPrecisionMax} digits`,
+          );
+        }
         const unscaled = toDecimalType(decimal, precision, scale);
         if (unscaled === undefined) throw outOfRange(value as string, to);
         return unscaled;
@@ -396,6 +404,23 @@ function toDecimal(from: DataType, to: DecimalType): Converter {
       return (value) => scaledInteger(BigInt(whole(value)), 0, to);
     }
   }
+}
+
+/** Digits before the point, as Java counts them; below zero where the first one stands far behind it. */
+function wholeDigits({ unscaled, scale }: Decimal): number {
+  const digits = String(unscaled < 0n ? -unscaled : unscaled).length;
+  return digits - scale;
+}
+
+/** Java reads the digits of every script in a decimal, and in nothing else. */
+function plainDigits(text: string): string {
+  if (!/[^\x00-\x7f]/.test(text)) return text;
+  return text.replace(/\p{Nd}/gu, (digit) => {
+    const code = digit.codePointAt(0) ?? 0;
+    let zero = code;
+    while (/\p{Nd}/u.test(String.fromCodePoint(zero - 1))) zero -= 1;
+    return String((code - zero) % 10);
+  });
 }
 
 function scaledInteger(unscaled: bigint, scale: number, to: DecimalType): bigint {
@@ -446,11 +471,24 @@ function toTimestamp(from: DataType, to: DataType, zone: Zone): Converter {
     case 'decimal': {
       const one = 10n ** BigInt(from.scale);
       // What is out of range wraps around, as Spark's does.
-      return (value) => BigInt.asIntN(64, ((value as bigint) * 1_000_000n) / one);
+      return (value) => BigInt.asIntN(64, to34Digits((value as bigint) * 1_000_000n) / one);
     }
     default:
       return (value) => clamped(BigInt(value as number | bigint) * 1_000_000n);
   }
+}
+
+/** Scala multiplies decimals with 34 digits, and rounds half to even. */
+function to34Digits(unscaled: bigint): bigint {
+  const surplus = String(unscaled < 0n ? -unscaled : unscaled).length - 34;
+  if (surplus <= 0) return unscaled;
+  const unit = 10n ** BigInt(surplus);
+  const rest = unscaled % unit;
+  const cut = unscaled - rest;
+  const twice = (rest < 0n ? -rest : rest) * 2n;
+  const isUp = twice > unit || (twice === unit && (cut / unit) % 2n !== 0n);
+  if (!isUp) return cut;
+  return unscaled < 0n ? cut - unit : cut + unit;
 }
 
 function clamped(micros: bigint): bigint {

@@ -213,6 +213,7 @@ export function promotedString(a: DataType, b: DataType): DataType | undefined {
   if (isFractional(b)) return types.double;
   if (b.kind === 'void') return types.string;
   if (isAnsiInterval(b)) return undefined;
+  if (b.kind === 'variant') return b;
   return isAtomic(b) ? b : undefined;
 }
 

@@ -52,9 +52,10 @@ export function isSurelyNull(expression: Expression): boolean {
   return expression.arguments.some(isSurelyNull);
 }
 
-/** A member of what is made right there: the others are not evaluated, as in Spark. */
+/** A member of what is made right there: the others are not evaluated, as in Spark, which computes constants before, though. */
 function pickedOf({ operation, arguments: args }: CallNode): Expression | undefined {
   const [made, ...others] = args;
+  if (made !== undefined && isConstant(made)) return undefined;
   return made?.node === 'call' ? operation.picks?.(made, others) : undefined;
 }
 

@@ -20,9 +20,11 @@ export function addMonths(days: number, months: number): number {
   const total = year * 12 + (month - 1) + months;
   const newYear = Math.floor(total / 12);
   const newMonth = total - newYear * 12 + 1;
-  return checkedDays(
-    daysFromCivil(newYear, newMonth, Math.min(day, daysOfMonth(newYear, newMonth))),
-  );
+  const moved = daysFromCivil(newYear, newMonth, Math.min(day, daysOfMonth(newYear, newMonth)));
+  if (moved < -2_147_483_648 || moved > 2_147_483_647) {
+    throw new ExpressionError('ARITHMETIC_OVERFLOW', 'the result is beyond what a date holds');
+  }
+  return moved;
 }
 
 export function checkedDays(days: number): number {

@@ -44,6 +44,8 @@ export type FunctionDefinition = {
   readonly parameterNames?: readonly string[];
   /** By position, for arguments that are left out before one that is given by name. */
   readonly parameterDefaults?: readonly (string | null | undefined)[];
+  /** An argument that is left out is missed by its name: Spark's other class for too few. */
+  readonly isRequired?: true;
   /** With three arguments the first one is the word for a unit, as in `dateadd(DAY, 1, d)`. */
   readonly unitFirst?: true;
   readonly bind: (call: FunctionCall) => Expression;
@@ -63,7 +65,8 @@ export type FunctionCall = {
 
 /** A lambda before its parameters have types. */
 export type LambdaArgument = {
-  readonly parameterCount: number;
+  /** undefined: an expression that stands for a lambda, whatever its parameters are. */
+  readonly parameterCount: number | undefined;
   readonly place: Place;
   /** Binds the body with parameters of these types; there must be `parameterCount` of them. */
   readonly bind: (types: readonly DataType[]) => LambdaNode;

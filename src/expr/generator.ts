@@ -9,7 +9,7 @@ import { fault, mismatch } from './faults.ts';
 import { coerceArgument, type FunctionCall } from './function.ts';
 import { printJson } from './json/json-print.ts';
 import { isObject, parseJson } from './json/json-tree.ts';
-import { exactly, parameter } from './parameter.ts';
+import { exactly, type Parameter, parameter } from './parameter.ts';
 import { types } from './types.ts';
 
 /** A function that gives rows: of one row none, one or many. */
@@ -127,8 +127,14 @@ function inline(c: FunctionCall): BoundGenerator {
   };
 }
 
+/** No other number and no NULL: the rows are counted before anything is coerced. */
+const onlyInt: Parameter<number> = {
+  ...parameter.int,
+  coerce: (argument) => (argument.type.kind === 'int' ? argument : undefined),
+};
+
 function stack(c: FunctionCall): BoundGenerator {
-  const given = coerceArgument(c.name, argumentAt(c, 0), 0, parameter.int);
+  const given = coerceArgument(c.name, argumentAt(c, 0), 0, onlyInt);
   if (!isConstant(given)) {
     throw mismatch('NON_FOLDABLE_INPUT', 'the number of rows must be constant', given.place);
   }

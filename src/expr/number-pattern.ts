@@ -24,7 +24,7 @@ export function readNumberPattern(pattern: string): NumberPattern | undefined {
   if (before !== undefined && after !== undefined) return undefined;
   if (
     whole.replaceAll(',', '') + fraction === '' ||
-    /^,|,$/.test(whole) ||
+    /^,|,$|,,/.test(whole) ||
     dollarEnd !== undefined
   ) {
     return undefined;

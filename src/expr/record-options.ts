@@ -1,6 +1,6 @@
 import { FlowError } from '../base/errors.ts';
 import { splitMicros } from '../data/date-time.ts';
-import { formatType, parseColumnsText, parseTypeText } from '../data/type-text.ts';
+import { formatType, parseColumnsText, parseTypeText, TypeTextError } from '../data/type-text.ts';
 import type { DataType } from '../data/types.ts';
 import type { MapValue } from '../data/value.ts';
 import { utc, type Zone } from '../data/zones.ts';
@@ -99,7 +99,12 @@ export function writerOf(options: ReadonlyMap<string, string>, zone: Zone): Json
 
 /** A list of columns, or one type. */
 export function parseSchema(text: string, argument: Expression): DataType {
+  if (/\b(?:var)?char(?:acter)?\s*\(\s*\d+\s*\)/iu.test(text)) {
+    const message = 'a schema has no CHAR or VARCHAR, whose length nobody would check';
+    throw fault('UNSUPPORTED_CHAR_OR_VARCHAR_AS_STRING', message, argument.place, 'Use STRING.');
+  }
   try {
+    if (text.trim() === '') return parseTypeText(text);
     return { kind: 'struct', fields: parseColumnsText(text) };
   } catch (error) {
     if (!(error instanceof FlowError)) throw error;
@@ -107,7 +112,7 @@ export function parseSchema(text: string, argument: Expression): DataType {
   try {
     return parseTypeText(text);
   } catch (error) {
-    if (!(error instanceof FlowError)) throw error;
-    throw fault('PARSE_SYNTAX_ERROR', `'${text}' is no schema: ${error.message}`, argument.place);
+    if (!(error instanceof TypeTextError)) throw error;
+    throw fault(error.errorClass, `'${text}' is no schema: ${error.message}`, argument.place);
   }
 }

@@ -2,7 +2,7 @@ import { nearestNames } from '../base/nearest-name.ts';
 import { literal } from '../expr/call.ts';
 import type { Expression } from '../expr/expression.ts';
 import { fault } from '../expr/faults.ts';
-import type { FunctionCall, FunctionDefinition } from '../expr/function.ts';
+import type { FunctionCall, FunctionDefinition, LambdaArgument } from '../expr/function.ts';
 import type * as ast from '../sql/ast.ts';
 
 /** Checks the number of arguments, and lets the definition build its expression. */
@@ -11,6 +11,13 @@ export function bindCall(definition: FunctionDefinition, call: FunctionCall): Ex
   const count = call.arguments.length + call.lambdas.length;
   const [least, most] = definition.arity;
   if (count < least || count > most) {
+    if (count < least && definition.isRequired === true) {
+      throw fault('REQUIRED_PARAMETER_NOT_FOUND', `${name} lacks an argument`, call.place);
+    }
+    // With a unit as its only form it is no function but a form of the language.
+    if (definition.unitFirst === true && least === most) {
+      throw fault('UNRESOLVED_ROUTINE', `${name} takes a unit and two arguments`, call.place);
+    }
     const wanted =
       least === most ? `${least}` : most === Infinity ? `${least} or more` : `${least} to ${most}`;
     throw fault(
@@ -28,7 +35,22 @@ export function bindCall(definition: FunctionDefinition, call: FunctionCall): Ex
       surplus.place,
     );
   }
-  return definition.bind({ ...call, name });
+  return definition.bind({ ...withLambdas(call, most - lambdasMost), name });
+}
+
+/** Where a lambda belongs any expression stands for one that does not look at its parameters. */
+function withLambdas(call: FunctionCall, argumentsMost: number): FunctionCall {
+  if (call.arguments.length <= argumentsMost) return call;
+  const standing = call.arguments.slice(argumentsMost).map((body): LambdaArgument => {
+    const { place, type } = body;
+    return {
+      parameterCount: undefined,
+      place,
+      bind: () => ({ node: 'lambda', type, parameters: [], body, place }),
+    };
+  });
+  const lambdas = [...call.lambdas, ...standing].sort((a, b) => a.place.start - b.place.start);
+  return { ...call, arguments: call.arguments.slice(0, argumentsMost), lambdas };
 }
 
 /** In lower case, without the place in Spark's catalog. */

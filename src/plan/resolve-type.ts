@@ -66,15 +66,21 @@ function resolveSimple(node: SimpleNode): DataType {
     case 'decimal':
     case 'dec':
     case 'numeric':
+      if (node.parameters.length > 2) break;
       return resolveDecimal(node);
     case 'varchar':
     case 'char':
     case 'character':
+      if ((node.parameters[0] ?? 0) > intMost) throw sizeOutOfRange(node);
       if (node.parameters.length === 1) return { kind: 'string' };
       throw fault('DATATYPE_MISSING_SIZE', `${name} needs a length`, node.place);
     case 'time': {
       const [precision = 6] = node.parameters;
-      if (node.parameters.length > 1 || precision > 9) break;
+      if (precision > 9) {
+        const message = `a time has at most 9 digits of a second, not ${precision}`;
+        throw fault('UNSUPPORTED_TIME_PRECISION', message, node.place);
+      }
+      if (node.parameters.length > 1) break;
       return { kind: 'time', precision };
     }
     default:
@@ -90,19 +96,30 @@ function resolveSimple(node: SimpleNode): DataType {
   );
 }
 
+const intMost = 2_147_483_647;
+
+function sizeOutOfRange({ name, place }: SimpleNode): Error {
+  return fault(
+    'DATATYPE_PARAMETER_VALUE_OUT_OF_RANGE',
+    `the size of ${name} is out of range`,
+    place,
+  );
+}
+
 function resolveDecimal(node: SimpleNode): DataType {
   const [precision = 10, scale = 0] = node.parameters;
-  if (precision > decimalPrecisionMax) {
-    throw fault(
-      'DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION',
-      `a decimal has at most ${decimalPrecisionMax} digits, not ${precision}`,
-      node.place,
-    );
-  }
+  if (scale > intMost) throw sizeOutOfRange(node);
   if (scale > precision) {
     throw fault(
       'DECIMAL_SCALE_EXCEEDS_PRECISION',
       `a decimal of ${precision} digits can't have ${scale} behind the point`,
+      node.place,
+    );
+  }
+  if (precision > decimalPrecisionMax) {
+    throw fault(
+      'DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION',
+      `a decimal has at most ${decimalPrecisionMax} digits, not ${precision}`,
       node.place,
     );
   }

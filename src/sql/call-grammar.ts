@@ -38,7 +38,7 @@ export abstract class CallGrammar extends WindowGrammar {
       { GATE: () => !this.endsName(2), ALT: () => this.SUBRULE(this.caseExpression) },
       { GATE: opens, ALT: () => this.SUBRULE(this.castCall) },
       { GATE: () => opens() && this.startsQuery(3), ALT: () => this.SUBRULE(this.existsCall) },
-      { GATE: opens, ALT: () => this.SUBRULE(this.extract) },
+      { GATE: () => opens() && this.hasInside(K.FROM), ALT: () => this.SUBRULE(this.extract) },
       { GATE: () => opens() && this.hasInside(K.FROM), ALT: () => this.SUBRULE(this.trim) },
       { GATE: () => opens() && this.hasInside(K.FROM), ALT: () => this.SUBRULE(this.substring) },
       { GATE: () => opens() && this.hasInside(K.IN), ALT: () => this.SUBRULE(this.position) },

@@ -37,6 +37,7 @@ export abstract class LiteralGrammar extends TypeGrammar {
           this.placeFrom(word),
           `found a string behind ${word.image}, which is no type of literal`,
           'Literals with a type are DATE, TIMESTAMP, TIMESTAMP_NTZ, TIMESTAMP_LTZ, TIME, INTERVAL and X.',
+          'UNSUPPORTED_TYPED_LITERAL',
         ),
       );
     }
@@ -75,6 +76,16 @@ export abstract class LiteralGrammar extends TypeGrammar {
     return this.ACTION(() => intervalOf(units, to, place));
   });
 
+  readonly plainNumeral = this.RULE('plainNumeral', (): Expression => {
+    const amount = this.SUBRULE(this.numeral);
+    this.ACTION(() => {
+      if (amount.node !== 'number' || /^[\d.]+$/.test(amount.text + amount.suffix)) return;
+      const hint = "Write 1 or 1.5 there, or a text such as INTERVAL '1' DAY.";
+      this.refuse(amount.place, 'the number of an interval has no exponent and no suffix', hint);
+    });
+    return amount;
+  });
+
   readonly intervalUnit = this.RULE('intervalUnit', (): IntervalUnit => {
     const first = this.LA(1);
     let negative = false;
@@ -90,7 +101,7 @@ export abstract class LiteralGrammar extends TypeGrammar {
       ]),
     );
     const amount = this.OR2<Expression>([
-      { ALT: () => this.SUBRULE(this.numeral) },
+      { ALT: () => this.SUBRULE(this.plainNumeral) },
       { ALT: () => this.SUBRULE(this.string) },
     ]);
     const amountPlace = this.placeFrom(first);

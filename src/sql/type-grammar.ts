@@ -160,8 +160,9 @@ export abstract class TypeGrammar extends LookaheadGrammar {
     return columns;
   });
 
+  /** Whether it is in range is a matter of the type. */
   protected wholeNumber(token: IToken): number {
-    const isWhole = /^\d{1,9}$/.test(token.image);
+    const isWhole = /^\d+$/.test(token.image);
     return this.ACTION(() =>
       isWhole ? Number(token.image) : this.refuse(this.placeOf(token), 'expected a whole number'),
     );

@@ -251,7 +251,8 @@ function sortArray(c: FunctionCall): Expression {
   const array = coerceArgument(c.name, argumentAt(c, 0), 0, parameter.array);
   const written = c.arguments[1];
   const args = [array];
-  if (written !== undefined) args.push(coerceArgument(c.name, written, 1, parameter.boolean));
+  if (written !== undefined)
+    args.push(coerceArgument(c.name, written, 1, exactly(parameter.boolean)));
   const type = elementType(array);
   requireOrderable(c.name, type, c.place);
   const compare = comparator(type);

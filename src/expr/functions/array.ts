@@ -16,10 +16,16 @@ import {
 } from '../function.ts';
 import { mapFinder } from '../operators/access.ts';
 import { requireOrderable } from '../operators/comparison.ts';
-import { exactly, oneOf, parameter, parameterOf } from '../parameter.ts';
+import { exactly, oneOf, type Parameter, parameter, parameterOf } from '../parameter.ts';
 import { indexOfZero } from '../row-errors.ts';
 import { characters } from '../text.ts';
 import { type ArrayType, arrayOf, types } from '../types.ts';
+
+/** Not even NULL stands for an array here, for its elements would have no type. */
+export const onlyArray: Parameter<readonly Value[]> = {
+  ...parameter.array,
+  coerce: (argument) => (argument.type.kind === 'array' ? argument : undefined),
+};
 
 /** Arrays: made, read, and changed one by one. */
 export const arrayFunctions: readonly FunctionDefinition[] = [
@@ -45,7 +51,7 @@ export const arrayFunctions: readonly FunctionDefinition[] = [
   { names: ['try_element_at'], arity: [2, 2], bind: (c) => elementAt(c, 'try') },
   strictFunction({
     names: ['get'],
-    parameters: [parameter.array, parameter.int],
+    parameters: [onlyArray, parameter.int],
     returns: ([array]) => elementType(array),
     evaluate: (array, index) => array[index] ?? null,
   }),

@@ -62,9 +62,9 @@ function formatOf(options: Options): CsvFormat {
 
 /** Reads permissively: what does not fit is NULL, and with mode FAILFAST an error. */
 function fromCsv(c: FunctionCall): Expression {
-  const line = coerceArgument(c.name, argumentAt(c, 0), 0, exactly(parameter.string));
   const type = schemaOf(c);
   const options = optionsOf(c, 2);
+  const line = coerceArgument(c.name, argumentAt(c, 0), 0, exactly(parameter.string));
   const mode = options.get('mode')?.toUpperCase() ?? 'PERMISSIVE';
   if (mode !== 'PERMISSIVE' && mode !== 'FAILFAST') {
     throw fault('PARSE_MODE_UNSUPPORTED', `from_csv has no mode ${mode}`, c.place);
@@ -146,6 +146,7 @@ const noNames: CsvNames = { nan: 'NaN', positive: 'Inf', negative: '-Inf' };
 // ---------------------------------------------------------------- to_csv
 
 function toCsv(c: FunctionCall): Expression {
+  const options = optionsOf(c, 1);
   const value = argumentAt(c, 0);
   const { type } = value;
   if (type.kind === 'void') return castTo(value, types.string);
@@ -156,7 +157,6 @@ function toCsv(c: FunctionCall): Expression {
       value.place,
     );
   }
-  const options = optionsOf(c, 1);
   return strictCall({
     name: `to_csv(${JSON.stringify([...options])})`,
     type: types.string,
@@ -230,6 +230,7 @@ function fieldWriter(options: Options): (text: string | null) => string {
 // ---------------------------------------------------------------- schema_of_csv
 
 function schemaOfCsv(c: FunctionCall): Expression {
+  const options = optionsOf(c, 1);
   const line = coerceArgument(c.name, argumentAt(c, 0), 0, exactly(parameter.string));
   const given = argumentAt(c, 0);
   if (!isConstant(given)) {
@@ -238,7 +239,6 @@ function schemaOfCsv(c: FunctionCall): Expression {
   if (constantValue(given, c.timeZone) === null) {
     throw mismatch('UNEXPECTED_NULL', 'the csv of schema_of_csv is NULL', given.place);
   }
-  const options = optionsOf(c, 1);
   return call(
     {
       name: `schema_of_csv(${JSON.stringify([...options])})`,

@@ -4,6 +4,7 @@ import type { Value } from '../../data/value.ts';
 import { utc, type Zone } from '../../data/zones.ts';
 import { argumentAt } from '../arguments.ts';
 import { call, literal, strictCall } from '../call.ts';
+import { canCast } from '../cast-rules.ts';
 import { castTo } from '../coerce.ts';
 import { sessionZone } from '../datetime-math.ts';
 import {
@@ -125,7 +126,7 @@ function parsedCall(
 
 function toTimestamp(c: FunctionCall, type: DataType, mode: 'ansi' | 'try'): Expression {
   const value = argumentAt(c, 0);
-  if (c.arguments.length === 1) return castTo(value, type, mode, c.place);
+  if (c.arguments.length === 1) return castTo(readable(c, type), type, mode, c.place);
   if (isDatetime(value.type)) return castTo(value, type, mode, c.place);
   const text = coerceArgument(c.name, value, 0, parameter.string);
   const isLocal = type.kind === 'timestamp_ntz';
@@ -135,10 +136,16 @@ function toTimestamp(c: FunctionCall, type: DataType, mode: 'ansi' | 'try'): Exp
   return mode === 'try' ? nullOnError(result) : result;
 }
 
+/** What has no cast of its own to the type is read as the text that it makes. */
+function readable(c: FunctionCall, type: DataType): Expression {
+  const value = argumentAt(c, 0);
+  return canCast(value.type, type) ? value : coerceArgument(c.name, value, 0, parameter.string);
+}
+
 function toDate(c: FunctionCall, mode: 'ansi' | 'try'): Expression {
   const value = argumentAt(c, 0);
-  if (c.arguments.length === 1 || isDatetime(value.type))
-    return castTo(value, types.date, mode, c.place);
+  if (c.arguments.length === 1) return castTo(readable(c, types.date), types.date, mode, c.place);
+  if (isDatetime(value.type)) return castTo(value, types.date, mode, c.place);
   return castTo(toTimestamp(c, types.timestamp, mode), types.date, mode, c.place);
 }
 

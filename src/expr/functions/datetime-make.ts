@@ -191,7 +191,12 @@ function makeInterval(name: string, mode: 'ansi' | 'try'): FunctionDefinition {
     }),
   });
   if (mode === 'ansi') return definition;
-  return { ...definition, bind: (c) => nullOnOwnError(definition.bind(c)) };
+  // Without any argument it is no interval of nothing here, but a fault.
+  return {
+    ...definition,
+    arity: [1, 7],
+    bind: (c) => nullOnOwnError(definition.bind(c)),
+  };
 }
 
 /** A local time of one zone as the local time of another. */

@@ -15,7 +15,7 @@ import {
 import { nullSafeEqual } from '../operators/comparison.ts';
 import { caseWhen } from '../operators/conditional.ts';
 import { nullOnError } from '../operators/interval-arithmetic.ts';
-import { oneOf, parameter } from '../parameter.ts';
+import { exactly, oneOf, parameter } from '../parameter.ts';
 import { types } from '../types.ts';
 import { parseUrl } from '../url.ts';
 
@@ -270,7 +270,7 @@ function urlDecode(text: string): string | undefined {
 }
 
 function urlPart(c: FunctionCall, isTry: boolean): Expression {
-  const args = c.arguments.map((a, i) => coerceArgument(c.name, a, i, parameter.string));
+  const args = c.arguments.map((a, i) => coerceArgument(c.name, a, i, exactly(parameter.string)));
   return strictCall({
     name: `${c.name}/${args.length}`,
     type: types.string,

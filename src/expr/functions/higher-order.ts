@@ -12,7 +12,7 @@ import { mapBuilder } from '../map-builder.ts';
 import { type Parameter, parameter } from '../parameter.ts';
 import { arrayOf, mapOf, types } from '../types.ts';
 import { lookupKey } from '../value-set.ts';
-import { elementType } from './array.ts';
+import { elementType, onlyArray } from './array.ts';
 
 /**
  * Functions with lambdas. Invariant: a call leaves the parameters of its lambda in the frame as they
@@ -31,12 +31,7 @@ export const higherOrderFunctions: readonly FunctionDefinition[] = [
   { names: ['transform_values'], arity: [2, 2], lambdas: 1, bind: transformValues },
 ];
 
-/** Not even NULL stands for an array here, for the lambda would have no types. */
-const onlyArray: Parameter<readonly Value[]> = {
-  ...parameter.array,
-  coerce: (argument) => (argument.type.kind === 'array' ? argument : undefined),
-};
-
+/** NULL does not stand for a map here, for the lambda would have no types. */
 const onlyMap: Parameter<MapValue> = {
   ...parameter.map,
   coerce: (argument) => (argument.type.kind === 'map' ? argument : undefined),
@@ -53,6 +48,7 @@ export function boundLambda(
   if (lambda === undefined) {
     throw mismatch('UNEXPECTED_INPUT_TYPE', `${c.name} needs a lambda`, c.place);
   }
+  if (lambda.parameterCount === undefined) return lambda.bind([]);
   if (lambda.parameterCount < least || lambda.parameterCount > parameterTypes.length) {
     throw fault(
       'INVALID_LAMBDA_FUNCTION_CALL.NUM_ARGS_MISMATCH',

@@ -105,8 +105,8 @@ function schemaOf(c: FunctionCall): DataType {
 /** Reads permissively: what does not fit is NULL, and with mode FAILFAST an error. */
 function fromJson(c: FunctionCall): Expression {
   const type = schemaOf(c);
-  const json = coerceArgument(c.name, argumentAt(c, 0), 0, exactly(parameter.string));
   const options = optionsOf(c, 2);
+  const json = coerceArgument(c.name, argumentAt(c, 0), 0, exactly(parameter.string));
   const mode = options.get('mode')?.toUpperCase() ?? 'PERMISSIVE';
   if (mode !== 'PERMISSIVE' && mode !== 'FAILFAST') {
     throw fault('PARSE_MODE_UNSUPPORTED', `from_json has no mode ${mode}`, c.place);
@@ -186,6 +186,7 @@ function structReader(
 // ---------------------------------------------------------------- schema_of_json
 
 function schemaOfJson(c: FunctionCall): Expression {
+  const options = optionsOf(c, 1);
   const given = argumentAt(c, 0);
   const json = coerceArgument(c.name, given, 0, exactly(parameter.string));
   if (!isConstant(given)) {
@@ -198,7 +199,6 @@ function schemaOfJson(c: FunctionCall): Expression {
   if (constantValue(given, c.timeZone) === null) {
     throw mismatch('UNEXPECTED_NULL', 'the json of schema_of_json is NULL', given.place);
   }
-  const options = optionsOf(c, 1);
   const isSet = (name: string): boolean => options.get(name)?.toLowerCase() === 'true';
   return strictCall({
     name: `schema_of_json(${JSON.stringify([...options])})`,
@@ -233,6 +233,7 @@ function schemaOfJson(c: FunctionCall): Expression {
 // ---------------------------------------------------------------- to_json
 
 function toJson(c: FunctionCall): Expression {
+  const options = optionsOf(c, 1);
   const value = argumentAt(c, 0);
   const { kind } = value.type;
   if (kind === 'void') return castTo(value, types.string);
@@ -243,7 +244,6 @@ function toJson(c: FunctionCall): Expression {
       value.place,
     );
   }
-  const options = optionsOf(c, 1);
   return strictCall({
     name: `to_json(${JSON.stringify([...options])})`,
     type: types.string,

@@ -176,14 +176,14 @@ function mapFromArrays(c: FunctionCall): Expression {
 function mapFromEntries(c: FunctionCall): Expression {
   const value = argumentAt(c, 0);
   const { type } = value;
-  if (type.kind === 'array' && type.element.kind !== 'struct') {
+  if (type.kind !== 'array' || type.element.kind !== 'struct') {
     throw mismatch(
       'UNEXPECTED_INPUT_TYPE',
       `map_from_entries takes an array of structs, not ${formatType(type)}`,
       value.place,
     );
   }
-  const entry = type.kind === 'array' && type.element.kind === 'struct' ? type.element.fields : [];
+  const entry = type.element.fields;
   const [key, item] = entry;
   if (entry.length !== 2 || key === undefined || item === undefined) {
     throw mismatch(

@@ -196,7 +196,8 @@ function roundedUp(call: FunctionCall, mode: 'ceiling' | 'floor'): Expression {
     type: types.bigint,
     arguments: [value],
     place: call.place,
-    prepare: () => (v: number) => exactBigint(round(v)),
+    // NaN is 0 here, as it is to Java's cast.
+    prepare: () => (v: number) => (Number.isNaN(v) ? 0n : exactBigint(round(v))),
   });
 }
 

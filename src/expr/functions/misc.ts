@@ -69,6 +69,9 @@ export const miscFunctions: readonly FunctionDefinition[] = [
     returns: types.string,
     evaluate: textOf,
   }),
+  // A pipeline has no user; the version is that of the Spark whose answers these are.
+  constant(['current_user', 'user', 'session_user'], 'tidemark', types.string),
+  constant(['version'], '4.3.0', types.string),
   constant(['current_catalog'], 'spark_catalog', types.string),
   constant(['current_database', 'current_schema'], 'default', types.string),
   constant(['input_file_name'], '', types.string),

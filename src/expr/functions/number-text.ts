@@ -47,6 +47,13 @@ function patternOf(c: FunctionCall): NumberPattern | undefined {
 /** Spark's class for what is wrong with a pattern. */
 function refusalOf(pattern: string): string {
   if (pattern === '') return 'INVALID_FORMAT.EMPTY';
+  const separators = [...pattern.matchAll(/(.?)[,G](.?)/giu)];
+  if (
+    separators.some(([, before, after]) => !/[09]/.test(before ?? '') || !/[09]/.test(after ?? ''))
+  ) {
+    return 'INVALID_FORMAT.CONT_THOUSANDS_SEPS';
+  }
+  if (/[.D].*[,G]/isu.test(pattern)) return 'INVALID_FORMAT.THOUSANDS_SEPS_MUST_BEFORE_DEC';
   if (!/[09]/.test(pattern)) return 'INVALID_FORMAT.WRONG_NUM_DIGIT';
   if (/^[^$]*[90][^$]*\$/.test(pattern)) return 'INVALID_FORMAT.CUR_MUST_BEFORE_DIGIT';
   if (/^(?:\$S|PR)/i.test(pattern)) return 'INVALID_FORMAT.UNEXPECTED_TOKEN';

@@ -95,7 +95,7 @@ export const textToolFunctions: readonly FunctionDefinition[] = [
     returns: mapOf(types.string, types.string),
     prepare: () => strToMap(),
   }),
-  { names: ['raise_error'], arity: [1, 2], bind: raiseError },
+  { names: ['raise_error'], arity: [1, 1], bind: raiseError },
   { names: ['assert_true'], arity: [1, 2], bind: assertTrue },
 ];
 

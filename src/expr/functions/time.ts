@@ -24,11 +24,10 @@ const nanosPerDay = 86_400_000_000_000n;
 
 /** Functions of times of day. */
 export const timeFunctions: readonly FunctionDefinition[] = [
-  maker('make_time', 'ansi'),
-  maker('try_make_time', 'try'),
+  maker(),
   { names: ['to_time'], arity: [1, 2], bind: toTime },
   { names: ['try_to_time'], arity: [1, 2], bind: (c) => nullOnError(toTime(c)) },
-  { names: ['current_time'], arity: [0, 1], bind: currentTime },
+  { names: ['current_time', 'localtime'], arity: [0, 1], bind: currentTime },
   strictFunction({
     names: ['time_trunc'],
     parameters: [parameter.string, parameter.time],
@@ -62,9 +61,9 @@ function isWithin(value: number | bigint, end: number | bigint): boolean {
   return value >= 0 && value < end;
 }
 
-function maker(name: string, mode: 'ansi' | 'try'): FunctionDefinition {
-  const strict = strictFunction({
-    names: [name],
+function maker(): FunctionDefinition {
+  return strictFunction({
+    names: ['make_time'],
     parameters: [parameter.int, parameter.int, parameterOf<bigint>(decimal(16, 6))],
     returns: time(6),
     evaluate: (hours, minutes, micros) => {
@@ -74,7 +73,6 @@ function maker(name: string, mode: 'ansi' | 'try'): FunctionDefinition {
       return (BigInt(hours * 60 + minutes) * 60_000_000n + micros) * 1000n;
     },
   });
-  return mode === 'ansi' ? strict : { ...strict, bind: (c) => nullOnError(strict.bind(c)) };
 }
 
 function toTime(c: FunctionCall): Expression {

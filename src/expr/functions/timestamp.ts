@@ -70,8 +70,9 @@ function namedZone(name: string): Zone {
   throw new ExpressionError('INVALID_TIMEZONE', `there is no time zone '${name}'`);
 }
 
+/** What stands behind the first argument is not looked at. */
 function clockPart(name: string, evaluate: (microsOfDay: number) => number): FunctionDefinition {
-  return strictFunction({
+  const definition = strictFunction({
     names: [name],
     parameters: [timeOr(parameter.anyTimestamp)],
     returns: types.int,
@@ -81,6 +82,11 @@ function clockPart(name: string, evaluate: (microsOfDay: number) => number): Fun
       return (micros) => evaluate(splitMicros(toLocal(micros, zone)).microsOfDay);
     },
   });
+  return {
+    ...definition,
+    arity: [1, Infinity],
+    bind: (c) => definition.bind({ ...c, arguments: c.arguments.slice(0, 1) }),
+  };
 }
 
 /** A time of day as it is, else what the other rule takes. */

@@ -42,6 +42,7 @@ function change(name: string, most: number, apply: Change): readonly FunctionDef
   return [name, `try_${name}`].map((full) => ({
     names: [full],
     arity: [3, most],
+    ...(most === 4 && { isRequired: true as const }),
     bind: (c) => bindChange(c, apply, name === 'variant_array_append', full !== name),
   }));
 }

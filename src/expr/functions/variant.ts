@@ -1,6 +1,5 @@
-import { FlowError } from '../../base/errors.ts';
 import type { Place } from '../../base/place.ts';
-import { formatType, parseTypeText } from '../../data/type-text.ts';
+import { formatType } from '../../data/type-text.ts';
 import type { DataType } from '../../data/types.ts';
 import type { Value, Variant } from '../../data/value.ts';
 import { parseVariant } from '../../data/variant-decode.ts';
@@ -20,6 +19,7 @@ import {
   strictFunction,
 } from '../function.ts';
 import { exactly, type Parameter, parameter } from '../parameter.ts';
+import { parseSchema } from '../record-options.ts';
 import { types } from '../types.ts';
 import { variantOf } from '../variant/variant-cast.ts';
 import {
@@ -115,9 +115,9 @@ function toVariantObject(c: FunctionCall): Expression {
 // ---------------------------------------------------------------- paths
 
 function variantGet(c: FunctionCall, isTry: boolean): Expression {
+  const type = c.arguments[2] === undefined ? types.variant : typeArgument(c, argumentAt(c, 2));
   const value = coerceArgument(c.name, argumentAt(c, 0), 0, variantParameter);
   const path = coerceArgument(c.name, argumentAt(c, 1), 1, stringOnly);
-  const type = c.arguments[2] === undefined ? types.variant : typeArgument(c, argumentAt(c, 2));
   if (!canCast(types.variant, type)) {
     throw mismatch(
       'CAST_WITHOUT_SUGGESTION',
@@ -172,17 +172,7 @@ function typeArgument(c: FunctionCall, argument: Expression): DataType {
       argument.place,
     );
   }
-  try {
-    return parseTypeText(text);
-  } catch (error) {
-    if (!(error instanceof FlowError)) throw error;
-    const isWord = /^\s*\w+\s*$/.test(text);
-    throw fault(
-      isWord ? 'UNSUPPORTED_DATATYPE' : 'PARSE_SYNTAX_ERROR',
-      `'${text}' is no type`,
-      argument.place,
-    );
-  }
+  return parseSchema(text, argument);
 }
 
 /** `v:a.b[0]`. */

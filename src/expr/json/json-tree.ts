@@ -28,7 +28,10 @@ export function parseJson(text: string): JsonResult {
   reader.skipSpace();
   if (reader.isAtEnd()) return { state: 'empty' };
   const node = reader.value(0);
-  return node === undefined ? { state: 'malformed' } : { state: 'value', node };
+  if (node === undefined) return { state: 'malformed' };
+  // Jackson wants space behind a number that stands alone.
+  if (isNumber(node) && !reader.isAtEnd() && !reader.isAtSpace()) return { state: 'malformed' };
+  return { state: 'value', node };
 }
 
 export function isObject(node: JsonNode): node is JsonObject {
@@ -83,6 +86,10 @@ class Reader {
 
   isAtEnd(): boolean {
     return this.#at >= this.#text.length;
+  }
+
+  isAtSpace(): boolean {
+    return /[ \n\r\t]/.test(this.#text[this.#at] ?? '');
   }
 
   skipSpace(): void {

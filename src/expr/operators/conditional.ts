@@ -17,6 +17,9 @@ export function caseWhen(
   otherwise: Expression | undefined,
   place: Place,
 ): Expression {
+  const results = branches.map((branch) => branch.result);
+  if (otherwise !== undefined) results.push(otherwise);
+  const { type, expressions } = unify(results, 'CASE', place);
   for (const { when } of branches) {
     if (when.type.kind !== 'boolean') {
       throw mismatch(
@@ -26,9 +29,6 @@ export function caseWhen(
       );
     }
   }
-  const results = branches.map((branch) => branch.result);
-  if (otherwise !== undefined) results.push(otherwise);
-  const { type, expressions } = unify(results, 'CASE', place);
   const args: Expression[] = [];
   for (const [i, expression] of expressions.entries()) {
     const condition = branches[i]?.when;

@@ -1,6 +1,7 @@
 import type { Place } from '../../base/place.ts';
 import { call } from '../call.ts';
 import type { Evaluator, Expression, Operation } from '../expression.ts';
+import { mismatch } from '../faults.ts';
 import { types } from '../types.ts';
 import { booleanOperand, booleanPair } from './operand.ts';
 
@@ -32,11 +33,15 @@ export function isTruth(
   negated: boolean,
   place: Place,
 ): Expression {
-  // A variant may be anything, a boolean too.
-  if (test === 'unknown' && value.type.kind === 'variant') return isNull(value, negated, place);
-  const refusal = test === 'unknown' ? 'UNEXPECTED_INPUT_TYPE' : 'BINARY_OP_DIFF_TYPES';
-  const operand = booleanOperand(`IS ${test.toUpperCase()}`, value, refusal);
-  if (test === 'unknown') return isNull(operand, negated, place);
+  if (test === 'unknown') {
+    // Only a literal is looked at: of all else it is asked whether it is NULL, whatever its type.
+    const isBoolean = value.type.kind === 'boolean' || value.type.kind === 'void';
+    if (value.node === 'literal' && value.value !== null && !isBoolean) {
+      throw mismatch('UNEXPECTED_INPUT_TYPE', 'IS UNKNOWN needs a boolean', value.place);
+    }
+    return isNull(value, negated, place);
+  }
+  const operand = booleanOperand(`IS ${test.toUpperCase()}`, value, 'BINARY_OP_DIFF_TYPES');
   const wanted = test === 'true';
   const operation: Operation = {
     name: `is_${negated ? 'not_' : ''}${test}`,

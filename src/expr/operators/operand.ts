@@ -35,7 +35,11 @@ export function booleanPair(
   let [a, b] = promoteStrings(left, right);
   if (a.type.kind === 'void') a = castTo(a, types.boolean);
   if (b.type.kind === 'void') b = castTo(b, types.boolean);
-  requireSame(operator, [a, b], place);
+  // Beside a double a decimal becomes a double, which is no boolean either.
+  const isMixed =
+    (a.type.kind === 'decimal' && b.type.kind === 'double') ||
+    (b.type.kind === 'decimal' && a.type.kind === 'double');
+  if (!isMixed) requireSame(operator, [a, b], place);
   if (a.type.kind !== 'boolean') throw wrongType(operator, a, place);
   return [a, b];
 }

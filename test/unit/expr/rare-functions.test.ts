@@ -33,7 +33,6 @@ test.each([
   ["try_to_time('12:48:31 abc')", 'null time(6)'],
   ['make_time(1, 18, 19.87)', time('01:18:19.870000000')],
   ['make_time(1, 18, 60.0)', 'DATETIME_FIELD_OUT_OF_BOUNDS.WITHOUT_SUGGESTION'],
-  ['try_make_time(25, 30, 0)', 'null time(6)'],
   ["time_trunc('MINUTE', TIME'12:34:56.1')", time('12:34:00.000000000')],
   ["time_trunc('MS', TIME'12:34:56')", 'INVALID_PARAMETER_VALUE.TIME_UNIT'],
   ["time_diff('HOUR', TIME'12:34:56', TIME'01:02:03')", '-11 bigint'],
