@@ -414,7 +414,7 @@ function wholeDigits({ unscaled, scale }: Decimal): number {
 
 /** Java reads the digits of every script in a decimal, and in nothing else. */
 function plainDigits(text: string): string {
-  if (!/[^\x00-\x7f]/.test(text)) return text;
+  if (!/\P{ASCII}/u.test(text)) return text;
   return text.replace(/\p{Nd}/gu, (digit) => {
     const code = digit.codePointAt(0) ?? 0;
     let zero = code;

@@ -53,7 +53,8 @@ export function* groupedRows(
     }
   }
   for (const { keys, id, groups } of tables) {
-    if (groups.size === 0 && keys.length === 0) {
+    // Over nothing a total of several groupings is not there either, as in Spark.
+    if (groups.size === 0 && keys.length === 0 && options.sets === undefined) {
       groups.set('', {
         keys: options.keys.map(() => null),
         members: options.aggregates.map(newMember),

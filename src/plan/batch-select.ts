@@ -354,9 +354,15 @@ class SelectBinder {
   }
 
   /** Aliases replaced by what they stand for. */
-  #inlined(expression: Expression): Expression {
+  #inlined(expression: Expression, isResult = false): Expression {
     if (this.#aliasValues.length === 0) return expression;
     let size = 0;
+    // Of the result an aggregate may read what is none itself: it is the column of the input by another name.
+    const isRefused = (node: Expression): boolean => {
+      if (node.node !== 'column' || node.index < aliasBase) return false;
+      const value = this.#aliasValues[node.index - aliasBase];
+      return !isResult || value === undefined || contains(value, isAggregateNode);
+    };
     const visit = (node: Expression): Expression => {
       size += 1;
       if (size > sizeMax) {
@@ -370,7 +376,7 @@ class SelectBinder {
         case 'lambda':
           return { ...node, body: visit(node.body) };
         case 'call': {
-          if (isAggregateNode(node) && node.arguments.some((one) => contains(one, isAlias))) {
+          if (isAggregateNode(node) && node.arguments.some((one) => contains(one, isRefused))) {
             throw fault(
               'UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_AGGREGATE_FUNC',
               'an aggregate reads an alias of the same select list',
@@ -438,7 +444,7 @@ class SelectBinder {
 
   #condition(node: ast.Expression, clause: string, windowFault: string | undefined): Expression {
     const scope = this.#outputScope(windowFault);
-    const bound = this.#inlined(bindExpression(node, scope));
+    const bound = this.#inlined(bindExpression(node, scope), true);
     if (bound.type.kind === 'void') return castTo(bound, types.boolean);
     if (bound.type.kind === 'boolean') return bound;
     throw mismatch('FILTER_NOT_BOOLEAN', `${clause} needs a boolean`, bound.place);
@@ -591,14 +597,6 @@ function orderOver(grouping: Grouping, value: Expression): Expression {
     if (!isMissing) throw error;
     throw fault('UNRESOLVED_COLUMN.WITH_SUGGESTION', error.fault.message, error.fault.place);
   }
-}
-
-function isAlias(expression: Expression): boolean {
-  return (
-    expression.node === 'column' &&
-    expression.index >= aliasBase &&
-    expression.index !== groupingIdColumn
-  );
 }
 
 function notSelected(place: Place): Error {

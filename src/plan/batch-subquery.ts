@@ -9,6 +9,7 @@ import { ExpressionError } from '../expr/expression-error.ts';
 import { fault, mismatch } from '../expr/faults.ts';
 import { requireOrderable } from '../expr/operators/comparison.ts';
 import { types } from '../expr/types.ts';
+import { printQuery } from '../sql/print.ts';
 import { type BatchContext, bindInner } from './batch-context.ts';
 import type { Subplan } from './batch-plan.ts';
 import type { Bind, ExpressionScope, SubqueryNode } from './bind-expression.ts';
@@ -27,7 +28,7 @@ export function bindSubquery(
   const subplan = bindInner(node.query, scope, context);
   switch (node.node) {
     case 'exists':
-      return subqueryCall('exists', subplan, [], types.boolean, node.place, (rows) => {
+      return subqueryCall('exists', subplan, [], types.boolean, node, (rows) => {
         return rows.length > 0;
       });
     case 'scalar_query':
@@ -45,13 +46,13 @@ function subqueryCall(
   subplan: Subplan,
   values: readonly Expression[],
   type: DataType,
-  place: Expression['place'],
+  { query, place }: SubqueryNode,
   finish: Finish,
 ): Expression {
   const { captures, plan } = subplan;
   const operation: Operation = {
-    // The number of the plan would change with every edit of the query; the place tells two apart.
-    name: `${name}@${place.start}`,
+    // Of two that are written alike each is the other, so that one can be grouped by.
+    name: `${name}(${printQuery(query)})`,
     deterministic: false,
     compile: (args) => {
       const own = args.slice(captures.length);
@@ -83,7 +84,7 @@ function scalar(
       node.place,
     );
   }
-  return subqueryCall('scalar_subquery', subplan, [], column.type, node.place, (rows) => {
+  return subqueryCall('scalar_subquery', subplan, [], column.type, node, (rows) => {
     if (rows.length > 1) {
       throw new ExpressionError(
         'SCALAR_SUBQUERY_TOO_MANY_ROWS',
@@ -142,7 +143,7 @@ function inQuery(
     cast,
     values,
     types.boolean,
-    node.place,
+    node,
     (rows, given) => {
       for (const row of rows) {
         let isMatch: boolean | null = true;

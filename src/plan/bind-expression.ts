@@ -347,7 +347,14 @@ class Binder {
     if (node.window !== undefined) return this.#refuse('window', node);
     const name = functionName(node);
     const definition = findFunction(name);
-    if (node.distinct || node.filter !== undefined) return this.#refuse('aggregate', node);
+    if (node.distinct || node.filter !== undefined) {
+      if (definition === undefined) return this.#refuse('aggregate', node);
+      throw fault(
+        'INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX',
+        `${name} is no aggregate, so it has neither DISTINCT nor FILTER`,
+        node.place,
+      );
+    }
     if (definition === undefined) throw unknownFunction(name, node.name.place);
     const written = orderedArguments(definition, node);
     const args: Expression[] = [];

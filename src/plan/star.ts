@@ -81,14 +81,18 @@ function exceptName(name: Name, star: Star, all: readonly StarColumn[]): string 
   const prefix = name.parts.slice(0, -1).map((part) => nameKey(part.text));
   const key = nameKey(last?.text ?? '');
   const qualifier = star.qualifier?.parts.map((part) => nameKey(part.text)) ?? [];
-  const isKnown = all.some(
+  const named = all.filter(
     (column) =>
       nameKey(starName(column)) === key &&
       (prefix.length === 0 ||
         prefix.join('.') === qualifier.join('.') ||
         (column.kind === 'column' && isQualifiedBy(column.column, prefix))),
   );
-  if (isKnown) return key;
+  if (named.length > 1) {
+    const message = `"${nameText(name)}" names ${named.length} columns of the star`;
+    throw refusal('AMBIGUOUS_REFERENCE', message, name.place);
+  }
+  if (named.length > 0) return key;
   throw unknownExcept(name, all);
 }
 

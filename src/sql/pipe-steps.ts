@@ -11,6 +11,8 @@ import type {
   SelectQuery,
 } from './ast.ts';
 
+type Star = Extract<Expression, { node: 'star' }>;
+
 /** One step of the pipe syntax, `query |> step`. */
 export type PipeStep =
   | { readonly step: 'select'; readonly distinct: boolean; readonly items: readonly SelectItem[] }
@@ -19,7 +21,7 @@ export type PipeStep =
   | { readonly step: 'alias'; readonly name: Identifier }
   | { readonly step: 'where'; readonly condition: Expression }
   | {
-      readonly step: 'set';
+      readonly step: 'combine';
       readonly operator: 'union' | 'intersect' | 'except';
       readonly all: boolean;
       readonly right: QueryBody;
@@ -38,25 +40,35 @@ export type PipeStep =
  * Invariant: nothing but ordinary queries comes out, so that no later stage knows the pipe syntax.
  */
 export function applyPipe(query: Query, step: PipeStep, place: Place): Query {
-  const input: Relation = {
+  const whole: Relation = {
     ...{ node: 'subquery', query, stream: false, watermark: undefined, alias: undefined, place },
   };
+  const { from, where } = openSelect(query) ?? { from: [whole], where: undefined };
+  const selectFrom = (
+    items: readonly SelectItem[],
+    parts: Partial<Pick<SelectQuery, 'distinct' | 'groupBy'>> = {},
+  ): Query => wrap(selectOf({ from, items, place, where, ...parts }));
   switch (step.step) {
     case 'select':
-      return wrap(selectFrom(input, step.items, { distinct: step.distinct }));
+      return selectFrom(step.items, { distinct: step.distinct });
     case 'extend':
-      return wrap(selectFrom(input, [star(place), ...step.items]));
+      return selectFrom([star(place), ...step.items]);
     case 'drop': {
       const except = step.columns.map((part) => ({ parts: [part], place: part.place }));
-      return wrap(selectFrom(input, [star(place, except)]));
+      return selectFrom([star(place, except)]);
     }
     case 'alias': {
       const alias = { name: step.name, columns: [] };
-      return wrap(selectFrom({ ...input, alias }, [star(place)]));
+      return wrap(selectOf({ from: [{ ...whole, alias }], items: [star(place)], place }));
     }
-    case 'where':
-      return wrap(selectFrom(input, [star(place)], { where: step.condition }));
-    case 'set': {
+    case 'where': {
+      const condition: Expression =
+        where === undefined
+          ? step.condition
+          : { node: 'binary', operator: 'and', left: where, right: step.condition, place };
+      return wrap(selectOf({ from, items: [star(place)], place, where: condition }));
+    }
+    case 'combine': {
       const left: QueryBody = { node: 'parenthesized', query, place };
       const { operator, all, right } = step;
       return wrap({ node: 'set', operator, all, byName: false, left, right, place });
@@ -67,14 +79,19 @@ export function applyPipe(query: Query, step: PipeStep, place: Place): Query {
         ...keys.map((value) => ({ value, aliases: [], place: value.place })),
         ...step.items,
       ];
-      return wrap(selectFrom(input, items, { groupBy: step.groupBy }));
+      return selectFrom(items, { groupBy: step.groupBy });
     }
-    case 'join':
-      return wrap(selectFrom(step.join(input), [star(place)]));
+    case 'join': {
+      const [only, ...others] = from;
+      const isOne = only !== undefined && others.length === 0 && where === undefined;
+      return wrap(
+        selectOf({ from: [step.join(isOne ? only : whole)], items: [star(place)], place }),
+      );
+    }
     case 'pivot': {
-      const pivoted = { node: 'foreign', relation: input, clause: step.clause } as const;
+      const pivoted = { node: 'foreign', relation: whole, clause: step.clause } as const;
       const relation = { ...pivoted, watermark: undefined, alias: undefined, place };
-      return wrap(selectFrom(relation, [star(place)]));
+      return wrap(selectOf({ from: [relation], items: [star(place)], place }));
     }
     case 'organize':
       return { ...step.order, body: { node: 'parenthesized', query, place }, place };
@@ -88,22 +105,46 @@ function wrap(body: QueryBody): Query {
   };
 }
 
-function star(
-  place: Place,
-  except: Extract<Expression, { node: 'star' }>['except'] = [],
-): SelectItem {
+/**
+ * The parts of a query that only reads relations and keeps some of their rows: a further step reads the relations
+ * themselves, and so knows their columns by the names of the relations.
+ */
+function openSelect(query: Query): Pick<SelectQuery, 'from' | 'where'> | undefined {
+  const { body, ctes, orderBy, otherOrder, limit, offset } = query;
+  const isBare =
+    ctes.length === 0 &&
+    orderBy.length === 0 &&
+    otherOrder === undefined &&
+    limit === undefined &&
+    offset === undefined;
+  if (!isBare || body.node !== 'select') return undefined;
+  const [item, ...others] = body.items;
+  const isStar =
+    others.length === 0 &&
+    item?.value.node === 'star' &&
+    item.value.qualifier === undefined &&
+    item.value.except.length === 0;
+  const isPlain =
+    !body.distinct &&
+    body.lateralViews.length === 0 &&
+    body.groupBy === undefined &&
+    body.having === undefined &&
+    body.qualify === undefined &&
+    body.windows.length === 0;
+  return isStar && isPlain ? body : undefined;
+}
+
+function star(place: Place, except: Star['except'] = []): SelectItem {
   return { value: { node: 'star', qualifier: undefined, except, place }, aliases: [], place };
 }
 
-function selectFrom(
-  relation: Relation,
-  items: readonly SelectItem[],
-  parts: Partial<Pick<SelectQuery, 'distinct' | 'where' | 'groupBy'>> = {},
-): SelectQuery {
+type SelectParts = Pick<SelectQuery, 'from' | 'items' | 'place'> &
+  Partial<Pick<SelectQuery, 'distinct' | 'where' | 'groupBy'>>;
+
+function selectOf(parts: SelectParts): SelectQuery {
   return {
-    ...{ node: 'select', distinct: false, items, from: [relation], lateralViews: [] },
-    ...{ where: undefined, groupBy: undefined, having: undefined, qualify: undefined },
-    ...{ windows: [], place: relation.place },
+    ...{ node: 'select', distinct: false, lateralViews: [], where: undefined },
+    ...{ groupBy: undefined, having: undefined, qualify: undefined, windows: [] },
     ...parts,
   };
 }

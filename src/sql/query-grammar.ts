@@ -503,7 +503,7 @@ export abstract class QueryGrammar extends RelationGrammar {
       {
         ALT: () => {
           const operator = this.SUBRULE(this.setOperator);
-          return { step: 'set', ...operator, right: this.SUBRULE(this.queryPrimary) };
+          return { step: 'combine', ...operator, right: this.SUBRULE(this.queryPrimary) };
         },
       },
       { ALT: () => ({ step: 'group', ...this.SUBRULE(this.pipeAggregate) }) },
