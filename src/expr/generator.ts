@@ -1,8 +1,9 @@
+import { sameType } from '../data/type-text.ts';
 import type { Column, DataType } from '../data/types.ts';
 import type { MapValue, Row, Value, Variant } from '../data/value.ts';
 import { isVariantArray, isVariantObject } from '../data/variant.ts';
 import { argumentAt } from './arguments.ts';
-import { castTo, commonTypeOf, commonTypeWithoutStrings } from './coerce.ts';
+import { castTo, commonTypeOf } from './coerce.ts';
 import { constantValue, isConstant } from './compile.ts';
 import type { Expression, OperationContext } from './expression.ts';
 import { fault, mismatch } from './faults.ts';
@@ -133,6 +134,12 @@ const onlyInt: Parameter<number> = {
   coerce: (argument) => (argument.type.kind === 'int' ? argument : undefined),
 };
 
+/** Nothing is widened in a column of stack. */
+function sameOrNull(a: DataType, b: DataType): DataType | undefined {
+  if (a.kind === 'void') return b;
+  return b.kind === 'void' || sameType(a, b) ? a : undefined;
+}
+
 function stack(c: FunctionCall): BoundGenerator {
   const given = coerceArgument(c.name, argumentAt(c, 0), 0, onlyInt);
   if (!isConstant(given)) {
@@ -149,7 +156,7 @@ function stack(c: FunctionCall): BoundGenerator {
     const column = values.filter((_value, at) => at % width === i);
     const type = commonTypeOf(
       column.map((value) => value.type),
-      commonTypeWithoutStrings,
+      sameOrNull,
     );
     if (type === undefined) {
       throw mismatch(

@@ -69,7 +69,7 @@ function refuseStreamOnRight(join: Join, context: BindContext): void {
 }
 
 function streamJoinKind(join: Join, context: BindContext): StreamJoinKind | undefined {
-  const { kind, place, natural, using } = join;
+  const { kind, place } = join;
   if (kind === 'inner' || kind === 'cross') return 'inner';
   if (kind === 'left_semi' || kind === 'left_anti') {
     const what = `a ${kind.replace('_', ' ')} join of two streams`;
@@ -77,10 +77,6 @@ function streamJoinKind(join: Join, context: BindContext): StreamJoinKind | unde
     return undefined;
   }
   const faults = outerJoinFaults(join);
-  if (kind !== 'left' && (natural || using.length > 0)) {
-    const hint = 'Write ON a.k = b.k, and coalesce(a.k, b.k) where the column is selected.';
-    faults.push(notSupportedYet(`USING in a ${kind} join of two streams`, place, hint));
-  }
   context.faults.addAll(faults);
   return faults.length === 0 ? kind : undefined;
 }
@@ -115,7 +111,7 @@ export function timeRangeMissing(place: Place): Fault {
     {
       detail:
         'It compares the columns of both watermarks, with constant lengths of time beside them.',
-      hint: 'Add a range to ON, such as b.ts BETWEEN a.ts AND a.ts + INTERVAL 1 HOUR.',
+      hint: 'Add a range to ON, such as b.ts BETWEEN a.ts AND a.ts + INTERVAL 1 HOUR; USING and NATURAL have no place for it.',
     },
   );
 }

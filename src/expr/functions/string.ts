@@ -320,12 +320,8 @@ function likeFunction(name: 'like' | 'ilike'): FunctionDefinition {
 function concatWithSeparator(c: FunctionCall): Expression {
   const args = c.arguments.map((argument, i) => {
     if (i > 0 && argument.type.kind === 'array') return castTo(argument, arrayOf(types.string));
-    return coerceArgument(
-      c.name,
-      argument,
-      i,
-      oneOf<Value>([text, parameterOf(arrayOf(types.string))]),
-    );
+    const strings = parameterOf(arrayOf(types.string));
+    return coerceArgument(c.name, argument, i, i === 0 ? text : oneOf<Value>([text, strings]));
   });
   const operation: Operation = {
     name: `concat_ws(${args.map((a) => a.type.kind).join(',')})`,

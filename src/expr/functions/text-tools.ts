@@ -102,6 +102,7 @@ export const textToolFunctions: readonly FunctionDefinition[] = [
 /** Jaro's similarity, raised by up to four equal characters at the start where it is above 0.7. */
 function jaroWinkler(a: readonly string[], b: readonly string[]): number {
   if (a.length === 0 && b.length === 0) return 1;
+  requireShort('jaro_winkler_similarity', a, b);
   const reach = Math.max(0, Math.floor(Math.max(a.length, b.length) / 2) - 1);
   const isTaken = new Array<boolean>(b.length).fill(false);
   const matchedA: string[] = [];
@@ -129,13 +130,16 @@ function jaroWinkler(a: readonly string[], b: readonly string[]): number {
 /** About as many comparisons as a tenth of a second has: nothing else runs meanwhile. */
 const comparisonsMax = 40_000_000;
 
+function requireShort(name: string, a: readonly string[], b: readonly string[]): void {
+  if (a.length * b.length <= comparisonsMax) return;
+  throw new ExpressionError(
+    'LEVENSHTEIN_TOO_LONG',
+    `${name} of texts of ${a.length} and ${b.length} characters: the product of both is limited to ${comparisonsMax}`,
+  );
+}
+
 function levenshtein(a: readonly string[], b: readonly string[]): number {
-  if (a.length * b.length > comparisonsMax) {
-    throw new ExpressionError(
-      'LEVENSHTEIN_TOO_LONG',
-      `levenshtein of texts of ${a.length} and ${b.length} characters: the product of both is limited to ${comparisonsMax}`,
-    );
-  }
+  requireShort('levenshtein', a, b);
   let last = Int32Array.from({ length: b.length + 1 }, (_, j) => j);
   let current = new Int32Array(b.length + 1);
   for (let i = 0; i < a.length; i += 1) {

@@ -88,8 +88,9 @@ function added(left: Expression, right: Expression, place: Place): Expression | 
   if (left.type.kind === 'date' && right.type.kind !== 'string') {
     return dateAdd(left, right, false, place);
   }
-  // Spark gives this one form a type of its own.
+  // Spark gives these forms types of their own.
   if (left.type.kind === 'void' && right.type.kind === 'date') return castTo(left, types.timestamp);
+  if (left.type.kind === 'void' && isTimestamp(right.type)) return castTo(left, right.type);
   if (right.type.kind === 'date' && left.type.kind !== 'string') {
     return dateAdd(right, left, false, place);
   }

@@ -56,7 +56,9 @@ export function escapeOf(written: Expression | undefined, timeZone: string): str
   if (written === undefined) return '\\';
   const value = isConstant(written) ? constantValue(written, timeZone) : null;
   if (typeof value === 'string' && [...value].length === 1) return value;
-  throw fault('INVALID_ESCAPE_CHAR', 'ESCAPE needs a string of one character', written.place);
+  const isText = typeof value === 'string' && written.node === 'literal';
+  const refusal = isText ? 'INVALID_ESC' : 'INVALID_ESCAPE_CHAR';
+  throw fault(refusal, 'ESCAPE needs a string of one character', written.place);
 }
 
 function textOperand(operator: string, index: number, value: Expression): Expression {

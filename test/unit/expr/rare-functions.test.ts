@@ -178,6 +178,7 @@ test.each([
   ["levenshtein('kitten', 'sitting', 2)", '-1 int'],
   ["levenshtein(repeat('a', 6000), repeat('b', 6000))", '6000 int'],
   ["levenshtein(repeat('a', 100000), repeat('b', 100000))", 'LEVENSHTEIN_TOO_LONG'],
+  ["jaro_winkler_similarity(repeat('a', 100000), repeat('b', 100000))", 'LEVENSHTEIN_TOO_LONG'],
 ])('a distance that would hold up everything else is refused: %s', (sql, expected) => {
   expect(told(sql)).toBe(expected);
 });

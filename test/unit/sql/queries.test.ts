@@ -184,21 +184,12 @@ describe('queries', () => {
 
   test.each([
     ['SELECT 1 |> SELECT 2', 'SELECT 2 FROM (SELECT 1)'],
-    [
-      'FROM t |> WHERE a |> EXTEND b + 1 AS c',
-      'SELECT *, b + 1 AS c FROM t WHERE a',
-    ],
+    ['FROM t |> WHERE a |> EXTEND b + 1 AS c', 'SELECT *, b + 1 AS c FROM t WHERE a'],
     ['FROM t |> DROP a, b', 'SELECT * EXCEPT (a, b) FROM t'],
-    [
-      'FROM t |> AS x |> JOIN u ON x.a',
-      'SELECT * FROM (SELECT * FROM t) AS x JOIN u ON x.a',
-    ],
+    ['FROM t |> AS x |> JOIN u ON x.a', 'SELECT * FROM (SELECT * FROM t) AS x JOIN u ON x.a'],
     ['FROM t |> ORDER BY a LIMIT 1', '(SELECT * FROM t) ORDER BY a LIMIT 1'],
     ['FROM t |> UNION ALL SELECT 1', '(SELECT * FROM t) UNION ALL SELECT 1'],
-    [
-      'FROM t |> AGGREGATE count(*) AS n GROUP BY a',
-      'SELECT a, count(*) AS n FROM t GROUP BY a',
-    ],
+    ['FROM t |> AGGREGATE count(*) AS n GROUP BY a', 'SELECT a, count(*) AS n FROM t GROUP BY a'],
   ])('the pipe syntax %s', (text, expected) => {
     expect(printed(text)).toBe(expected);
     expect(withoutPlaces(parseQuery(expected, 'f'))).toEqual(withoutPlaces(parseQuery(text, 'f')));
