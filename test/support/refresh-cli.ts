@@ -172,7 +172,7 @@ export class RefreshCli {
         ...accepted.flatMap((id) => ['--accept-gap', id]),
       );
       if (code === 0) return;
-      const fresh = [...err.matchAll(/--accept-gap (\S+)/g)].map(([, id]) => id ?? '');
+      const fresh = [...err.matchAll(/--accept-gap ([^\s"]+)/g)].map(([, id]) => id ?? '');
       if (options.acceptsGaps !== true || fresh.length === 0 || attempt > 3) throw new Error(err);
       accepted = [...new Set([...accepted, ...fresh])];
     }
