@@ -274,7 +274,10 @@ async function refuseOtherOwner(options: RefreshRunOptions): Promise<void> {
     ...sourcesOf(plan, flow).map(({ topic }) => topic),
     repartitionTopicOf(pipeline, flow.name),
   ];
-  if (await hasCheckpoints(log, pipeline, { flow: flow.name, reads })) return;
+  // A flow that the catalog knows wrote another topic: what stands in this one is not from it.
+  const before = readDeployedFlow(catalog.get('flow', flow.name)?.value);
+  const isMoved = before !== undefined && before.topic !== table.topic;
+  if (!isMoved && (await hasCheckpoints(log, pipeline, { flow: flow.name, reads }))) return;
   await refuseForeign(options, found);
 }
 
