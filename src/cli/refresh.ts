@@ -17,13 +17,10 @@ import type { ReadProgress } from '../runtime/read-partition.ts';
 import { type BesideOptions, cancelRefresh, refreshBeside } from '../runtime/refresh-beside.ts';
 import type { ComputedReport } from '../runtime/refresh-computed.ts';
 import { flowsOf, gatherFacts, type RefreshFacts } from '../runtime/refresh-facts.ts';
+import { refreshInPlace } from '../runtime/refresh-in-place.ts';
 import { type Preview, previewRefresh } from '../runtime/refresh-preview.ts';
 import { openRefresh } from '../runtime/refresh-record.ts';
-import {
-  type RefreshOutcome,
-  type RefreshRunOptions,
-  refreshInPlace,
-} from '../runtime/refresh-run.ts';
+import type { RefreshOutcome, RefreshRunOptions } from '../runtime/refresh-run.ts';
 import { refreshTogether, refreshTogetherBeside } from '../runtime/refresh-together.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
 import { type Deployment, withDeployment } from './deployment.ts';

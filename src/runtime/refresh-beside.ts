@@ -180,7 +180,11 @@ class Beside {
       } catch (error) {
         // What expires while it is read again is counted before the swap, with all else that is lost.
         const isGap = error instanceof FlowError && error.code === 'OFFSET_OUT_OF_RANGE';
-        if (!isGap || attempt > gapAttemptsMax) throw error;
+        if (!isGap || attempt > gapAttemptsMax) {
+          // Whoever was first has removed what both were building.
+          await this.#refuseOvertaken();
+          throw error;
+        }
         await this.#options.catalog.read();
         acceptGaps = recordedGaps(this.#options.catalog).flatMap((gap) =>
           this.#built.has(gap.flow) && gap.acceptedAtMs === undefined ? [gap.id] : [],

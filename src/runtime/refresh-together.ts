@@ -5,6 +5,7 @@ import type { RefreshMode } from '../refresh/refresh-request.ts';
 import { isUntouched } from '../refresh/refresh-states.ts';
 import { lockFlows, lockName, unlockFlows } from './locks.ts';
 import { gatherFacts } from './refresh-facts.ts';
+import { refreshInPlace } from './refresh-in-place.ts';
 import { previewRefresh } from './refresh-preview.ts';
 import { openRefresh, type RefreshRecord } from './refresh-record.ts';
 import {
@@ -12,7 +13,6 @@ import {
   locksOf,
   type RefreshOutcome,
   type RefreshRunOptions,
-  refreshInPlace,
   refuseLossOf,
 } from './refresh-run.ts';
 

@@ -7,7 +7,7 @@ import type { Catalog } from '../../../src/runtime/catalog.ts';
 import { lockFlows } from '../../../src/runtime/locks.ts';
 import { refreshBeside } from '../../../src/runtime/refresh-beside.ts';
 import { refreshesOf } from '../../../src/runtime/refresh-record.ts';
-import { refreshInPlace } from '../../../src/runtime/refresh-run.ts';
+import { refreshInPlace } from '../../../src/runtime/refresh-in-place.ts';
 import { FailingLog } from '../../support/failing-log.ts';
 import { RefreshWorld, type SourceRow, tableText } from '../../support/refresh-world.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { refreshBeside } from '../../../src/runtime/refresh-beside.ts';
-import { refreshInPlace } from '../../../src/runtime/refresh-run.ts';
+import { refreshInPlace } from '../../../src/runtime/refresh-in-place.ts';
 import { refreshTogether } from '../../../src/runtime/refresh-together.ts';
 import { RefreshWorld, tableText } from '../../support/refresh-world.ts';
 

@@ -3,7 +3,7 @@ import { systemClock } from '../../../src/adapters/system/system-clock.ts';
 import type { TrialReport } from '../../../src/refresh/trial.ts';
 import { Catalog } from '../../../src/runtime/catalog.ts';
 import { refreshBeside } from '../../../src/runtime/refresh-beside.ts';
-import { refreshInPlace } from '../../../src/runtime/refresh-run.ts';
+import { refreshInPlace } from '../../../src/runtime/refresh-in-place.ts';
 import { tryRecords } from '../../../src/runtime/refresh-trial.ts';
 import { RefreshWorld, type SourceRow, tableText } from '../../support/refresh-world.ts';
 

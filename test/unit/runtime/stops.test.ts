@@ -3,7 +3,7 @@ import { systemClock } from '../../../src/adapters/system/system-clock.ts';
 import { FlowError } from '../../../src/base/errors.ts';
 import { Catalog } from '../../../src/runtime/catalog.ts';
 import { type FlowStatus, StatusReader } from '../../../src/runtime/pipeline-status.ts';
-import { refreshInPlace } from '../../../src/runtime/refresh-run.ts';
+import { refreshInPlace } from '../../../src/runtime/refresh-in-place.ts';
 import { skipRecord } from '../../../src/runtime/refresh-skip.ts';
 import { clearStop, recordStop, type Stop, stopOf } from '../../../src/runtime/stops.ts';
 import { RefreshWorld, type SourceRow } from '../../support/refresh-world.ts';
