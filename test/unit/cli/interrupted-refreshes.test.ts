@@ -6,8 +6,8 @@ import type { Clock } from '../../../src/ports/clock.ts';
 import type { Catalog } from '../../../src/runtime/catalog.ts';
 import { lockFlows } from '../../../src/runtime/locks.ts';
 import { refreshBeside } from '../../../src/runtime/refresh-beside.ts';
-import { refreshesOf } from '../../../src/runtime/refresh-record.ts';
 import { refreshInPlace } from '../../../src/runtime/refresh-in-place.ts';
+import { refreshesOf } from '../../../src/runtime/refresh-record.ts';
 import { FailingLog } from '../../support/failing-log.ts';
 import { RefreshWorld, type SourceRow, tableText } from '../../support/refresh-world.ts';
 
