@@ -361,7 +361,10 @@ function tellHalfDone(
 ): void {
   const names = (some: readonly TablePlan[]): string =>
     some.map(({ name }) => name).join(', ') || 'none';
-  if (invocation.json && outcomes.length > 0) invocation.printJson(outcomes);
+  // In one line, since another follows: that of the error.
+  if (invocation.json && outcomes.length > 0) {
+    invocation.terminal.out(`${JSON.stringify(outcomes)}\n`);
+  }
   invocation.terminal.err(
     `done: ${names(tables.slice(0, at))}; failed: ${tables[at]?.name ?? ''}; not begun: ${names(tables.slice(at + 1))}\n`,
   );
