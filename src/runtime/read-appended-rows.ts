@@ -33,7 +33,7 @@ export async function* readAppendedRows({
       'TOPIC_MISSING',
       `output topic "${topic}" of table "${table.name}" does not exist`,
       {
-        hint: 'A pipeline that never ran creates it when it runs first; tidemark plan tells whether it was there before.',
+        hint: 'Run the pipeline once: the first run creates the topic. If it ran before, tidemark plan tells what a start would refuse.',
       },
     );
   }

@@ -114,7 +114,7 @@ async function partitionCount({ log, table }: ReadTableOptions): Promise<number>
     'TOPIC_MISSING',
     `output topic "${table.topic}" of table "${table.name}" does not exist`,
     {
-      hint: 'A pipeline that never ran creates it when it runs first; tidemark plan tells whether it was there before.',
+      hint: 'Run the pipeline once: the first run creates the topic. If it ran before, tidemark plan tells what a start would refuse.',
     },
   );
 }
