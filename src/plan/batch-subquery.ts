@@ -2,7 +2,7 @@ import { comparator } from '../data/compare.ts';
 import { formatType } from '../data/type-text.ts';
 import type { DataType } from '../data/types.ts';
 import type { Row, Value } from '../data/value.ts';
-import { call } from '../expr/call.ts';
+import { call, literal } from '../expr/call.ts';
 import { castTo, commonType } from '../expr/coerce.ts';
 import type { Evaluator, Expression, Frame, Operation } from '../expr/expression.ts';
 import { ExpressionError } from '../expr/expression-error.ts';
@@ -34,7 +34,11 @@ export function bindSubquery(
     case 'scalar_query':
       return scalar(subplan, node);
     case 'in_query': {
-      return inQuery(bind(node.value), subplan, node);
+      const value = bind(node.value);
+      const isNull = value.node === 'literal' && value.value === null;
+      // A NULL that is written out is decided without the rows.
+      if (isNull && !node.negated) return literal(null, types.boolean, node.place);
+      return inQuery(value, subplan, node);
     }
   }
 }

@@ -128,20 +128,23 @@ function parseNumber(
   const rule = numberFields[letter];
   if (rule === undefined) return undefined;
   const isSigned = letter === 'y' && count >= 4 && text[state.at] === '+';
-  const from = isSigned ? state.at + 1 : state.at;
+  const isNegative = letter === 'y' && count !== 2 && text[state.at] === '-';
+  const from = isSigned || isNegative ? state.at + 1 : state.at;
   const fixed = isFixed(letter, count);
   const least = fixed || letter === 'y' ? count : 1;
   const most = fixed ? count : letter === 'D' && count === 2 ? 3 : 9;
   let digits = digitsAt(text, from, most + (fixed ? 0 : reserved));
   if (!fixed && reserved > 0) digits = digits.slice(0, Math.max(least, digits.length - reserved));
   if (digits.length < least || digits.length > most) return undefined;
-  if (letter === 'y' && count >= 4 && isSigned !== digits.length > count) return undefined;
+  const isLong = digits.length > count;
+  if (letter === 'y' && count >= 4 && !isNegative && isSigned !== isLong) return undefined;
   const [field, low, high] = rule;
   let value = Number(digits);
   if (letter === 'y' && count === 2) value += 2000;
   if (value < low || value > high) return undefined;
   if (letter === 'k' && value === 24) value = 0;
   if (letter === 'h') value %= 12;
+  if (isNegative) value = -value;
   return { ...state, at: from + digits.length, fields: { ...state.fields, [field]: value } };
 }
 

@@ -14,6 +14,8 @@ type Parts = {
   readonly offset: number;
   readonly zone: Zone;
   readonly instant: bigint;
+  /** The pattern names the era: years before the first one count backwards then. */
+  readonly hasEra: boolean;
 };
 
 /** Prints an instant in the local time of a zone. */
@@ -31,8 +33,18 @@ export function printPattern(
     offset: Number(offset / 1_000_000n),
     zone,
     instant,
+    hasEra: hasEra(elements),
   };
   return printAll(elements, parts);
+}
+
+/** Without an era years go on below 1. */
+function hasEra(elements: readonly PatternElement[]): boolean {
+  return elements.some((element) =>
+    element.element === 'optional'
+      ? hasEra(element.elements)
+      : element.element === 'field' && element.letter === 'G',
+  );
 }
 
 function printAll(elements: readonly PatternElement[], parts: Parts): string {
@@ -56,7 +68,7 @@ function printField(letter: string, count: number, parts: Parts): string {
       if (count === 4) return parts.year > 0 ? 'Anno Domini' : 'Before Christ';
       return parts.year > 0 ? 'AD' : 'BC';
     case 'y':
-      return printYear(parts.year > 0 ? parts.year : 1 - parts.year, count);
+      return printYear(parts.hasEra && parts.year <= 0 ? 1 - parts.year : parts.year, count);
     case 'M':
     case 'L':
       return count < 3 ? pad(parts.month, count) : named(monthNames[parts.month - 1] ?? '', count);
@@ -95,8 +107,10 @@ function printField(letter: string, count: number, parts: Parts): string {
 }
 
 function printYear(year: number, count: number): string {
-  if (count === 2) return pad(year % 100, 2);
-  const digits = pad(year, count);
+  const size = Math.abs(year);
+  if (count === 2) return pad(size % 100, 2);
+  const digits = pad(size, count);
+  if (year < 0) return `-${digits}`;
   return count >= 4 && digits.length > count ? `+${digits}` : digits;
 }
 

@@ -2,7 +2,7 @@ import { formatType } from '../../data/type-text.ts';
 import type { DataType } from '../../data/types.ts';
 import type { Value } from '../../data/value.ts';
 import { argumentAt } from '../arguments.ts';
-import { strictCall } from '../call.ts';
+import { literal, strictCall } from '../call.ts';
 import { castTo } from '../coerce.ts';
 import { constantValue, isConstant } from '../compile.ts';
 import type { Expression } from '../expression.ts';
@@ -23,7 +23,7 @@ import { dateFormat } from './datetime-format.ts';
 /** Numbers read and written by patterns such as `$9,999.00`. */
 export const numberTextFunctions: readonly FunctionDefinition[] = [
   { names: ['to_number'], arity: [2, 2], bind: toNumber },
-  { names: ['try_to_number'], arity: [2, 2], bind: (c) => nullOnError(toNumber(c)) },
+  { names: ['try_to_number'], arity: [2, 2], bind: tryToNumber },
   { names: ['to_char', 'to_varchar'], arity: [2, 2], bind: toChar },
 ];
 
@@ -59,6 +59,13 @@ function refusalOf(pattern: string): string {
   if (/^(?:\$S|PR)/i.test(pattern)) return 'INVALID_FORMAT.UNEXPECTED_TOKEN';
   const isKnown = /^(?:[09.D,G$S]|MI|PR)*$/i.test(pattern);
   return isKnown ? 'INVALID_FORMAT.WRONG_NUM_TOKEN' : 'INVALID_FORMAT.UNEXPECTED_TOKEN';
+}
+
+/** Without a pattern it is NULL of a type of its own. */
+function tryToNumber(c: FunctionCall): Expression {
+  const pattern = argumentAt(c, 1);
+  const isNull = isConstant(pattern) && constantValue(pattern, c.timeZone) === null;
+  return isNull ? literal(null, decimal(10, 0), c.place) : nullOnError(toNumber(c));
 }
 
 function toNumber(c: FunctionCall): Expression {
