@@ -1,3 +1,5 @@
+import type { Disturbance } from '../src/testing/simulation-scenario.ts';
+
 /** One edit of a source file: a text that must be there exactly once, and what takes its place. */
 export type Edit = { readonly file: string; readonly from: string; readonly to: string };
 
@@ -7,6 +9,8 @@ export type Mutant = {
   readonly breaks: string;
   /** The pipeline in which it shows; undefined: whichever the seeds draw. */
   readonly shape?: string;
+  /** What has to happen for it to show; undefined: whatever the seeds draw. */
+  readonly disturbance?: Disturbance;
   readonly edits: readonly Edit[];
 };
 
@@ -207,26 +211,32 @@ export const mutants: readonly Mutant[] = [
     'a gap that was accepted covers what was gone when it was found, and no more',
     edit('src/runtime/gaps.ts', 'to >= gap.to)', 'to >= 0)'),
   ),
-  mutant(
-    'false gap of a zombie',
-    'what a new owner has read and deleted is no gap',
-    edit(flowRunner, 'if (now?.offset === seen.offset) return;', 'if (now !== null) return;'),
-  ),
+  {
+    ...mutant(
+      'false gap of a zombie',
+      'what a new owner has read and deleted is no gap',
+      edit(flowRunner, 'if (now?.offset === seen.offset) return;', 'if (now !== null) return;'),
+    ),
+    disturbance: 'oversleep',
+  },
   mutantIn(
     'appended',
     'written topics unwatched',
     'an open transaction of a dead instance does not hold up the readers of dead letters and appended rows',
     edit('src/runtime/stuck-partitions.ts', 'void this.#ask(runners);', 'this.#isAsking = false;'),
   ),
-  mutant(
-    'finishes next to a turn',
-    'a stop that no longer waits for a turn commits nothing of it',
-    edit(
-      worker,
-      'isLoopOver ? this.#finish() : Promise.reject(stillTurning())',
-      '(isLoopOver || stillTurning() !== undefined) ? this.#finish() : Promise.reject(stillTurning())',
+  {
+    ...mutant(
+      'finishes next to a turn',
+      'a stop that no longer waits for a turn commits nothing of it',
+      edit(
+        worker,
+        'isLoopOver ? this.#finish() : Promise.reject(stillTurning())',
+        '(isLoopOver || stillTurning() !== undefined) ? this.#finish() : Promise.reject(stillTurning())',
+      ),
     ),
-  ),
+    disturbance: 'linger',
+  },
   mutantIn(
     'appended',
     'appended twice',

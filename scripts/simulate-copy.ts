@@ -2,9 +2,10 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { SimulationShape } from '../src/testing/shape-parts.ts';
 import type { SimulationOptions, SimulationReport } from '../src/testing/simulate-pipeline.ts';
+import { disturbances } from '../src/testing/simulation-scenario.ts';
 
 /**
- * Child of `try-mutant.ts`, `simulate-copy.ts FOLDER SEEDS [SHAPE]`: simulates a copy of the source until a seed fails,
+ * Child of `try-mutant.ts`, `simulate-copy.ts FOLDER SEEDS SHAPE DISTURBANCE`: simulates a copy of the source until a seed fails,
  * and tells how far it is.
  */
 export type CopyMessage = {
@@ -15,7 +16,8 @@ export type CopyMessage = {
   readonly isLast: boolean;
 };
 
-const [folder = '', seeds = '0', shapeName] = process.argv.slice(2);
+// An empty text: whatever the seeds draw.
+const [folder = '', seeds = '0', shapeName = '', disturbanceName = ''] = process.argv.slice(2);
 const inCopy = (file: string): string => pathToFileURL(join(folder, 'src/testing', file)).href;
 const { simulate } = (await import(inCopy('simulate-pipeline.ts'))) as {
   simulate: (seed: number, options: SimulationOptions) => Promise<SimulationReport>;
@@ -24,8 +26,9 @@ const { simulationShapes } = (await import(inCopy('simulation-shapes.ts'))) as {
   simulationShapes: readonly SimulationShape[];
 };
 const shape = simulationShapes.find(({ name }) => name === shapeName);
-if (shapeName !== undefined && shape === undefined) throw new Error(`no shape "${shapeName}"`);
-const options = shape === undefined ? {} : { shape };
+if (shapeName !== '' && shape === undefined) throw new Error(`no shape "${shapeName}"`);
+const disturbance = disturbances.find((name) => name === disturbanceName);
+const options = { shape, disturbance };
 const seedsMax = Number(seeds);
 tell({ seed: 0, fault: undefined, cpuSeconds: 0, isLast: false });
 for (let seed = 1; seed <= seedsMax; seed += 1) {

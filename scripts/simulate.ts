@@ -1,5 +1,6 @@
 import { fork } from 'node:child_process';
 import { type SimulationReport, simulate } from '../src/testing/simulate-pipeline.ts';
+import { disturbances } from '../src/testing/simulation-scenario.ts';
 import { simulationShapes } from '../src/testing/simulation-shapes.ts';
 import { refuse, scriptOptions, wholeNumber } from './script-options.ts';
 
@@ -11,6 +12,7 @@ failed first; the exit code is 1 when any failed.
   --from S       the first one, default 1
   --replay SEED  tells, line by line, what happens in the world of one seed
   --shape NAME   this pipeline in all of them, whatever a seed draws: ${shapeNames}
+  --disturbance NAME  this alone disturbs them, again and again: ${disturbances.join(', ')}
   --jobs N       processes that share the seeds, default 1
   --json         the result as one JSON document on standard output
 `;
@@ -21,6 +23,7 @@ const values = scriptOptions(usage, {
   from: { type: 'string', default: '1' },
   replay: { type: 'string' },
   shape: { type: 'string' },
+  disturbance: { type: 'string' },
   jobs: { type: 'string', default: '1' },
   json: { type: 'boolean', default: false },
   worker: { type: 'boolean', default: false },
@@ -39,7 +42,11 @@ const shape = simulationShapes.find(({ name }) => name === values.shape);
 if (values.shape !== undefined && shape === undefined) {
   refuse(`there is no shape "${values.shape}"; there are ${shapeNames}`);
 }
-const options = shape === undefined ? {} : { shape };
+const disturbance = disturbances.find((name) => name === values.disturbance);
+if (values.disturbance !== undefined && disturbance === undefined) {
+  refuse(`there is no disturbance "${values.disturbance}"; there are ${disturbances.join(', ')}`);
+}
+const options = { shape, disturbance };
 
 async function runPiece({ from, count }: Piece): Promise<PieceResult> {
   const before = process.cpuUsage();
@@ -58,7 +65,9 @@ async function runPiece({ from, count }: Piece): Promise<PieceResult> {
 type Lane = { readonly run: (piece: Piece) => Promise<PieceResult>; readonly end: () => void };
 
 function childLane(): Lane {
-  const args = ['--worker', ...(values.shape === undefined ? [] : ['--shape', values.shape])];
+  const args = ['--worker'];
+  if (values.shape !== undefined) args.push('--shape', values.shape);
+  if (values.disturbance !== undefined) args.push('--disturbance', values.disturbance);
   const child = fork(import.meta.filename, args, {
     execArgv: [...process.execArgv, ...laneFlags],
   });

@@ -15,7 +15,7 @@ export type MutantOutcome = {
   readonly cpuSeconds: number;
 };
 
-type Planted = Pick<Mutant, 'name' | 'edits' | 'shape'>;
+type Planted = Pick<Mutant, 'name' | 'edits' | 'shape' | 'disturbance'>;
 
 const root = resolve(import.meta.dirname, '..');
 /** Of a seed that does not end at all. */
@@ -53,7 +53,7 @@ export async function tryMutant(one: Planted, seedsMax: number): Promise<MutantO
 }
 
 function simulateCopy(
-  { name, shape }: Planted,
+  { name, shape, disturbance }: Planted,
   folder: string,
   seedsMax: number,
 ): Promise<MutantOutcome> {
@@ -61,7 +61,7 @@ function simulateCopy(
   const flags = ['--max-semi-space-size=64', '--single-threaded-gc', '--import', 'tsx'];
   const child = spawn(
     process.execPath,
-    [...flags, script, folder, String(seedsMax), ...(shape === undefined ? [] : [shape])],
+    [...flags, script, folder, String(seedsMax), shape ?? '', disturbance ?? ''],
     {
       cwd: root,
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],

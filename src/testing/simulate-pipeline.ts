@@ -1,5 +1,4 @@
 import { Random } from './random.ts';
-import type { SimulationShape } from './shape-parts.ts';
 import { errorText, type SimulatedInstance } from './simulated-instance.ts';
 import { SimulatedWorld, type Trace } from './simulated-world.ts';
 import { disturb, oversleep } from './simulation-disturbances.ts';
@@ -12,7 +11,7 @@ import {
   stopAll,
   takeUnread,
 } from './simulation-gaps.ts';
-import { drawScenario } from './simulation-scenario.ts';
+import { drawScenario, type ScenarioWish } from './simulation-scenario.ts';
 import {
   checkBounds,
   checkEverything,
@@ -20,9 +19,7 @@ import {
   checkRecoveries,
 } from './simulation-verdict.ts';
 
-export type SimulationOptions = {
-  /** This shape, whatever the seed draws. */
-  readonly shape?: SimulationShape;
+export type SimulationOptions = ScenarioWish & {
   readonly trace?: Trace;
 };
 
@@ -50,7 +47,7 @@ export async function simulate(
   options: SimulationOptions = {},
 ): Promise<SimulationReport> {
   const random = new Random(seed);
-  const scenario = drawScenario(random, options.shape);
+  const scenario = drawScenario(random, options);
   const world = new SimulatedWorld(random, scenario, options.trace);
   try {
     await live(world);

@@ -69,7 +69,14 @@ export type Scenario = {
     Pick<WorkerSettings, 'delivery' | 'cacheBytesMax' | 'sessionTimeoutMs'>;
 };
 
-export function drawScenario(random: Random, shape: SimulationShape | undefined): Scenario {
+/** What a seed does not decide. */
+export type ScenarioWish = {
+  readonly shape?: SimulationShape | undefined;
+  /** It alone disturbs the world, again and again. */
+  readonly disturbance?: Disturbance | undefined;
+};
+
+export function drawScenario(random: Random, { shape, disturbance }: ScenarioWish = {}): Scenario {
   const drawnShape = drawShape(random);
   const drawn = shape ?? drawnShape;
   const delivery = random.chance(150) ? 'at_least_once' : 'exactly_once';
@@ -98,8 +105,13 @@ export function drawScenario(random: Random, shape: SimulationShape | undefined)
     roundRecordsMax: isWide ? 80 : isLarge ? 4 + random.below(10) : 2 + random.below(5),
     processesMax: 1 + random.below(isLarge ? 3 : 2),
     mood: isExact ? mood : withoutStalls(mood),
-    disturbancePermille: theme === undefined ? random.below(700) : 500 + random.below(500),
-    disturbances: chosen.filter((one) => isPossibleIn(drawn, one)),
+    disturbancePermille: withWish(
+      theme === undefined ? random.below(700) : 500 + random.below(500),
+      disturbance,
+    ),
+    disturbances: (disturbance === undefined ? chosen : [disturbance]).filter((one) =>
+      isPossibleIn(drawn, one),
+    ),
     ending: endingOf(drawn, drawEnding(random, isExact)),
     hasEpilogue: random.chance(isLarge ? 250 : 80),
     transactionTimeoutMs: drawTransactionTimeout(random),
@@ -126,6 +138,10 @@ export function drawScenario(random: Random, shape: SimulationShape | undefined)
  */
 function mayGrow({ flows, isTimed }: SimulationShape): boolean {
   return isTimed !== true && flows.every(({ isOnce }) => isOnce !== true);
+}
+
+function withWish(permille: number, disturbance: Disturbance | undefined): number {
+  return disturbance === undefined ? permille : 900;
 }
 
 /** Rows that were let go by their time are not known any more where they are read once more. */
