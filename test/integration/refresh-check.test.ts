@@ -18,6 +18,8 @@ const seeds = Array.from(
 /** One of two is enough for every change of the program. */
 const fedSeeds = process.env['REFRESH_SEEDS'] === undefined ? seeds.slice(-1) : seeds;
 const kills = Number(process.env['REFRESH_KILLS'] ?? 3);
+/** How long many keys take is the machine's affair: on a busy one hours. */
+const patienceMs = keys > 10_000 ? 12 * 3_600_000 : 1_800_000;
 
 const main = process.env['TEST_SERVICE_MAIN'] ?? resolve(import.meta.dirname, '../../dist/main.js');
 const children: ChildProcess[] = [];
@@ -270,7 +272,7 @@ test.each(seeds)(
     expect(outside(ofOne, gone)).toEqual([]);
     expect(ofBoth).toEqual([]);
   },
-  1_800_000,
+  patienceMs,
 );
 
 test.each(fedSeeds)(
@@ -309,44 +311,51 @@ test.each(fedSeeds)(
     expect(await dump(fed)).toEqual(await expected(fed, await world.readable()));
     expect(outside(await after.stop(), gone)).toEqual([]);
   },
-  1_800_000,
+  patienceMs,
 );
 
-test('FR-34 FR-04 killed at random moments it goes on and ends the same', async () => {
-  const random = new Random(70 + kills + 1_000 * (from - 1));
-  await openOne(from % 2 === 0 ? 'rows' : 'row_set');
-  const levels = new Map<string, number>();
-  await fill(random, levels, ['a']);
-  await world.update();
-  await world.expire('a', 0.5);
-  await world.produce('a', rowsOf(random, Math.ceil(keys / 2), levels));
-  const watcher = watch(one);
-  await cancelWhatIsKilled();
-  // As long as one takes that nobody kills, so that the moments lie anywhere in it.
-  const started = Date.now();
-  expect((await refreshProcess()).code).toBe(0);
-  const wholeMs = Date.now() - started;
-  let killed = 0;
-  for (let attempt = 0; killed < kills && attempt < kills * 3; attempt += 1) {
-    await world.produce('a', rowsOf(random, 200, levels));
-    const { code, err } = await refreshProcess({ afterMs: random.below(Math.ceil(wholeMs)) });
-    // Another ending than by the kill or by success is a fault.
-    expect([code, code === null || code === 0 ? '' : err]).toEqual([code === null ? null : 0, '']);
-    if (code === null) killed += 1;
-    tell(`killed ${killed} of ${kills}, attempt ${attempt + 1}, whole: ${wholeMs} ms`);
-  }
-  expect(killed).toBe(kills);
-  const { code, err } = await refreshProcess();
-  expect([code, code === 0 ? '' : err]).toEqual([0, '']);
-  // One that was killed in its swap ends with what it had read; the flow reads on from there.
-  await world.update();
-  expect(await dump(one)).toEqual(await expected(one));
-  expect(await watcher.stop()).toEqual([]);
-  const left = await world.log.describeTopics(
-    ['output', 'repartition', 'levels'].map((role) => `${world.pipeline}.one.refresh.${role}`),
-  );
-  expect([...left.keys()]).toEqual([]);
-}, 3_600_000);
+test(
+  'FR-34 FR-04 killed at random moments it goes on and ends the same',
+  async () => {
+    const random = new Random(70 + kills + 1_000 * (from - 1));
+    await openOne(from % 2 === 0 ? 'rows' : 'row_set');
+    const levels = new Map<string, number>();
+    await fill(random, levels, ['a']);
+    await world.update();
+    await world.expire('a', 0.5);
+    await world.produce('a', rowsOf(random, Math.ceil(keys / 2), levels));
+    const watcher = watch(one);
+    await cancelWhatIsKilled();
+    // As long as one takes that nobody kills, so that the moments lie anywhere in it.
+    const started = Date.now();
+    expect((await refreshProcess()).code).toBe(0);
+    const wholeMs = Date.now() - started;
+    let killed = 0;
+    for (let attempt = 0; killed < kills && attempt < kills * 3; attempt += 1) {
+      await world.produce('a', rowsOf(random, 200, levels));
+      const { code, err } = await refreshProcess({ afterMs: random.below(Math.ceil(wholeMs)) });
+      // Another ending than by the kill or by success is a fault.
+      expect([code, code === null || code === 0 ? '' : err]).toEqual([
+        code === null ? null : 0,
+        '',
+      ]);
+      if (code === null) killed += 1;
+      tell(`killed ${killed} of ${kills}, attempt ${attempt + 1}, whole: ${wholeMs} ms`);
+    }
+    expect(killed).toBe(kills);
+    const { code, err } = await refreshProcess();
+    expect([code, code === 0 ? '' : err]).toEqual([0, '']);
+    // One that was killed in its swap ends with what it had read; the flow reads on from there.
+    await world.update();
+    expect(await dump(one)).toEqual(await expected(one));
+    expect(await watcher.stop()).toEqual([]);
+    const left = await world.log.describeTopics(
+      ['output', 'repartition', 'levels'].map((role) => `${world.pipeline}.one.refresh.${role}`),
+    );
+    expect([...left.keys()]).toEqual([]);
+  },
+  patienceMs,
+);
 
 /** A refresh that was killed while it built is given up, and the table is as it was. */
 async function cancelWhatIsKilled(): Promise<void> {
