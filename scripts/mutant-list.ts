@@ -321,6 +321,12 @@ export const mutants: readonly Mutant[] = [
       'const known = readPins(flow, catalog);\n  if (known !== undefined) return known;',
       'const known = readPins(flow, catalog);\n  if (known?.isDone === true) return known;',
     ),
+    // What stands in the catalog since holds as well.
+    edit(
+      'src/runtime/once-pins.ts',
+      'return readPins(flow, catalog) ?? { isDone: false,',
+      'return { isDone: false,',
+    ),
   ),
   mutantIn(
     'replaced_once',
