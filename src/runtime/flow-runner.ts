@@ -57,6 +57,7 @@ import {
 } from './generation.ts';
 import { refuseLocked } from './locks.ts';
 import { onceEnd, pinOnce, recordOnceDone } from './once-pins.ts';
+import type { OwnId } from './own-id.ts';
 import { partitionKey } from './partition-key.ts';
 import { PendingAnswer } from './pending-answer.ts';
 import type { RuntimeListener } from './runtime-events.ts';
@@ -67,7 +68,6 @@ import { StaticData } from './static-data.ts';
 import { clearStop, type FlowMove } from './stops.ts';
 import type { StoredEntry, TableSlot } from './table-slot.ts';
 import {
-  type OwnId,
   settledCheckpoint,
   settledRange,
   type TakeoverOptions,
@@ -361,6 +361,10 @@ export class FlowRunner {
     );
     // Before it is overwritten: who had each of them.
     await catalog.read();
+    // Without entering its own name over that of the other one.
+    if (own?.isOvertaken(catalog) === true) {
+      throw new FlowError('PRODUCER_FENCED', 'another process of this name began after this one');
+    }
     const predecessors = new Map(
       names.map((name) => {
         const id = catalog.get('takeover', name)?.value['transactionalId'];
@@ -369,13 +373,12 @@ export class FlowRunner {
     );
     const epoch = await catalog.write(
       [
-        ...(transactionalId === undefined
-          ? []
-          : [{ kind: 'instance' as const, name: transactionalId, value: { instance } }]),
         ...names.map((name) => ({ kind: 'takeover' as const, name, value: owner })),
+        ...(own === undefined ? [] : [own.entry]),
       ],
       clock.now(),
     );
+    own?.entered(epoch);
     // Asked for after the write: a command that locks the flow either is seen here, or sees this member in the group.
     refuseLocked(catalog, facts.flow.name, clock.now());
     refuseOtherGeneration(catalog, facts);

@@ -3,9 +3,10 @@ import type { Log, OffsetRange } from '../ports/log.ts';
 import type { Catalog } from './catalog.ts';
 import type { TopicFacts } from './flow-facts.ts';
 import type { FlowRunner } from './flow-runner.ts';
+import type { OwnId } from './own-id.ts';
 import { partitionKey } from './partition-key.ts';
 import type { RuntimeListener } from './runtime-events.ts';
-import { fenceOthers, type OwnId } from './takeover.ts';
+import { fenceOthers } from './takeover.ts';
 
 export type StuckPartitionsOptions = {
   readonly log: Log;

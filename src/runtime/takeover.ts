@@ -9,16 +9,10 @@ import { type FlowFacts, isJoining, type KeyedFlowFacts, stateTopicOf } from './
 import { generationStart } from './generation.ts';
 import { isSettledWithin } from './is-settled-within.ts';
 import type { RestoreCause, RuntimeListener } from './runtime-events.ts';
+import type { OwnId } from './own-id.ts';
 import type { StageTimes } from './stage-times.ts';
 import { readAt, TableSlot } from './table-slot.ts';
 import { levelSteps, outputSteps, tableTask } from './table-stage.ts';
-
-/** The transactional id of this process. */
-export type OwnId = {
-  readonly transactionalId: string;
-  /** Where nothing is open here: ends what another process of this name has left open. */
-  readonly renew: () => Promise<void>;
-};
 
 export type TakeoverOptions = {
   readonly pipeline: string;

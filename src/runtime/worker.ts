@@ -11,13 +11,13 @@ import { FlowRunner, type PartitionProgress } from './flow-runner.ts';
 import { inPresentGeneration } from './generation.ts';
 import { isSettledWithin } from './is-settled-within.ts';
 import { lockOf } from './locks.ts';
+import { OwnId } from './own-id.ts';
 import { RepartitionPurge } from './repartition-purge.ts';
 import type { RuntimeListener } from './runtime-events.ts';
 import { type Stage, StageTimes } from './stage-times.ts';
 import { recordStop } from './stops.ts';
 import { StuckPartitions } from './stuck-partitions.ts';
 import type { StoredEntry } from './table-slot.ts';
-import type { OwnId } from './takeover.ts';
 import { TriggeredUpdate } from './triggered-update.ts';
 import type { ViewFacts } from './view-runner.ts';
 import type { ViewProgress, ViewUpdates } from './view-updates.ts';
@@ -167,7 +167,8 @@ export class Worker {
     const { pipeline, instance, delivery } = options.settings;
     const transactionalId = `${pipeline}-${instance}`;
     const renew = (): Promise<void> => this.#renewProducer();
-    this.#own = delivery === 'exactly_once' ? { transactionalId, renew } : undefined;
+    this.#own =
+      delivery === 'exactly_once' ? new OwnId(transactionalId, instance, renew) : undefined;
     this.#stages = new StageTimes(options.clock);
     this.#purge = new RepartitionPurge(options.log, options.clock);
     this.#stuck = new StuckPartitions({
@@ -658,6 +659,7 @@ export class Worker {
       await this.#fail(error, blamed);
       return;
     }
+    if (code === 'PRODUCER_FENCED') await this.#giveWay();
     if (this.#machine.state !== 'recovering') this.#machine.transition('recovering');
     this.#failuresInRow += 1;
     if (this.#failuresInRow > settings.retriesMax) throw error;
@@ -670,6 +672,19 @@ export class Worker {
     // Opened again under the same id, it ends the transaction for good.
     await this.#closeProducer();
     await clock.sleep(delayMs);
+  }
+
+  /** Ends this process where a later one of its name is why it was fenced. */
+  async #giveWay(): Promise<void> {
+    const { catalog } = this.#options;
+    try {
+      await catalog.read();
+    } catch (error) {
+      // Asked for again with the next fence.
+      if (!(error instanceof FlowError)) throw error;
+      return;
+    }
+    this.#own?.refuseOvertaken(catalog);
   }
 
   #retryDelayMs(isOutage: boolean): number {
