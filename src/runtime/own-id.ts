@@ -37,9 +37,7 @@ export class OwnId {
   /** Whether a process of this name has entered itself since this one did, by what was read of the catalog. */
   isOvertaken(catalog: Pick<Catalog, 'get'>): boolean {
     const there = catalog.get('instance', this.transactionalId);
-    return (
-      this.#enteredAt !== undefined && there !== undefined && there.offset > this.#enteredAt
-    );
+    return this.#enteredAt !== undefined && there !== undefined && there.offset > this.#enteredAt;
   }
 
   /** Throws CONFIG_INVALID when overtaken. */

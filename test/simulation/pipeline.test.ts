@@ -15,6 +15,8 @@ const failedOnce = [
   { shape: 'viewed', seed: 17774 },
   { shape: 'plain', seed: 33094 },
   { shape: 'summed', seed: 56115 },
+  { shape: 'outer', seed: 10021091 },
+  { shape: 'outer', seed: 10039108 },
 ];
 
 async function failures(seeds: Iterable<number>) {
