@@ -72,6 +72,11 @@ export class Catalog {
     return this.#topic;
   }
 
+  /** Offset up to which the topic is known here. */
+  get position(): number {
+    return this.#position;
+  }
+
   /** Reads on to the end of the topic, as it stands now. */
   read(): Promise<void> {
     return this.#inTurn(() => this.#read());

@@ -374,11 +374,10 @@ export class FlowRunner {
     const epoch = await catalog.write(
       [
         ...names.map((name) => ({ kind: 'takeover' as const, name, value: owner })),
-        ...(own === undefined ? [] : [own.entry]),
+        ...(own === undefined ? [] : [own.entry(catalog, clock.now())]),
       ],
       clock.now(),
     );
-    own?.entered(epoch);
     // Asked for after the write: a command that locks the flow either is seen here, or sees this member in the group.
     refuseLocked(catalog, facts.flow.name, clock.now());
     refuseOtherGeneration(catalog, facts);

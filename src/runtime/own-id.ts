@@ -1,6 +1,9 @@
 import { FlowError } from '../base/errors.ts';
 import type { Catalog, CatalogEntry } from './catalog.ts';
 
+/** When a process first entered its name: by the place that the catalog then stood at, and the clock where that is the same. */
+type Beginning = { readonly position: number; readonly ms: number };
+
 /**
  * The transactional id of this process, and what the catalog says of who has it.
  *
@@ -12,8 +15,7 @@ export class OwnId {
   /** Where nothing is open here: ends what another process of this name has left open. */
   readonly renew: () => Promise<void>;
   readonly #instance: string;
-  /** Offset in the catalog topic at which this process last entered its name. */
-  #enteredAt: number | undefined;
+  #began: Beginning | undefined;
 
   constructor(transactionalId: string, instance: string, renew: () => Promise<void>) {
     this.transactionalId = transactionalId;
@@ -21,34 +23,44 @@ export class OwnId {
     this.renew = renew;
   }
 
-  /** To be written as the last of its entries; `entered` is told the end of them. */
-  get entry(): Pick<CatalogEntry, 'kind' | 'name' | 'value'> {
+  /** What a takeover enters, once the catalog was read; the first one decides when this process began. */
+  entry(
+    catalog: Pick<Catalog, 'position'>,
+    nowMs: number,
+  ): Pick<CatalogEntry, 'kind' | 'name' | 'value'> {
+    this.#began ??= { position: catalog.position, ms: nowMs };
     return {
       kind: 'instance',
       name: this.transactionalId,
-      value: { instance: this.#instance },
+      value: { instance: this.#instance, began: this.#began },
     };
   }
 
-  entered(end: number): void {
-    this.#enteredAt = end - 1;
-  }
-
-  /** Whether a process of this name has entered itself since this one did, by what was read of the catalog. */
+  /** Whether a process of this name that began later has entered itself, by what was read of the catalog. */
   isOvertaken(catalog: Pick<Catalog, 'get'>): boolean {
-    const there = catalog.get('instance', this.transactionalId);
-    return this.#enteredAt !== undefined && there !== undefined && there.offset > this.#enteredAt;
+    const own = this.#began;
+    const other = beginningOf(catalog.get('instance', this.transactionalId));
+    if (own === undefined || other === undefined) return false;
+    if (other.position !== own.position) return other.position > own.position;
+    return other.ms > own.ms;
   }
 
-  /** Throws CONFIG_INVALID when overtaken. */
+  /** Throws TASK_MIGRATED when overtaken. */
   refuseOvertaken(catalog: Pick<Catalog, 'get'>): void {
     if (!this.isOvertaken(catalog)) return;
     throw new FlowError(
-      'CONFIG_INVALID',
+      'TASK_MIGRATED',
       `another process has the name "${this.#instance}" and began after this one`,
       {
         hint: 'Give each process a name of its own: --instance.name NAME, or TIDEMARK_INSTANCE_NAME. By default it is the name of the host, which containers may have in common.',
       },
     );
   }
+}
+
+function beginningOf(entry: CatalogEntry | undefined): Beginning | undefined {
+  const began = entry?.value['began'];
+  if (typeof began !== 'object' || began === null) return undefined;
+  const { position, ms } = began as Partial<Beginning>;
+  return typeof position === 'number' && typeof ms === 'number' ? { position, ms } : undefined;
 }

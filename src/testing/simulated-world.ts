@@ -73,6 +73,8 @@ export class SimulatedWorld {
   /** "topic/partition" → its end when the first process started. */
   readonly endsAtStart = new Map<string, number>();
   readonly #retired = new Set<string>();
+  /** Names that two processes had at once. */
+  readonly #shared = new Set<string>();
   readonly #done = new Set<string>();
   readonly #furthest = new Map<string, number>();
   readonly #trace: Trace | undefined;
@@ -122,6 +124,7 @@ export class SimulatedWorld {
     const free = names.filter((name) => !taken.includes(name));
     const name = (this.random.chance(50) ? names[0] : this.random.pick(free)) ?? 'pod-0';
     this.note(() => `${name} starts`);
+    if (taken.includes(name)) this.#shared.add(name);
     const instance = new SimulatedInstance(this.site, {
       name,
       once: options.once ?? false,
@@ -164,8 +167,8 @@ export class SimulatedWorld {
     this.note(() => `${name} failed: ${errorText(error)}`);
     if (isOfTheWorld(error)) return;
     // The earlier one of two of a name gives way.
-    const isTwin = this.instances.filter((one) => one.name === name).length > 1;
-    if (error instanceof FlowError && error.code === 'CONFIG_INVALID' && isTwin) return;
+    if (error instanceof FlowError && error.code === 'TASK_MIGRATED' && this.#shared.has(name))
+      return;
     const expected = [...this.expectedStops.values()].flat();
     if (error instanceof FlowError && expected.includes(error.code)) return;
     this.complain(`${name} failed: ${errorText(error)}`);

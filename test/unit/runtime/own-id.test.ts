@@ -4,33 +4,41 @@ import { OwnId } from '../../../src/runtime/own-id.ts';
 
 const idle = (): Promise<void> => Promise.resolve();
 
-function catalogWith(offset: number | undefined): { get: () => CatalogEntry | undefined } {
-  return {
-    get: () =>
-      offset === undefined
-        ? undefined
-        : { kind: 'instance', name: 'p-pod-0', value: { instance: 'pod-0' }, offset },
-  };
+function processAt(position: number, ms: number) {
+  const own = new OwnId('p-pod-0', 'pod-0', idle);
+  const entry = { ...own.entry({ position }, ms), offset: position };
+  return { own, entry };
 }
 
-test('of two processes of one name the one that entered first gives way, and is told how to be called', () => {
-  const earlier = new OwnId('p-pod-0', 'pod-0', idle);
-  earlier.entered(10);
-  expect(earlier.isOvertaken(catalogWith(9))).toBe(false);
-  expect(earlier.isOvertaken(catalogWith(12))).toBe(true);
-  expect(() => earlier.refuseOvertaken(catalogWith(12))).toThrow(
+function holding(entry: CatalogEntry | undefined): { get: () => CatalogEntry | undefined } {
+  return { get: () => entry };
+}
+
+test('of two processes of one name the one that began first gives way, and is told how to be called', () => {
+  const { own } = processAt(10, 1_000);
+  const { entry } = processAt(12, 900);
+  expect(own.isOvertaken(holding(entry))).toBe(true);
+  expect(() => own.refuseOvertaken(holding(entry))).toThrow(
     expect.objectContaining({
-      code: 'CONFIG_INVALID',
+      code: 'TASK_MIGRATED',
       hint: expect.stringContaining('--instance.name'),
     }),
   );
 });
 
-test('a process gives way to nobody that was there before it, nor to one that has ended', () => {
-  const later = new OwnId('p-pod-0', 'pod-0', idle);
-  expect(later.isOvertaken(catalogWith(12))).toBe(false);
-  later.entered(14);
-  expect(later.isOvertaken(catalogWith(12))).toBe(false);
-  expect(later.isOvertaken(catalogWith(undefined))).toBe(false);
-  expect(() => later.refuseOvertaken(catalogWith(13))).not.toThrow();
+test('where the catalog stood at the same place, the clock decides', () => {
+  const { own } = processAt(10, 1_000);
+  expect(own.isOvertaken(holding(processAt(10, 1_001).entry))).toBe(true);
+  expect(own.isOvertaken(holding(processAt(10, 999).entry))).toBe(false);
+});
+
+test('a process gives way to none that began before it, however late it enters itself, nor to one that has ended', () => {
+  const { own, entry } = processAt(12, 1_000);
+  const again = own.entry({ position: 40 }, 5_000);
+  expect(again.value).toEqual(entry.value);
+  const earlier = processAt(10, 2_000);
+  expect(own.isOvertaken(holding({ ...earlier.entry, offset: 50 }))).toBe(false);
+  expect(own.isOvertaken(holding(undefined))).toBe(false);
+  expect(() => own.refuseOvertaken(holding({ ...earlier.entry, offset: 50 }))).not.toThrow();
+  expect(new OwnId('p-pod-0', 'pod-0', idle).isOvertaken(holding(entry))).toBe(false);
 });
