@@ -40,7 +40,7 @@ export type Fate =
 
 /**
  * A whole instance of the service in a simulated process: nothing of the runtime is replaced. Invariant: an
- * instance whose worker failed is gone, as a pod is that exits.
+ * instance whose worker has ended is gone, as a pod is that exits.
  */
 export class SimulatedInstance {
   readonly name: string;
@@ -49,7 +49,6 @@ export class SimulatedInstance {
   readonly fate: Promise<Fate>;
   #worker: Worker | undefined;
   #isStopping = false;
-  #hasEnded = false;
 
   constructor(site: SimulatedSite, options: InstanceOptions) {
     this.name = options.name;
@@ -71,7 +70,7 @@ export class SimulatedInstance {
 
   /** Crashed, failed or at its end. */
   get isGone(): boolean {
-    return this.process.isCrashed || this.#hasEnded;
+    return this.process.isCrashed;
   }
 
   get isStopping(): boolean {
@@ -108,7 +107,7 @@ export class SimulatedInstance {
       this.#worker = worker;
       if (this.#isStopping) worker.stop();
       await worker.run();
-      this.#hasEnded = true;
+      this.process.exit();
       return { fate: 'stopped' };
     } catch (error) {
       this.process.crash();

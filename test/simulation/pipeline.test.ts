@@ -17,6 +17,9 @@ const failedOnce = [
   { shape: 'summed', seed: 56115 },
   { shape: 'outer', seed: 10021091 },
   { shape: 'outer', seed: 10039108 },
+  { shape: 'viewed', seed: 45072 },
+  { shape: 'summed', seed: 46260 },
+  { shape: 'distinct', seed: 73915 },
 ];
 
 async function failures(seeds: Iterable<number>) {
