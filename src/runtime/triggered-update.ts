@@ -1,12 +1,17 @@
 import type { Clock } from '../ports/clock.ts';
-import type { Log } from '../ports/log.ts';
+import type { CommittedOffset, Log } from '../ports/log.ts';
 import type { FlowFacts } from './flow-facts.ts';
 import type { FlowRunner } from './flow-runner.ts';
+import { isSettledWithin } from './is-settled-within.ts';
 
 type Goal = { readonly topic: string; readonly offsets: ReadonlyMap<number, number> };
 
+type Checkpoints = ReadonlyMap<number, CommittedOffset>;
+
 /** How often the checkpoints of other instances are looked at. */
 const lookIntervalMs = 50;
+/** Checkpoints that the transaction of a dead instance holds are not waited for: they may have to be taken over here. */
+const answerMsMax = 100;
 
 /**
  * Decides when a triggered update is done: every source partition is committed up to where it stood at the
@@ -22,6 +27,8 @@ export class TriggeredUpdate {
   /** Flows whose goals in tables of the pipeline are taken. */
   readonly #chained = new Set<string>();
   readonly #done = new Set<string>();
+  /** Questions for checkpoints that are not answered yet, by group and topic. */
+  readonly #asked = new Map<string, Promise<Checkpoints>>();
   #nextMs = 0;
 
   constructor(flows: readonly FlowFacts[], log: Log, clock: Clock) {
@@ -147,7 +154,8 @@ export class TriggeredUpdate {
   }
 
   async #isReached(group: string, { topic, offsets }: Goal): Promise<boolean> {
-    const committed = await this.#log.committedOffsets(group, topic, [...offsets.keys()]);
+    const committed = await this.#checkpoints(group, topic, [...offsets.keys()]);
+    if (committed === undefined) return false;
     for (const [partition, goal] of offsets) {
       if (goal > 0 && (committed.get(partition)?.offset ?? 0) < goal) {
         const isEmpty = await this.#isEmpty(topic, partition, goal);
@@ -155,6 +163,20 @@ export class TriggeredUpdate {
       }
     }
     return true;
+  }
+
+  /** undefined: not known yet. One question at a time, whose answer may be an older one: the next look has a later one. */
+  async #checkpoints(
+    group: string,
+    topic: string,
+    partitions: readonly number[],
+  ): Promise<Checkpoints | undefined> {
+    const name = `${group}/${topic}`;
+    const asking = this.#asked.get(name) ?? this.#log.committedOffsets(group, topic, partitions);
+    this.#asked.set(name, asking);
+    if (!(await isSettledWithin(this.#clock, answerMsMax, asking))) return undefined;
+    this.#asked.delete(name);
+    return asking;
   }
 
   /** A partition whose records are all gone has nothing to commit. */

@@ -121,7 +121,8 @@ export class SimulatedWorld {
     const names = podNames.filter((name) => !this.#retired.has(name));
     const free = names.filter((name) => !taken.includes(name));
     const isTwin = this.random.chance(50) && options.once !== true;
-    const name = (isTwin ? names[0] : this.random.pick(free)) ?? 'pod-0';
+    const spare = options.once === true ? 'update' : 'pod-0';
+    const name = (isTwin ? names[0] : this.random.pick(free)) ?? spare;
     this.note(() => `${name} starts`);
     const instance = new SimulatedInstance(this.site, {
       name,

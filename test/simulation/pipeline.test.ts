@@ -20,6 +20,8 @@ const failedOnce = [
   { shape: 'viewed', seed: 45072 },
   { shape: 'summed', seed: 46260 },
   { shape: 'distinct', seed: 73915 },
+  { shape: 'appended', seed: 358001 },
+  { shape: 'summed', seed: 284300 },
 ];
 
 async function failures(seeds: Iterable<number>) {
