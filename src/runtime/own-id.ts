@@ -1,4 +1,5 @@
 import { FlowError } from '../base/errors.ts';
+import { ownInstanceNameHint } from '../base/instance-hint.ts';
 import type { Catalog, CatalogEntry } from './catalog.ts';
 
 /** When a process first entered its name: by the place that the catalog then stood at, and the clock where that is the same. */
@@ -52,7 +53,7 @@ export class OwnId {
       'TASK_MIGRATED',
       `another process has the name "${this.#instance}" and began after this one`,
       {
-        hint: 'Give each process a name of its own: --instance.name NAME, or TIDEMARK_INSTANCE_NAME. By default it is the name of the host, which containers may have in common.',
+        hint: ownInstanceNameHint,
       },
     );
   }

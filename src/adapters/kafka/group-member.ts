@@ -1,4 +1,5 @@
 import { FlowError } from '../../base/errors.ts';
+import { ownInstanceNameHint } from '../../base/instance-hint.ts';
 import type { Assignment, GroupMember, GroupOptions } from '../../ports/log.ts';
 import { assignPartitions } from './assign-partitions.ts';
 import type { Channel, KafkaCluster } from './cluster.ts';
@@ -124,7 +125,7 @@ export class KafkaGroupMember implements GroupMember {
         'CONFIG_INVALID',
         `${this.#where}: another process has the same instance`,
         {
-          hint: 'Give each process a name of its own: --instance.name NAME, or TIDEMARK_INSTANCE_NAME. By default it is the name of the host, which containers may have in common.',
+          hint: ownInstanceNameHint,
         },
       );
     }

@@ -1,9 +1,6 @@
-import { describe, expect, test } from 'vitest';
-import { planPipeline } from '../../../src/plan/plan-pipeline.ts';
-import { readPipelineCase } from '../../../src/testing/pipeline-case.ts';
+import { describe, test } from 'vitest';
 import { Random } from '../../../src/testing/random.ts';
-import { runCase } from '../../../src/testing/run-case.ts';
-import { pipelineStarter } from '../../../src/testing/start-pipeline.ts';
+import { expectCaseToPass } from '../../support/random-case.ts';
 
 /** Tables with expectations at random, beside a definition that shares nothing with the product. */
 
@@ -86,15 +83,6 @@ CREATE STREAMING TABLE t ${replacing} SELECT k, seq, n FROM v;`,
 
 describe('EX-02 EX-04 EX-12 any expectations keep and count what they say, under every schedule', () => {
   test.each(Array.from({ length: 10 }, (_, at) => at + 1))('seed %i', async (seed) => {
-    const text = caseOf(seed);
-    const pipelineCase = readPipelineCase(text);
-    const { sql, schemas } = pipelineCase;
-    const planned = planPipeline([{ file: 'random.sql', text: sql }], { schemas });
-    const report = await runCase(pipelineCase, planned, pipelineStarter());
-    const wrong = report.schedules.flatMap(({ schedule, differences }) =>
-      differences.map((line) => `${schedule}: ${line}`),
-    );
-    expect(wrong, text).toEqual([]);
-    expect(report.status, report.note).toBe('passed');
+    await expectCaseToPass(caseOf(seed));
   });
 });

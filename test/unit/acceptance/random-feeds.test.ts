@@ -1,9 +1,6 @@
-import { describe, expect, test } from 'vitest';
-import { planPipeline } from '../../../src/plan/plan-pipeline.ts';
-import { readPipelineCase } from '../../../src/testing/pipeline-case.ts';
+import { describe, test } from 'vitest';
 import { Random } from '../../../src/testing/random.ts';
-import { runCase } from '../../../src/testing/run-case.ts';
-import { pipelineStarter } from '../../../src/testing/start-pipeline.ts';
+import { expectCaseToPass } from '../../support/random-case.ts';
 
 /** Pipelines of AUTO CDC with clauses and changes at random, beside a definition that shares nothing with the product. */
 
@@ -216,15 +213,6 @@ function caseOf(seed: number): string {
 
 describe('FL-25 AUTO CDC with any clauses gives the rows of the definition, under every schedule', () => {
   test.each(Array.from({ length: 15 }, (_, at) => at + 1))('seed %i', async (seed) => {
-    const text = caseOf(seed);
-    const pipelineCase = readPipelineCase(text);
-    const { sql, schemas } = pipelineCase;
-    const planned = planPipeline([{ file: 'random.sql', text: sql }], { schemas });
-    const report = await runCase(pipelineCase, planned, pipelineStarter());
-    const wrong = report.schedules.flatMap(({ schedule, differences }) =>
-      differences.map((line) => `${schedule}: ${line}`),
-    );
-    expect(wrong, text).toEqual([]);
-    expect(report.status, report.note).toBe('passed');
+    await expectCaseToPass(caseOf(seed));
   });
 });

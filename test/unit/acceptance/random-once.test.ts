@@ -1,9 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { planPipeline } from '../../../src/plan/plan-pipeline.ts';
-import { readPipelineCase } from '../../../src/testing/pipeline-case.ts';
 import { Random } from '../../../src/testing/random.ts';
-import { runCase } from '../../../src/testing/run-case.ts';
-import { pipelineStarter } from '../../../src/testing/start-pipeline.ts';
+import { expectCaseToPass } from '../../support/random-case.ts';
 
 /** Once flows of each kind beside flows that go on, and a definition that shares nothing with the product. */
 
@@ -93,16 +90,7 @@ function caseOf(seed: number): string {
 
 describe('FL-16 FL-17 any once flows give their rows one time, under every schedule', () => {
   test.each(Array.from({ length: 10 }, (_, at) => at + 1))('seed %i', async (seed) => {
-    const text = caseOf(seed);
-    const pipelineCase = readPipelineCase(text);
-    const { sql, schemas } = pipelineCase;
-    const planned = planPipeline([{ file: 'random.sql', text: sql }], { schemas });
-    const report = await runCase(pipelineCase, planned, pipelineStarter());
-    const wrong = report.schedules.flatMap(({ schedule, differences }) =>
-      differences.map((line) => `${schedule}: ${line}`),
-    );
-    expect(wrong, text).toEqual([]);
-    expect(report.status, report.note).toBe('passed');
+    const report = await expectCaseToPass(caseOf(seed));
     expect(report.schedules.length).toBeGreaterThan(5);
   });
 });
