@@ -18,6 +18,11 @@ export interface StateStore {
   /** Refuses a store whose settings break the contract (such as key-wise eviction), naming the setting. */
   check(): Promise<void>;
   open(task: StateTaskId, epoch: number): Promise<StateSession>;
+  /**
+   * Removes a task that no session of this store has open, with its epoch mark, as if it had never been; rejects with
+   * TASK_MIGRATED under a higher epoch.
+   */
+  forget(task: StateTaskId, epoch: number): Promise<void>;
   usage(): Promise<StateUsage>;
   close(): Promise<void>;
 }

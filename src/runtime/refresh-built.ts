@@ -305,9 +305,7 @@ export class BuiltGeneration {
     );
     const { generation } = this.#run.progress.record;
     for (const partition of numbersTo(partitions)) {
-      const task = { pipeline, flow: this.name, generation, partition };
-      const session = await state.open(task, epoch);
-      await session.clear().finally(() => session.close());
+      await state.forget({ pipeline, flow: this.name, generation, partition }, epoch);
     }
     // Last of all: they tell how many states there are.
     await log.deleteTopics(names);

@@ -41,6 +41,8 @@ const stuckAfterMs = 2_000;
 /** The same of the instance that had the partition before: it gave it up with nothing open, or it is gone. */
 const predecessorStuckAfterMs = 400;
 const pollMs = 50;
+/** Refreshes of which one may follow the other without a run between them, so that their states wait to be forgotten. */
+const formerMax = 32;
 
 /**
  * Makes a table partition this worker's: ends what a dead predecessor left open, brings the state to the
@@ -79,20 +81,18 @@ export async function takeOverTable(
   }
 }
 
-/** What a refresh left of the state before it is of no more use. */
+/** What refreshes left of the states before them is of no more use. */
 async function forgetFormerState(
   { facts, state, pipeline }: TableTakeover,
   partition: number,
   epoch: number,
 ): Promise<void> {
-  if (facts.generation === 0) return;
-  const former = { pipeline, flow: facts.flow.name, generation: facts.generation - 1, partition };
-  const session = await state.open(former, epoch);
-  try {
-    if ((await session.mark()) !== undefined) await session.clear();
-  } finally {
-    await session.close();
+  const { generation: present, flow } = facts;
+  const forgetting: Promise<void>[] = [];
+  for (let generation = Math.max(0, present - formerMax); generation < present; generation += 1) {
+    forgetting.push(state.forget({ pipeline, flow: flow.name, generation, partition }, epoch));
   }
+  await Promise.all(forgetting);
 }
 
 /**

@@ -50,6 +50,14 @@ export class SimulatedStateStore implements StateStore {
     return new SimulatedStateSession(session, task, this.#state, this.#process);
   }
 
+  forget(task: StateTaskId, epoch: number): Promise<void> {
+    return this.#process.call(
+      writing,
+      () => this.#state.store.forget(task, epoch),
+      (misfortune) => this.#state.meet(misfortune, task),
+    );
+  }
+
   usage(): Promise<StateUsage> {
     return this.#process.call(reading, () => this.#state.store.usage());
   }

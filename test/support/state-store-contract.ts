@@ -236,6 +236,24 @@ export function describeStateStore(
       expect(await session.mark()).toBeUndefined();
     });
 
+    test('a task that is forgotten is as one that never was', async () => {
+      const former = await store.open(task, 5);
+      await write(former, { a: '1', b: '2' }, at(1));
+      await former.close();
+      await expectCode(store.forget(task, 4), 'TASK_MIGRATED');
+      await store.forget(task, 6);
+      const fresh = await store.open(task, 1);
+      expect(await read(fresh, ['a', 'b'])).toEqual({
+        mark: undefined,
+        values: [undefined, undefined],
+      });
+      await write(fresh, { b: '3' }, at(9));
+      expect(await everything(fresh)).toEqual(new Map([['b', '3']]));
+      // Nor does one that never was come into being by it.
+      await store.forget({ ...task, generation: 9 }, 1);
+      expect(await (await store.open({ ...task, generation: 9 }, 1)).mark()).toBeUndefined();
+    });
+
     test('entries are replaced and deleted, and an empty entry is not a missing one', async () => {
       const session = await store.open(task, 1);
       await write(session, { a: '1', b: '', c: 'long'.repeat(5_000), d: '4' }, at(1));

@@ -1,4 +1,4 @@
-import { realpathSync, unlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, realpathSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FlowError } from '../../base/errors.ts';
 import type { StateSession, StateStore, StateTaskId, StateUsage } from '../../ports/state-store.ts';
@@ -97,6 +97,19 @@ class EmbeddedStateStore implements StateStore {
     }
   }
 
+  async forget(task: StateTaskId, epoch: number): Promise<void> {
+    const directory = this.#directoryOf(task);
+    if (!existsSync(directory)) return;
+    const session = await this.open(task, epoch);
+    await session.clear().finally(() => session.close());
+    if (this.#tasks.has(taskName(task))) return;
+    try {
+      rmSync(directory, { recursive: true, force: true });
+    } catch (error) {
+      throw fileError(error, directory);
+    }
+  }
+
   /** The files on disk, superseded entries included: what the directory needs. */
   usage(): Promise<StateUsage> {
     let usedBytes = 0;
@@ -119,12 +132,11 @@ class EmbeddedStateStore implements StateStore {
 
   #openTask(task: StateTaskId): OpenTask {
     if (this.#isClosed) throw closedError();
-    const [pipeline, flow, generation, partition] = stateTaskName(task);
-    const name = `${pipeline}.${flow}.${generation}.${partition}`;
+    const name = taskName(task);
     const known = this.#tasks.get(name);
     if (known !== undefined) return known;
     const loading = TaskLog.open({
-      directory: join(this.#options.directory, pipeline, flow, `${generation}.${partition}`),
+      directory: this.#directoryOf(task),
       cache: this.#cache,
       segmentBytesMin: this.#options.segmentBytesMin ?? segmentBytesMinDefault,
       segmentBytesMax: this.#options.segmentBytesMax ?? segmentBytesMaxDefault,
@@ -140,12 +152,21 @@ class EmbeddedStateStore implements StateStore {
     return opened;
   }
 
+  #directoryOf(task: StateTaskId): string {
+    const [pipeline, flow, generation, partition] = stateTaskName(task);
+    return join(this.#options.directory, pipeline, flow, `${generation}.${partition}`);
+  }
+
   #leave(task: OpenTask): void {
     if (--task.sessions > 0 || this.#tasks.get(task.name) !== task) return;
     this.#tasks.delete(task.name);
     task.log?.close();
     task.log = undefined;
   }
+}
+
+function taskName(task: StateTaskId): string {
+  return stateTaskName(task).join('.');
 }
 
 function closedError(): FlowError {

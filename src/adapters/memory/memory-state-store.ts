@@ -36,12 +36,7 @@ export class MemoryStateStore implements StateStore {
   open(task: StateTaskId, epoch: number): Promise<StateSession> {
     return attempt(() => {
       const name = nameOf(task);
-      const state = this.#tasks.get(name);
-      if (state !== undefined && state.epoch > epoch) {
-        throw new FlowError('TASK_MIGRATED', `the state of task "${name}" has a newer owner`, {
-          detail: `Its epoch is ${state.epoch}, ours is ${epoch}.`,
-        });
-      }
+      const state = this.#ownedBy(name, epoch);
       if (state === undefined) {
         this.#tasks.set(name, { epoch, mark: undefined, entries: new Map() });
       } else {
@@ -49,6 +44,24 @@ export class MemoryStateStore implements StateStore {
       }
       return new MemoryStateSession(this.#tasks, name, epoch);
     });
+  }
+
+  forget(task: StateTaskId, epoch: number): Promise<void> {
+    return attempt(() => {
+      const name = nameOf(task);
+      this.#ownedBy(name, epoch);
+      this.#tasks.delete(name);
+    });
+  }
+
+  #ownedBy(name: string, epoch: number): TaskState | undefined {
+    const state = this.#tasks.get(name);
+    if (state !== undefined && state.epoch > epoch) {
+      throw new FlowError('TASK_MIGRATED', `the state of task "${name}" has a newer owner`, {
+        detail: `Its epoch is ${state.epoch}, ours is ${epoch}.`,
+      });
+    }
+    return state;
   }
 
   usage(): Promise<StateUsage> {

@@ -30,6 +30,8 @@ export function measureStateStore(
     check: () => meter.watch(() => store.check()),
     open: async (task: StateTaskId, epoch: number) =>
       new MeasuredSession(await meter.time('open', () => store.open(task, epoch)), meter),
+    forget: (task: StateTaskId, epoch: number) =>
+      meter.time('clear', () => store.forget(task, epoch)),
     usage: () => store.usage(),
     close: () => store.close(),
   };

@@ -78,4 +78,11 @@ if epoch ~= ARGV[1] then return {0, epoch or ''} end
 redis.call('UNLINK', KEYS[1])
 redis.call('HSET', KEYS[1], '\\0e', ARGV[1])
 return {1}`,
+
+  /** KEYS: hash. ARGV: epoch. Answers 1, or 0 and the higher epoch. */
+  forget: `
+local epoch = redis.call('HGET', KEYS[1], '\\0e')
+if epoch and tonumber(epoch) > tonumber(ARGV[1]) then return {0, epoch} end
+redis.call('UNLINK', KEYS[1])
+return {1, false}`,
 } as const;

@@ -44,16 +44,22 @@ class RedisStateStore implements StateStore {
   }
 
   async open(task: StateTaskId, epoch: number): Promise<StateSession> {
-    // The braces make all of a task's name the hash tag, so that a cluster spreads tasks over its nodes.
-    const hash = `tidemark:{${stateTaskName(task).join('.')}}`;
-    const request = plainRequest('EVAL', redisScripts.open, '1', hash, String(epoch));
-    const [isOpen, answer] = (await this.#client.send(request)) as [number, Buffer | null];
-    if (isOpen !== 1) {
-      throw new FlowError('TASK_MIGRATED', `the state "${hash}" has a newer owner`, {
-        detail: `Its epoch is ${answer}, ours is ${epoch}.`,
-      });
-    }
+    const hash = hashOf(task);
+    const answer = await this.#asOwner(redisScripts.open, hash, epoch);
     return new RedisStateSession({ client: this.#client, hash, epoch, mark: decodeMark(answer) });
+  }
+
+  async forget(task: StateTaskId, epoch: number): Promise<void> {
+    await this.#asOwner(redisScripts.forget, hashOf(task), epoch);
+  }
+
+  async #asOwner(script: string, hash: string, epoch: number): Promise<Buffer | null> {
+    const request = plainRequest('EVAL', script, '1', hash, String(epoch));
+    const [isOwn, answer] = (await this.#client.send(request)) as [number, Buffer | null];
+    if (isOwn === 1) return answer;
+    throw new FlowError('TASK_MIGRATED', `the state "${hash}" has a newer owner`, {
+      detail: `Its epoch is ${answer}, ours is ${epoch}.`,
+    });
   }
 
   async usage(): Promise<StateUsage> {
@@ -71,6 +77,11 @@ class RedisStateStore implements StateStore {
     this.#client.close();
     return Promise.resolve();
   }
+}
+
+/** The braces make all of a task's name the hash tag, so that a cluster spreads tasks over its nodes. */
+function hashOf(task: StateTaskId): string {
+  return `tidemark:{${stateTaskName(task).join('.')}}`;
 }
 
 function parseInfo(text: string): ReadonlyMap<string, string> {

@@ -468,6 +468,10 @@ describe('the state store', () => {
       return this.#store.open(...args);
     }
 
+    forget(...args: Parameters<StateStore['forget']>): ReturnType<StateStore['forget']> {
+      return this.#store.forget(...args);
+    }
+
     usage(): ReturnType<StateStore['usage']> {
       return this.#store.usage();
     }

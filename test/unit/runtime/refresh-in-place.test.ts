@@ -130,6 +130,19 @@ describe.each(['', "WITH (output = 'rows')"])('P055 refresh --in-place %s', (opt
     await world.update();
     expect([await entriesOf(0), await entriesOf(1)]).toEqual([0, 3]);
   });
+
+  test('FR-03 nor where refreshes followed each other without a run between them', async () => {
+    const world = await expiredWorld(options);
+    const stateOf = (generation: number) =>
+      world.state.image({ pipeline: 'p', flow: 't', generation, partition: 0 });
+    expect(stateOf(0)?.entries.size).toBe(6);
+    for (let refreshes = 0; refreshes < 3; refreshes += 1) {
+      await refreshInPlace(await world.runOptions('t', { allowLoss: true }));
+    }
+    await world.update();
+    expect([0, 1, 2].map(stateOf)).toEqual([undefined, undefined, undefined]);
+    expect(stateOf(3)?.entries.size).toBe(3);
+  });
 });
 
 describe('levels of empty keys', () => {
