@@ -227,7 +227,20 @@ export class ChangeTask implements KeyedTask {
       entries.push(entry);
       return entry ?? null;
     });
+    this.#keepFloor(keys, entries);
     return { keys, entries, outputRecords, replaced: nothingReplaced };
+  }
+
+  /**
+   * The last truncate goes along with whatever is written. Where it came without any row, the end of the output topic did
+   * not move with it, so nothing was written then; and how far the levels topic is in the state must not tell more than
+   * the state holds.
+   */
+  #keepFloor(keys: StateKey[], entries: (Buffer | undefined)[]): void {
+    const { key, stored, isChanged } = this.#floor;
+    if (keys.length === 0 || isChanged || stored === null || stored === undefined) return;
+    keys.push(key);
+    entries.push(stored);
   }
 
   /** Gives the number of output records. */

@@ -76,7 +76,9 @@ async function live(world: SimulatedWorld): Promise<void> {
   }
   await world.workload.learnTopics();
   // A partition without rows holds up no watermark, so that its first ones may come too late.
-  if (shape.isTimed === true) produceEverywhere(world);
+  if (shape.isTimed === true) {
+    inEveryPartition(world, (topic, partition) => world.workload.produceClean(topic, partition));
+  }
   const middle = world.random.below(2 * rounds);
   const { disturbances, disturbancePermille } = world.scenario;
   // Before anybody has a checkpoint.
@@ -100,10 +102,13 @@ function grow({ scenario, log, note }: SimulatedWorld): void {
   }
 }
 
-function produceEverywhere({ scenario, log, workload }: SimulatedWorld): void {
+function inEveryPartition(
+  { scenario, log }: SimulatedWorld,
+  produce: (topic: string, partition: number) => void,
+): void {
   for (const topic of scenario.shape.topics) {
     const count = log.partitionCountNow(topic);
-    for (let partition = 0; partition < count; partition += 1) workload.produceTo(topic, partition);
+    for (let partition = 0; partition < count; partition += 1) produce(topic, partition);
   }
 }
 
@@ -177,7 +182,7 @@ async function epilogue(world: SimulatedWorld): Promise<void> {
   const { roundRecordsMax } = world.scenario;
   await stopAll(world);
   world.begin();
-  produceEverywhere(world);
+  inEveryPartition(world, (topic, partition) => world.workload.produceTo(topic, partition));
   await inTime(world, 'it never caught up again', world.untilCaughtUp());
   world.recoveries = [];
   await world.workload.produce(roundRecordsMax);

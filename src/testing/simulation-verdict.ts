@@ -22,14 +22,19 @@ import type { FlowExpectation, RecordPlace, WorkloadRow } from './simulation-wor
 
 /** No process may hold more keys than its cache has room for, at any moment. */
 export function checkBounds(world: SimulatedWorld): void {
-  const { settings, sliceRecordsMax } = world.scenario;
+  const { settings, sliceRecordsMax, keys } = world.scenario;
   // Whether a commit is due is asked after each slice.
   const touchedMax = (settings.commitRecordsMax ?? 0) + sliceRecordsMax;
   // What falls due at one watermark is let go in one transaction, however many keys it has.
   const isTimed = world.flows.some(
     ({ plan }) => plan.kind === 'join' && plan.join.times !== undefined,
   );
-  const transactionKeysMax = isTimed ? Number.POSITIVE_INFINITY : touchedMax;
+  // A truncate touches every key of its partition: those that are drawn, and NULL.
+  const isTruncated = world.flows.some(
+    ({ plan }) => plan.kind === 'auto_cdc' && plan.truncateWhen !== undefined,
+  );
+  const touchedAtOnceMax = isTruncated ? Math.max(touchedMax, keys + 1) : touchedMax;
+  const transactionKeysMax = isTimed ? Number.POSITIVE_INFINITY : touchedAtOnceMax;
   for (const instance of world.instances) {
     const progress = instance.progress();
     if (progress === undefined) continue;

@@ -160,8 +160,13 @@ export class Workload {
     return { rows, counters, deadLetters };
   }
 
-  #draw(): SourceRecord {
-    const { random, keys, sequences, dirtPermille } = this.#options;
+  /** A record that every reader can decode, and that tells a time. */
+  produceClean(topic: string, partition: number): void {
+    this.produceTo(topic, partition, this.#draw(0));
+  }
+
+  #draw(dirtPermille = this.#options.dirtPermille): SourceRecord {
+    const { random, keys, sequences } = this.#options;
     if (random.chance(dirtPermille)) return random.chance(500) ? 'tombstone' : 'malformed';
     const v = `v${this.#produced.length}`;
     return {

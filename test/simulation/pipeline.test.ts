@@ -22,6 +22,10 @@ const failedOnce = [
   { shape: 'distinct', seed: 73915 },
   { shape: 'appended', seed: 358001 },
   { shape: 'summed', seed: 284300 },
+  { shape: 'outer', seed: 425701 },
+  { shape: 'upserted', seed: 430737 },
+  { shape: 'upserted', seed: 423927 },
+  { shape: 'outer', seed: 20014770 },
 ];
 
 async function failures(seeds: Iterable<number>) {
