@@ -1,4 +1,5 @@
 import { Chaos, type ChaosReport } from '../test/support/chaos.ts';
+import { buildFirst } from './build-first.ts';
 import { refuse, scriptOptions, wholeNumber } from './script-options.ts';
 
 const usage = `
@@ -26,6 +27,7 @@ const say = (text: string): void => {
   if (values.json) console.error(line);
   else console.log(line);
 };
+buildFirst();
 const chaos = new Chaos({
   minutes,
   seed: values.seed === undefined ? Date.now() % 1_000_000 : wholeNumber('seed', values.seed, 0),

@@ -3,13 +3,15 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { buildFirst } from './build-first.ts';
 import { dashboardFiles } from './dashboards.ts';
 
 /**
  * Runs the service on a real Kafka and Redis with sample data, lets a real Prometheus scrape it, and asks that for every
- * panel of every dashboard and every rule. KAFKA_BROKERS and REDIS_URL say where; `prometheus` has to be in the path;
- * `dist` has to be built. Exits with 1 when a query is wrong or has no data, or a rule cannot be evaluated.
+ * panel of every dashboard and every rule. KAFKA_BROKERS and REDIS_URL say where; `prometheus` has to be in the path.
+ * Exits with 1 when a query is wrong or has no data, or a rule cannot be evaluated.
  */
+buildFirst();
 const root = resolve(import.meta.dirname, '..');
 const seconds = Number(process.env['CHECK_SECONDS'] ?? 75);
 const brokers = process.env['KAFKA_BROKERS'] ?? '127.0.0.1:19092';

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { resolve } from 'node:path';
+import { buildFirst } from './build-first.ts';
 import { scriptOptions, wholeNumber } from './script-options.ts';
 
 const usage = `
@@ -14,6 +15,7 @@ const values = scriptOptions(usage, {
 });
 wholeNumber('kills', values.kills);
 if (values.seed !== undefined) wholeNumber('seed', values.seed, 0);
+buildFirst();
 const root = resolve(import.meta.dirname, '..');
 const args = ['run', '--config', 'test/vitest.config.ts', '--project', 'integration'];
 const { status } = spawnSync('npx', ['vitest', ...args, 'test/integration/crash.test.ts'], {

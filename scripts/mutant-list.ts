@@ -27,6 +27,7 @@ function edit(file: string, from: string, to: string): Edit {
 }
 
 const flowRunner = 'src/runtime/flow-runner.ts';
+const flowTakeover = 'src/runtime/flow-takeover.ts';
 const worker = 'src/runtime/worker.ts';
 const takeover = 'src/runtime/takeover.ts';
 const tableSlot = 'src/runtime/table-slot.ts';
@@ -108,14 +109,14 @@ export const mutants: readonly Mutant[] = [
     'partitions are let go with nothing uncommitted',
     edit(
       worker,
-      'await this.#commit();\n    await this.#settleCommit();\n    await runner.settle();\n    return true;',
-      "if (status === 'joining') await this.#commit();\n    return true;",
+      'await this.#transaction.commit(this.#activeRunners());\n    await this.#transaction.settle();\n    await runner.settle();\n    return true;',
+      "if (status === 'joining') await this.#transaction.commit(this.#activeRunners());\n    return true;",
     ),
   ),
   mutant(
     'counters start anew',
     'the account rides with the checkpoint',
-    edit(flowRunner, "startCounters(work, committed?.metadata ?? '',", "startCounters(work, '',"),
+    edit(flowTakeover, "startCounters(work, committed?.metadata ?? '',", "startCounters(work, '',"),
   ),
   mutant(
     'offsets without effects',
@@ -148,7 +149,7 @@ export const mutants: readonly Mutant[] = [
     'missed generation',
     'a task survives only where its partition was nobody else’s',
     edit(
-      flowRunner,
+      'src/runtime/flow-membership.ts',
       'return before?.memberId === after.memberId && after.generation <= before.generation + 1;',
       'return before !== undefined;',
     ),
@@ -157,7 +158,7 @@ export const mutants: readonly Mutant[] = [
     'poll lost in a drop',
     'what a reader gives is processed or asked for again',
     edit(
-      flowRunner,
+      'src/runtime/slice-polls.ts',
       'this.#ready.push(...slices);',
       'if (drops === this.#drops) this.#ready.push(...slices);',
     ),
@@ -215,7 +216,7 @@ export const mutants: readonly Mutant[] = [
     ...mutant(
       'false gap of a zombie',
       'what a new owner has read and deleted is no gap',
-      edit(flowRunner, 'if (now?.offset === seen.offset) return;', 'if (now !== null) return;'),
+      edit(flowTakeover, 'if (now?.offset === seen.offset) return;', 'if (now !== null) return;'),
     ),
     disturbance: 'oversleep',
   },

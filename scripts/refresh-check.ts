@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { resolve } from 'node:path';
+import { buildFirst } from './build-first.ts';
 import { scriptOptions, wholeNumber } from './script-options.ts';
 
 const usage = `
@@ -19,6 +20,7 @@ const values = scriptOptions(usage, {
 });
 wholeNumber('keys', values.keys);
 for (const name of ['seeds', 'from', 'kills'] as const) wholeNumber(name, values[name], 0);
+buildFirst();
 const root = resolve(import.meta.dirname, '..');
 const args = ['run', '--config', 'test/vitest.config.ts', '--project', 'integration'];
 const wanted = [
@@ -34,7 +36,6 @@ const { status } = spawnSync(
     stdio: 'inherit',
     env: {
       ...process.env,
-      REFRESH_MAIN: resolve(root, 'dist/main.js'),
       REFRESH_KEYS: values.keys,
       REFRESH_SEEDS: values.seeds,
       REFRESH_FROM: values.from,

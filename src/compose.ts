@@ -17,7 +17,8 @@ import type { StateStore } from './ports/state-store.ts';
 import type { Tracer } from './ports/tracer.ts';
 import type { RuntimeListener } from './runtime/runtime-events.ts';
 import { defaultWorkerSettings, startWorker } from './runtime/start-worker.ts';
-import type { Worker, WorkerSettings } from './runtime/worker.ts';
+import type { Worker } from './runtime/worker.ts';
+import type { WorkerSettings } from './runtime/worker-settings.ts';
 
 /** Told while something outside is waited for, in words for a person. */
 export type TroubleListener = (text: string) => void;

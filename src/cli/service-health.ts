@@ -1,5 +1,5 @@
 import type { RuntimeEvent } from '../runtime/runtime-events.ts';
-import type { WorkerProgress } from '../runtime/worker.ts';
+import type { WorkerProgress } from '../runtime/worker-progress.ts';
 
 export type Health = { readonly reasons: readonly string[] };
 

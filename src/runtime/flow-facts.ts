@@ -62,6 +62,11 @@ export function isJoining(facts: FlowFacts): facts is JoinFlowFacts {
   return facts.flow.kind === 'join';
 }
 
+/** Whether the pipeline itself writes a topic that this flow reads: the one between its stages, or a table's. */
+export function isOwnTopic({ repartition, sources }: FlowFacts, topic: string): boolean {
+  return topic === repartition?.topic || sources.some((one) => one.isTable && one.topic === topic);
+}
+
 /** The topic that the state of a table stage follows. */
 export function stateTopicOf(facts: FlowFacts): TopicFacts {
   return isJoining(facts) ? facts.levels : facts.output;

@@ -28,7 +28,8 @@ import { scanPending } from './refresh-scan.ts';
 import type { SwapResult } from './refresh-swap.ts';
 import { throttledLog } from './refresh-throttle.ts';
 import { startWorker } from './start-worker.ts';
-import type { Worker, WorkerSettings } from './worker.ts';
+import type { Worker } from './worker.ts';
+import type { WorkerSettings } from './worker-settings.ts';
 
 export type BesideOptions = RefreshRunOptions & {
   readonly flow: KeyedFlowPlan;

@@ -9,7 +9,8 @@ import { pausesOf } from './pauses.ts';
 import { prepareTopics } from './prepare-topics.ts';
 import type { RuntimeListener } from './runtime-events.ts';
 import { ViewUpdates } from './view-updates.ts';
-import { Worker, type WorkerSettings } from './worker.ts';
+import { Worker } from './worker.ts';
+import type { WorkerSettings } from './worker-settings.ts';
 
 export type StartWorkerOptions = {
   readonly plan: PipelinePlan;

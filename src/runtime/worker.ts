@@ -2,54 +2,30 @@ import { assert } from '../base/assert.ts';
 import { FlowError } from '../base/errors.ts';
 import { StateMachine } from '../base/state-machine.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { CommitResult, Log, LogProducer, OffsetCommit, Slice } from '../ports/log.ts';
+import type { Log, LogProducer, Slice } from '../ports/log.ts';
 import type { StateStore } from '../ports/state-store.ts';
 import type { Tracer } from '../ports/tracer.ts';
+import { blame, RunnerError } from './blame.ts';
 import type { Catalog } from './catalog.ts';
 import { type FlowFacts, feedOf } from './flow-facts.ts';
-import { FlowRunner, type PartitionProgress } from './flow-runner.ts';
+import { FlowRunner } from './flow-runner.ts';
 import { inPresentGeneration } from './generation.ts';
 import { isSettledWithin } from './is-settled-within.ts';
 import { lockOf } from './locks.ts';
+import { OpenTransaction } from './open-transaction.ts';
 import { OwnId } from './own-id.ts';
 import { RepartitionPurge } from './repartition-purge.ts';
 import type { RuntimeListener } from './runtime-events.ts';
-import { type Stage, StageTimes } from './stage-times.ts';
+import { StageTimes } from './stage-times.ts';
 import { recordStop } from './stops.ts';
 import { StuckPartitions } from './stuck-partitions.ts';
 import type { StoredEntry } from './table-slot.ts';
 import { TriggeredUpdate } from './triggered-update.ts';
 import type { ViewFacts } from './view-runner.ts';
-import type { ViewProgress, ViewUpdates } from './view-updates.ts';
-import { type WorkerState, workerTransitions } from './worker-states.ts';
-
-export type WorkerSettings = {
-  readonly pipeline: string;
-  /** Stable name of this process within the pipeline; part of its transactional id. */
-  readonly instance: string;
-  readonly delivery: 'exactly_once' | 'at_least_once';
-  /** Ends at the offsets that stand at the start. */
-  readonly once: boolean;
-  readonly commitIntervalMs: number;
-  /** How long a materialized view rests after it was computed, where it does not say itself. */
-  readonly viewIntervalMs: number;
-  /** Records processed since the last commit that force the next one. */
-  readonly commitRecordsMax: number;
-  /** Bytes fetched, and of rows in memory, since the last commit that force the next one: what a transaction keeps in memory. */
-  readonly commitBytesMax: number;
-  /** Bytes appended and not yet acknowledged, above which processing waits. */
-  readonly pendingBytesMax: number;
-  readonly cacheBytesMax: number;
-  /** How rows reach the table partitions that this process has. */
-  readonly shuffle: 'memory' | 'topic';
-  readonly sessionTimeoutMs: number;
-  readonly rebalanceTimeoutMs: number;
-  readonly staticMembership: boolean;
-  readonly retryDelayMinMs: number;
-  readonly retryDelayMaxMs: number;
-  /** Failures in a row that are retried before the worker gives up; Infinity in a service. */
-  readonly retriesMax: number;
-};
+import type { ViewUpdates } from './view-updates.ts';
+import type { WorkerProgress } from './worker-progress.ts';
+import type { WorkerSettings } from './worker-settings.ts';
+import { workerTransitions } from './worker-states.ts';
 
 export type WorkerOptions = {
   /** The materialized views of the pipeline; undefined: it has none. */
@@ -62,37 +38,6 @@ export type WorkerOptions = {
   readonly clock: Clock;
   readonly listener: RuntimeListener;
   readonly tracer?: Tracer | undefined;
-};
-
-export type WorkerProgress = {
-  readonly state: WorkerState;
-  /** Of the source topics, read and committed by this process. */
-  readonly records: number;
-  readonly outputRecords: number;
-  readonly commits: number;
-  readonly fencings: number;
-  /** Steps that the loop has begun: whoever lives, turns. */
-  readonly turns: number;
-  readonly stageMs: Readonly<Record<Stage, number>>;
-  readonly flows: readonly FlowProgress[];
-  readonly views?: readonly ViewProgress[];
-};
-
-export type FlowProgress = {
-  readonly flow: string;
-  readonly group: string;
-  readonly failed: FlowError | undefined;
-  /** Somebody has it stand still. */
-  readonly isPaused?: boolean;
-  /** It runs once, and had run before this process began: nothing of it is read, nor counted, again. */
-  readonly isDone?: boolean;
-  /** Its rows go straight to the output topic. */
-  readonly appends?: boolean;
-  /** Written and committed by this process. */
-  readonly outputRecords: number;
-  /** Of a flow with a watermark: the event time that all of its partitions here have reached. */
-  readonly eventTimeMs?: number | undefined;
-  readonly partitions: readonly PartitionProgress[];
 };
 
 /** Longest wait for records in one turn; member statuses are looked at in between. */
@@ -130,26 +75,16 @@ export class Worker {
   readonly #purge: RepartitionPurge;
   readonly #stuck: StuckPartitions;
   readonly #stages: StageTimes;
-  #producer: LogProducer | undefined;
-  /** The commit that runs; at most one does. */
-  #committing: Promise<void> | undefined;
-  #commitFailure: { readonly error: unknown } | undefined;
+  readonly #transaction: OpenTransaction;
   #isStopping = false;
   /** Flows that stand still: members with their partitions, whose records are not read. */
   #paused: ReadonlySet<string> = new Set();
-  #dirtySinceMs: number | undefined;
-  #recordsSinceCommit = 0;
-  #sourceRecordsSinceCommit = 0;
-  #bytesSinceCommit = 0;
   /** The last progress before the tasks were let go. */
   #lastProgress: WorkerProgress | undefined;
   /** Set after any doubt: every partition is taken over anew before anything else. */
   #isInDoubt = false;
   /** Set where the group may have gone on without this member, whatever it still believes itself. */
   #isOusted = false;
-  #records = 0;
-  #outputRecords = 0;
-  #commits = 0;
   #fencings = 0;
   #turns = 0;
   #failuresInRow = 0;
@@ -166,10 +101,18 @@ export class Worker {
     this.#options = options;
     const { pipeline, instance, delivery } = options.settings;
     const transactionalId = `${pipeline}-${instance}`;
-    const renew = (): Promise<void> => this.#renewProducer();
+    const renew = (): Promise<void> => this.#transaction.renew();
     this.#own =
       delivery === 'exactly_once' ? new OwnId(transactionalId, instance, renew) : undefined;
     this.#stages = new StageTimes(options.clock);
+    this.#transaction = new OpenTransaction({
+      ...options,
+      stages: this.#stages,
+      openProducer: () => this.#openProducer(),
+      onCommitted: () => {
+        this.#failuresInRow = 0;
+      },
+    });
     this.#purge = new RepartitionPurge(options.log, options.clock);
     this.#stuck = new StuckPartitions({
       ...options,
@@ -244,9 +187,9 @@ export class Worker {
     if (last !== undefined) return { ...last, state: this.#machine.state };
     return {
       state: this.#machine.state,
-      records: this.#records,
-      outputRecords: this.#outputRecords,
-      commits: this.#commits,
+      records: this.#transaction.records,
+      outputRecords: this.#transaction.outputRecords,
+      commits: this.#transaction.commits,
       fencings: this.#fencings,
       turns: this.#turns,
       stageMs: this.#stages.spentMs,
@@ -338,7 +281,7 @@ export class Worker {
 
   /** Until the next record comes there is time to wait for the commit. */
   async #isUpdateDone(update: TriggeredUpdate): Promise<boolean> {
-    if (this.#dirtySinceMs === undefined) await this.#settleCommit();
+    if (!this.#transaction.isDirty) await this.#transaction.settle();
     return update.isDone(this.#activeRunners());
   }
 
@@ -360,11 +303,11 @@ export class Worker {
   }
 
   async #turn(): Promise<void> {
-    this.#checkCommit();
-    this.#producer ??= await this.#openProducer();
+    this.#transaction.check();
+    await this.#transaction.open();
     if (this.#isInDoubt) {
       for (const runner of this.#activeRunners()) {
-        await blame(runner, () => runner.retake(this.#isOusted));
+        await blame(runner, () => runner.membership.retake(this.#isOusted));
       }
       this.#isInDoubt = false;
       this.#isOusted = false;
@@ -374,14 +317,14 @@ export class Worker {
     for (const runner of this.#activeRunners()) await blame(runner, () => runner.refreshStatics());
     for (const runner of this.#activeRunners()) runner.checkState();
     for (const runner of this.#activeRunners())
-      runner.tellTimes(this.#producer, this.#options.clock.now());
-    this.#noticeDirt();
+      runner.tellTimes(this.#transaction.producer, this.#options.clock.now());
+    this.#transaction.notice(this.#activeRunners());
     const slices = await this.#poll();
     for (const [runner, slice] of slices) {
       await this.#process(runner, slice);
-      if (this.#isCommitDue()) await this.#commit();
+      if (this.#transaction.isDue) await this.#transaction.commit(this.#activeRunners());
     }
-    if (this.#isCommitDue()) await this.#commit();
+    if (this.#transaction.isDue) await this.#transaction.commit(this.#activeRunners());
     await this.#purge.turn(this.#activeRunners());
     await this.#stuck.turn(this.#activeRunners());
   }
@@ -394,11 +337,11 @@ export class Worker {
     for (;;) {
       const waiting: Promise<void>[] = [];
       for (const runner of this.#activeRunners()) {
-        if (runner.hasJoined) await blame(runner, () => runner.takeJoined());
+        if (runner.membership.hasJoined) await blame(runner, () => runner.membership.takeJoined());
         // One after the other for the first time: a flow has its checkpoint before the next one is waited for.
-        const isFirst = runner.member.status === 'joining' && !runner.isJoining;
+        const isFirst = runner.member.status === 'joining' && !runner.membership.isJoining;
         if (isFirst && waiting.length > 0) continue;
-        if (await this.#mustJoin(runner)) waiting.push(runner.join());
+        if (await this.#mustJoin(runner)) waiting.push(runner.membership.join());
       }
       if (waiting.length === 0) return;
       await Promise.race([...waiting, this.#options.clock.sleep(joinLookMs)]);
@@ -406,7 +349,7 @@ export class Worker {
   }
 
   async #mustJoin(runner: FlowRunner): Promise<boolean> {
-    if (runner.isJoining) return true;
+    if (runner.membership.isJoining) return true;
     const { status } = runner.member;
     if (status === 'lost') {
       throw new FlowError('TASK_MIGRATED', 'the group went on without this member');
@@ -414,10 +357,10 @@ export class Worker {
     if (status !== 'rebalancing' && status !== 'joining') return false;
     // What was taken over first has a position to commit before anything else: joining may take its time, and
     // records that retention takes meanwhile would be missed by nobody.
-    if (status === 'joining') this.#noticeDirt();
+    if (status === 'joining') this.#transaction.notice(this.#activeRunners());
     // A table that it reads may be in the open transaction: the takeover waits until that is over.
-    await this.#commit();
-    await this.#settleCommit();
+    await this.#transaction.commit(this.#activeRunners());
+    await this.#transaction.settle();
     await runner.settle();
     return true;
   }
@@ -430,8 +373,8 @@ export class Worker {
     await catalog.read();
     for (const runner of this.#activeRunners()) {
       if (lockOf(catalog, runner.facts.flow.name, clock.now()) === undefined) continue;
-      await this.#commit();
-      await this.#settleCommit();
+      await this.#transaction.commit(this.#activeRunners());
+      await this.#transaction.settle();
       await runner.settle();
       await this.#hold(runner);
     }
@@ -479,157 +422,28 @@ export class Worker {
   }
 
   #waitMs(): number {
-    const { settings, clock } = this.#options;
-    const maxMs = settings.once ? pollMaxOnceMs : pollMaxMs;
-    if (this.#dirtySinceMs === undefined) return maxMs;
-    const passedMs = clock.monotonic() - this.#dirtySinceMs;
-    return Math.max(0, Math.min(maxMs, settings.commitIntervalMs - passedMs));
+    const maxMs = this.#options.settings.once ? pollMaxOnceMs : pollMaxMs;
+    return Math.min(maxMs, this.#transaction.dueInMs);
   }
 
   async #process(runner: FlowRunner, slice: Slice): Promise<void> {
-    const { clock, settings } = this.#options;
-    const producer = this.#producer as LogProducer;
-    let heldBytes: number | undefined;
+    const { producer } = this.#transaction;
+    let bytes: number | undefined;
     try {
-      heldBytes = await runner.process(slice, producer, clock.now());
+      bytes = await runner.process(slice, producer, this.#options.clock.now());
     } catch (error) {
       throw new RunnerError(runner, error);
     }
-    if (heldBytes === undefined) return;
-    this.#recordsSinceCommit += slice.recordCountMax;
-    if (slice.topic !== runner.facts.repartition?.topic) {
-      this.#sourceRecordsSinceCommit += slice.recordCountMax;
-    }
-    this.#bytesSinceCommit += heldBytes;
-    this.#dirtySinceMs ??= clock.monotonic();
-    if (producer.pendingBytes > settings.pendingBytesMax) {
-      await this.#stages.wait('wait_sink', () => producer.drain(settings.pendingBytesMax));
-    }
-  }
-
-  /** A partition that was taken over without a checkpoint has one to commit, even where no record comes. */
-  #noticeDirt(): void {
-    if (this.#dirtySinceMs !== undefined) return;
-    if (this.#activeRunners().some(({ isDirty }) => isDirty)) {
-      this.#dirtySinceMs = this.#options.clock.monotonic();
-    }
-  }
-
-  #isCommitDue(): boolean {
-    const { settings, clock } = this.#options;
-    if (this.#dirtySinceMs === undefined) return false;
-    return (
-      this.#recordsSinceCommit >= settings.commitRecordsMax ||
-      this.#bytesSinceCommit >= settings.commitBytesMax ||
-      clock.monotonic() - this.#dirtySinceMs >= settings.commitIntervalMs
-    );
-  }
-
-  /**
-   * Begins a commit, once the one before it is over. Meanwhile the next slices are processed: a transaction waits
-   * for the broker for most of its time.
-   */
-  async #commit(): Promise<void> {
-    await this.#stages.wait('wait_sink', () => this.#settleCommit());
-    if (this.#dirtySinceMs === undefined || this.#producer === undefined) return;
-    const { clock } = this.#options;
-    const startedMs = clock.monotonic();
-    const producer = this.#producer;
-    const runners = this.#activeRunners();
-    const commits: OffsetCommit[] = [];
-    for (const runner of runners) {
-      // The state writes of the commit before: no more than one of them is ever behind the log.
-      await this.#stages.wait('store', () => runner.settle());
-      try {
-        const commit = runner.commits(producer, clock.now());
-        if (commit !== undefined) commits.push(commit);
-      } catch (error) {
-        throw new RunnerError(runner, error);
-      }
-    }
-    const records = this.#sourceRecordsSinceCommit;
-    this.#forget();
-    // A transaction without offsets is one that no group fences: it is never ended.
-    if (commits.length === 0) return;
-    this.#options.tracer?.commitBegins();
-    this.#committing = producer
-      .commit(commits)
-      .then((result) => this.#committed(runners, result, { records, startedMs }))
-      .catch((error: unknown) => {
-        this.#commitFailure = { error };
-        // Even where no record comes any more, somebody has to look at it.
-        for (const runner of runners) runner.wake();
-      });
-  }
-
-  async #committed(
-    runners: readonly FlowRunner[],
-    { ends, phases }: CommitResult,
-    { records, startedMs }: { readonly records: number; readonly startedMs: number },
-  ): Promise<void> {
-    const { clock, listener } = this.#options;
-    let outputRecords = 0;
-    for (const runner of runners) outputRecords += runner.applied(ends);
-    for (const runner of runners) await runner.recordCheckpoints();
-    this.#records += records;
-    this.#outputRecords += outputRecords;
-    this.#commits += 1;
-    this.#failuresInRow = 0;
-    const durationMs = clock.monotonic() - startedMs;
-    const flows = runners.flatMap((runner) => runner.takeFigures() ?? []);
-    listener({ event: 'committed', records, outputRecords, durationMs, phases, flows });
-  }
-
-  /** Waits for the commit that runs, and throws what became of it. */
-  async #settleCommit(): Promise<void> {
-    await this.#committing;
-    this.#committing = undefined;
-    this.#checkCommit();
-  }
-
-  /** Throws, once, why the last commit failed. */
-  #checkCommit(): void {
-    const failure = this.#commitFailure;
-    this.#commitFailure = undefined;
-    if (failure !== undefined) throw failure.error;
-  }
-
-  /** Nothing is uncommitted any more: it is being committed, or it will be read again. */
-  #forget(): void {
-    this.#recordsSinceCommit = 0;
-    this.#sourceRecordsSinceCommit = 0;
-    this.#bytesSinceCommit = 0;
-    this.#dirtySinceMs = undefined;
-  }
-
-  async #closeProducer(): Promise<void> {
-    const producer = this.#producer;
-    this.#producer = undefined;
-    await producer?.close().catch(() => undefined);
-  }
-
-  /**
-   * A process of the same name may have died with a transaction open under the id of both, which holds up this one as
-   * well (simulation seed 5011019). Where something is open here, the commit shows whose the id is.
-   */
-  async #renewProducer(): Promise<void> {
-    if (this.#dirtySinceMs !== undefined) return;
-    await this.#settleCommit();
-    if (this.#producer === undefined) return;
-    await this.#closeProducer();
-    this.#producer = await this.#openProducer();
+    if (bytes === undefined) return;
+    const records = slice.recordCountMax;
+    const isOfSource = slice.topic !== runner.facts.repartition?.topic;
+    await this.#transaction.add({ records, sourceRecords: isOfSource ? records : 0, bytes });
   }
 
   #openProducer(): Promise<LogProducer> {
     return this.#options.log.openProducer(this.#own?.transactionalId, () =>
       this.#activeRunners().every(({ member }) => member.status === 'joining' || member.isInTouch),
     );
-  }
-
-  /** Ends the open transaction at once, so that readers are not held up until its time-out. */
-  async #abortProducer(): Promise<void> {
-    await this.#producer?.abort().catch(() => undefined);
-    await this.#closeProducer();
   }
 
   async #recover(thrown: unknown): Promise<void> {
@@ -642,12 +456,12 @@ export class Worker {
     }
     if (!(error instanceof FlowError)) throw error;
     // Whatever becomes of it, it has to be over before its producer is closed and its tasks are dropped.
-    await this.#settleCommit().catch(() => undefined);
+    await this.#transaction.settle().catch(() => undefined);
     const { remedy, code } = error;
     if (code === 'TABLE_LOCKED' && blamed !== undefined && !settings.once) {
-      this.#forget();
+      this.#transaction.forget();
       this.#isInDoubt = true;
-      await this.#abortProducer();
+      await this.#transaction.abort();
       await this.#hold(blamed);
       if (this.#machine.state !== 'recovering') this.#machine.transition('recovering');
       return;
@@ -667,10 +481,10 @@ export class Worker {
     if (error.code === 'TASK_MIGRATED') this.#isOusted = true;
     const delayMs = this.#retryDelayMs(remedy === 'retry');
     listener({ event: 'recovering', error, attempt: this.#failuresInRow, delayMs });
-    this.#forget();
+    this.#transaction.forget();
     this.#isInDoubt = true;
     // Opened again under the same id, it ends the transaction for good.
-    await this.#closeProducer();
+    await this.#transaction.close();
     await clock.sleep(delayMs);
   }
 
@@ -702,9 +516,9 @@ export class Worker {
     const { name } = runner.facts.flow;
     this.#failed.set(name, error);
     this.#options.listener({ event: 'flow_failed', flow: name, error });
-    this.#forget();
+    this.#transaction.forget();
     this.#isInDoubt = true;
-    await this.#abortProducer();
+    await this.#transaction.abort();
     await runner.close(true).catch(() => undefined);
     await this.#recordStop(name, error);
     // A table stage without sources has nothing to do once nobody feeds it any more.
@@ -735,7 +549,7 @@ export class Worker {
     );
     if (!(await Promise.race([isFinished, this.#stopIsLate]))) {
       // What was not committed is read again by whoever comes next.
-      await isSettledWithin(this.#options.clock, releaseMsMax, this.#abortProducer());
+      await isSettledWithin(this.#options.clock, releaseMsMax, this.#transaction.abort());
     }
     await this.#release();
     this.#machine.transition('stopped');
@@ -744,8 +558,8 @@ export class Worker {
   }
 
   async #finish(): Promise<void> {
-    await this.#commit();
-    await this.#settleCommit();
+    await this.#transaction.commit(this.#activeRunners());
+    await this.#transaction.settle();
     for (const runner of this.#activeRunners()) await runner.settle();
     await this.#purge.finish(this.#activeRunners());
     await this.#signOff();
@@ -768,7 +582,7 @@ export class Worker {
   }
 
   async #closeAll(): Promise<void> {
-    await this.#closeProducer();
+    await this.#transaction.close();
     await this.#options.views?.stop();
     for (const runner of this.#activeRunners()) {
       await runner.close(true).catch(() => undefined);
@@ -779,23 +593,4 @@ export class Worker {
 
 function stillTurning(): FlowError {
   return new FlowError('BROKER_TIMEOUT', 'a turn of the worker did not end in time');
-}
-
-/** Runs a step of one flow, so that its failure ends that flow alone. */
-async function blame(runner: FlowRunner, step: () => Promise<void>): Promise<void> {
-  try {
-    await step();
-  } catch (error) {
-    throw new RunnerError(runner, error);
-  }
-}
-
-/** An error with the flow that it belongs to, on its way to `#recover`. */
-class RunnerError extends Error {
-  readonly runner: FlowRunner;
-
-  constructor(runner: FlowRunner, cause: unknown) {
-    super('a flow failed', { cause });
-    this.runner = runner;
-  }
 }

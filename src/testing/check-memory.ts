@@ -1,4 +1,4 @@
-import type { WorkerProgress } from '../runtime/worker.ts';
+import type { WorkerProgress } from '../runtime/worker-progress.ts';
 import { keyOverheadBytes } from '../task/key-table.ts';
 
 /** What a key costs at the least by the cache's own account. */

@@ -1,5 +1,5 @@
 import type { OutputMode } from '../plan/pipeline-plan.ts';
-import type { WorkerSettings } from '../runtime/worker.ts';
+import type { WorkerSettings } from '../runtime/worker-settings.ts';
 import { drawMood, type Mood } from './faults.ts';
 import type { Random } from './random.ts';
 import type { SimulationShape } from './shape-parts.ts';

@@ -3,7 +3,8 @@ import type { Log } from '../ports/log.ts';
 import { defaultWorkerSettings, startWorker } from '../runtime/start-worker.ts';
 import { TriggeredUpdate } from '../runtime/triggered-update.ts';
 import { readViewState, type ViewFacts } from '../runtime/view-runner.ts';
-import type { Worker, WorkerSettings } from '../runtime/worker.ts';
+import type { Worker } from '../runtime/worker.ts';
+import type { WorkerSettings } from '../runtime/worker-settings.ts';
 import type { PipelineUnderTest, StartPipeline } from './pipeline-runner.ts';
 
 /** How often a test looks whether its pipeline has caught up. */

@@ -3,7 +3,8 @@ import type { PipelinePlan } from '../../src/plan/pipeline-plan.ts';
 import { planPipeline } from '../../src/plan/plan-pipeline.ts';
 import type { Log } from '../../src/ports/log.ts';
 import { defaultWorkerSettings, startWorker } from '../../src/runtime/start-worker.ts';
-import type { Worker, WorkerSettings } from '../../src/runtime/worker.ts';
+import type { Worker } from '../../src/runtime/worker.ts';
+import type { WorkerSettings } from '../../src/runtime/worker-settings.ts';
 import { PipelineWorld } from '../../src/testing/pipeline-world.ts';
 import { pipelineStarter } from '../../src/testing/start-pipeline.ts';
 

@@ -1,7 +1,7 @@
 import { MemoryLog } from '../../src/adapters/memory/memory-log.ts';
 import { MemoryStateStore } from '../../src/adapters/memory/memory-state-store.ts';
 import { isOutside, type PipelinePlan } from '../../src/plan/pipeline-plan.ts';
-import type { WorkerSettings } from '../../src/runtime/worker.ts';
+import type { WorkerSettings } from '../../src/runtime/worker-settings.ts';
 import { foldOutput } from '../../src/testing/fold-output.ts';
 import { LeapingClock } from '../../src/testing/leaping-clock.ts';
 import type { PipelineUnderTest } from '../../src/testing/pipeline-runner.ts';
