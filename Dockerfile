@@ -8,6 +8,7 @@ WORKDIR /build
 COPY package.json package-lock.json ./
 RUN npm ci --no-audit --no-fund
 COPY tsconfig.json ./
+COPY scripts/bundle.ts ./scripts/
 COPY src ./src
 RUN npm run build
 

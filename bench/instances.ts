@@ -3,6 +3,7 @@ import { PaymentGenerator } from './generate.ts';
 import type { BenchOptions } from './options.ts';
 import type { BenchResult } from './result.ts';
 import { BenchService, round, sleep } from './service.ts';
+import { untilCommitted } from './until-committed.ts';
 import type { BenchWorld } from './world.ts';
 import { passThrough } from './world.ts';
 import { writeSource } from './write-source.ts';
@@ -43,22 +44,5 @@ export async function instances(
     };
   } finally {
     for (const service of services) await service.stop();
-  }
-}
-
-/** Until everything is committed that lies in the source topic, and then in the one between the stages. */
-async function untilCommitted(world: BenchWorld, partitions: number): Promise<void> {
-  const group = `${world.name}.payments_current`;
-  const numbers = Array.from({ length: partitions }, (_, partition) => partition);
-  for (const topic of [world.source, `${group}.repartition`]) {
-    const ends = await world.log.offsetRanges(topic, numbers);
-    for (;;) {
-      const committed = await world.log.committedOffsets(group, topic, numbers);
-      const isDone = numbers.every(
-        (partition) => (committed.get(partition)?.offset ?? 0) >= (ends.get(partition)?.end ?? 0),
-      );
-      if (isDone) break;
-      await sleep(100);
-    }
   }
 }

@@ -8,6 +8,7 @@ export const works = [
   'memory',
   'latency',
   'restore',
+  'kill',
   'idle',
   'instances',
 ] as const;
@@ -41,7 +42,7 @@ export type BenchOptions = {
 export const usage = `npm run bench -- [options]
   --work WORK               throughput: w1-a 10 records a key, without record keys (default); w1-b with them; w2 Zipf;
                             expressions ten of them and two expectations; memory as many keys as records.
-                            latency, restore, idle, instances: see bench/README.md
+                            latency, restore, kill, idle, instances: see bench/README.md
   --records N               default 2000000; memory, restore 1000000; instances 500000
   --keys N                  keys to draw from; default: a tenth of the records, with w2 half of them, with memory all
   --seed N                  of the generator, default 1

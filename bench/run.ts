@@ -2,6 +2,7 @@ import { cpus, loadavg } from 'node:os';
 import { compareRun, type KeptRun, readKept } from './compare.ts';
 import { idle } from './idle.ts';
 import { instances } from './instances.ts';
+import { kill } from './kill.ts';
 import { latency } from './latency.ts';
 import { type BenchOptions, benchOptions, usage } from './options.ts';
 import { restore } from './restore.ts';
@@ -44,6 +45,8 @@ function measure(world: BenchWorld, options: BenchOptions): Promise<BenchResult>
       return latency(world, options);
     case 'restore':
       return restore(world, options, tell);
+    case 'kill':
+      return kill(world, options, tell);
     case 'idle':
       return idle(world, options);
     case 'instances':

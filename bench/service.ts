@@ -39,6 +39,11 @@ export class BenchService {
     return Number(/VmHWM:\s+(\d+) kB/.exec(text)?.[1]) / 1024;
   }
 
+  /** Seconds since its start. */
+  get age(): number {
+    return (performance.now() - this.#startedMs) / 1000;
+  }
+
   /** Waits until it has its partitions; gives the seconds since its start. */
   async assigned(withinSeconds = 120): Promise<number> {
     while (!this.#log.includes('"partitions assigned"')) {
@@ -48,7 +53,7 @@ export class BenchService {
       }
       await sleep(5);
     }
-    return (performance.now() - this.#startedMs) / 1000;
+    return this.age;
   }
 
   async stop(signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {

@@ -9,7 +9,7 @@ case " $* " in *" --help "*) exec node --import tsx bench/run.ts --help ;; esac
 # Results go to standard output, all else to standard error, so that --json can be piped.
 {
   scripts/setup.sh
-  npx tsc -p tsconfig.json
+  npm run --silent build
   if [ -z "${KAFKA_BROKERS:-}" ] || [ -z "${REDIS_URL:-}" ]; then
     scripts/services.sh up
     eval "$(scripts/services.sh status --env)"

@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 scripts/setup.sh
 echo "building"
-npx tsc -p tsconfig.json
+npm run --silent build
 
 say() { printf '\n%s\n' "$*"; }
 tidemark() {

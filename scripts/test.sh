@@ -10,5 +10,5 @@ if [ -z "${TEST_KAFKA_BROKERS:-}" ] || [ -z "${TEST_REDIS_URL:-}" ]; then
     scripts/services.sh install
   fi
 fi
-npx tsc -p tsconfig.json
+npm run --silent build
 exec npx vitest run --config test/vitest.config.ts "$@"

@@ -3,10 +3,7 @@ import { hostname } from 'node:os';
 import { openEmbeddedStateStore } from './adapters/embedded/embedded-state-store.ts';
 import { FileLog } from './adapters/files/file-log.ts';
 import { type KafkaLogOptions, openKafkaLog } from './adapters/kafka/kafka-log.ts';
-import {
-  openRedisStateStore,
-  type RedisStateStoreOptions,
-} from './adapters/redis/redis-state-store.ts';
+import type { RedisStateStoreOptions } from './adapters/redis/redis-state-store.ts';
 import { systemClock } from './adapters/system/system-clock.ts';
 import { FlowError } from './base/errors.ts';
 import { requireOptions } from './config/load-config.ts';
@@ -124,6 +121,8 @@ export async function composeState(
     });
   }
   const redis = redisOptions(config);
+  // Its client takes a tenth of the start, and an embedded state needs none of it.
+  const { openRedisStateStore } = await import('./adapters/redis/redis-state-store.ts');
   const open = async (): Promise<StateStore> => {
     const store = await openRedisStateStore(redis);
     try {

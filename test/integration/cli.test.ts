@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { openKafkaLog } from '../../src/adapters/kafka/kafka-log.ts';
 import type { Log } from '../../src/ports/log.ts';
@@ -462,4 +463,32 @@ test('status --watch repeats until SIGTERM, and ends with exit 0', async () => {
     .split('\n')
     .map((line) => JSON.parse(line) as Status);
   expect(rounds.map(({ lag }) => lag)).toEqual(rounds.map(() => 1));
+});
+
+test('the built program is packed: it loads a handful of its own files, and shares its classes with a module', async () => {
+  const own = pathToFileURL(dirname(main)).href;
+  const hooks = `export async function load(url, context, next) {
+  if (url.startsWith('${own}')) (await import('node:fs')).writeSync(2, 'loaded ' + url + '\\n');
+  return next(url, context);
+}`;
+  const register = folder.write(
+    'register.mjs',
+    `import { register } from 'node:module';
+register('data:text/javascript,${encodeURIComponent(hooks).replaceAll("'", '%27')}');
+`,
+  );
+  const module = folder.write(
+    'faulty.ts',
+    `import { pipeline } from 'tidemark';
+const made = pipeline();
+made.source('orders', {} as never);
+export default made;
+`,
+  );
+  const { code, err } = await cli(['validate', module], { NODE_OPTIONS: `--import ${register}` });
+  expect(code).toBe(3);
+  expect(err).toContain(`${module}:3:6: error SOURCE_UNDECLARED`);
+  const files = err.split('\n').filter((line) => line.startsWith('loaded '));
+  expect(files.length).toBeGreaterThan(1);
+  expect(files.length).toBeLessThan(8);
 });
