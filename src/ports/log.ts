@@ -69,6 +69,8 @@ export type TopicDescription = {
   readonly name: string;
   /** Changes when a topic is deleted and created again. */
   readonly topicId: string;
+  /** The cluster that it is on; undefined: it has no id. */
+  readonly clusterId?: string | undefined;
   readonly partitions: number;
   /** Effective settings, such as cleanup.policy and retention.ms. */
   readonly configs: ReadonlyMap<string, string>;

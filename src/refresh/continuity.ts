@@ -11,6 +11,9 @@ export type CheckpointFacts = {
   /** Id of the topic that the checkpoint was made on; undefined: none is known to have been made. */
   readonly checkpointTopicId: string | undefined;
   readonly topicId: string;
+  /** The clusters on which both are; undefined where nobody knows. */
+  readonly checkpointClusterId?: string | undefined;
+  readonly clusterId?: string | undefined;
   /** Of the table whose topic it is, how often it was refreshed: now, and when the checkpoint was made; 0 of any other. */
   readonly generation?: number;
   readonly checkpointGeneration?: number;
@@ -24,10 +27,17 @@ export type CheckpointFacts = {
  * - `expired`: retention (or a deletion) has overtaken the checkpoint.
  * - `shrunk`: the log ends before the checkpoint, so it lost what it had.
  * - `recreated`: the topic was deleted and created again under its name.
+ * - `moved`: it is a topic of that name on another cluster.
  * - `checkpoint_lost`: there was a checkpoint, and the group has none any more.
  * - `refreshed`: it is the topic of a table that was refreshed fully since, so rows that were read may be no more.
  */
-export type GapKind = 'expired' | 'shrunk' | 'recreated' | 'checkpoint_lost' | 'refreshed';
+export type GapKind =
+  | 'expired'
+  | 'shrunk'
+  | 'recreated'
+  | 'moved'
+  | 'checkpoint_lost'
+  | 'refreshed';
 
 export type Gap = {
   /** What a person names to accept it. */
@@ -52,7 +62,7 @@ export type CheckpointDecision =
 export function decideCheckpoint(facts: CheckpointFacts): CheckpointDecision {
   const { committed, checkpointTopicId, topicId, start, end } = facts;
   if (checkpointTopicId !== undefined && checkpointTopicId !== topicId) {
-    return gapOf(facts, 'recreated', topicId.slice(0, 8));
+    return gapOf(facts, isElsewhere(facts) ? 'moved' : 'recreated', topicId.slice(0, 8));
   }
   if (committed === undefined) {
     // A first start reads from the earliest offset: a table is a function of its source.
@@ -67,6 +77,14 @@ export function decideCheckpoint(facts: CheckpointFacts): CheckpointDecision {
   if (committed < start) return gapOf(facts, 'expired', String(committed));
   if (committed > end) return gapOf(facts, 'shrunk', String(committed));
   return { decision: 'go_on', position: committed };
+}
+
+function isElsewhere({ checkpointClusterId, clusterId }: CheckpointFacts): boolean {
+  return (
+    checkpointClusterId !== undefined &&
+    clusterId !== undefined &&
+    checkpointClusterId !== clusterId
+  );
 }
 
 function gapOf(facts: CheckpointFacts, kind: GapKind, mark: string): CheckpointDecision {
@@ -98,6 +116,8 @@ export function gapText({ kind, topic, partition, from, to, lostRecords }: Gap):
       return `The checkpoint of ${where} is offset ${from}, and the log ends before it: it lost records that it had.`;
     case 'recreated':
       return `The ${where} was recreated: its id is another one than when the checkpoint was made, ${from === undefined ? 'and the group has no checkpoint of it any more' : `so offset ${from} means nothing in it`}.`;
+    case 'moved':
+      return `The ${where} is on another cluster than when the checkpoint was made, ${from === undefined ? 'and the group has no checkpoint of it here' : `so offset ${from} means nothing in it`}.`;
     case 'refreshed':
       return `The table of ${where} was refreshed fully since: rows that were read from it may be no more, or be others now.`;
     case 'checkpoint_lost':

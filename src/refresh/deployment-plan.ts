@@ -173,6 +173,8 @@ function reasonOf({ kind }: Gap): string {
   switch (kind) {
     case 'recreated':
       return 'FR-23';
+    case 'moved':
+      return 'FR-22';
     case 'expired':
     case 'shrunk':
       return 'FR-29';

@@ -10,6 +10,7 @@ export type CatalogKind =
   | 'view'
   | 'takeover'
   | 'checkpoint'
+  | 'source'
   | 'gap'
   | 'generation'
   | 'lock'

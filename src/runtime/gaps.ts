@@ -21,7 +21,12 @@ export type RecordedGap = Gap & {
  * Whether a flow may go on, with the gaps that were accepted taken into account. Each of them covers what was gone when it
  * was found, and no more: what goes while the flow still stands there is a gap of its own, from where that one ends.
  */
-export function decideWithAccepted(catalog: Catalog, facts: CheckpointFacts): CheckpointDecision {
+export function decideWithAccepted(catalog: Catalog, found: CheckpointFacts): CheckpointDecision {
+  const facts = {
+    ...found,
+    clusterId: found.clusterId ?? clusterOf(catalog, found.topicId),
+    checkpointClusterId: clusterOf(catalog, found.checkpointTopicId),
+  };
   let decided = unused(catalog, decideCheckpoint(facts));
   while (decided.decision === 'gap') {
     const { gap } = decided;
@@ -38,6 +43,12 @@ export function decideWithAccepted(catalog: Catalog, facts: CheckpointFacts): Ch
     decided = unused(catalog, further);
   }
   return decided;
+}
+
+/** Where a source topic was when it was read; undefined: it never was, or nobody knows. */
+function clusterOf(catalog: Catalog, topicId: string | undefined): string | undefined {
+  const known = topicId && catalog.get('source', topicId)?.value['clusterId'];
+  return typeof known === 'string' ? known : undefined;
 }
 
 /** The same loss may come again, as when a group is deleted twice: it has an id of its own then, which nobody has accepted. */
@@ -97,7 +108,7 @@ export async function recordGaps(
 
 /** The error of a flow that cannot go on for the sake of gaps. */
 export function gapError(gaps: readonly Gap[]): FlowError {
-  const isRecreated = gaps.some(({ kind }) => kind === 'recreated');
+  const isRecreated = gaps.some(({ kind }) => kind === 'recreated' || kind === 'moved');
   const isLost = gaps.every(({ kind }) => kind === 'checkpoint_lost');
   const accept = gaps.map(({ id }) => `--accept-gap ${id}`).join(' ');
   if (!isRecreated && gaps.some(({ kind }) => kind === 'refreshed')) {

@@ -124,7 +124,8 @@ async function gapsOf(
     repartitionTopicOf(pipeline, flow.name),
   ];
   const gaps: Gap[] = [];
-  for (const { name: topic, topicId, partitions } of (await log.describeTopics(names)).values()) {
+  const described = await log.describeTopics(names);
+  for (const { name: topic, topicId, clusterId, partitions } of described.values()) {
     const numbers = numbersTo(partitions);
     const committed = await log.committedOffsets(group, topic, numbers);
     for (const [partition, { start, end }] of await log.offsetRanges(topic, numbers)) {
@@ -138,6 +139,7 @@ async function gapsOf(
         committed: committed.get(partition)?.offset,
         checkpointTopicId: typeof known === 'string' ? known : undefined,
         topicId,
+        clusterId,
         generation: isMinded(plan, flow, topic)
           ? tableGeneration(catalog, writersOf(plan, topic))
           : markedGeneration(mark),

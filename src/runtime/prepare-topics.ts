@@ -341,6 +341,13 @@ async function remember(
       entries.push({ kind: 'view' as const, name: view.name, value });
     }
   }
+  const own = new Set(topics.map(({ name }) => name));
+  for (const { name, topicId, clusterId } of described.values()) {
+    if (own.has(name) || clusterId === undefined) continue;
+    // Of a topic id for ever: what a checkpoint was made on can be told apart from what has its name now.
+    if (catalog.get('source', topicId) !== undefined) continue;
+    entries.push({ kind: 'source' as const, name: topicId, value: { topic: name, clusterId } });
+  }
   if (entries.length > 0) await catalog.write(entries, clock.now());
 }
 

@@ -154,6 +154,12 @@ export function describeLogContract(
         expect((await log.describeTopics([topic])).get(topic)).toEqual(before);
       });
 
+      test('FR-22 the topics of a cluster tell its id', async () => {
+        const found = await log.describeTopics([await makeTopic(), await makeTopic()]);
+        const ids = [...found.values()].map(({ clusterId }) => clusterId);
+        expect(ids).toEqual([expect.stringMatching(/./), ids[0]]);
+      });
+
       test('the id changes when a topic is deleted and created again', async () => {
         const topic = await makeTopic();
         const before = (await log.describeTopics([topic])).get(topic)?.topicId;

@@ -193,7 +193,10 @@ const schemas: Node = {
   }),
   Gap: object({
     id: text,
-    kind: { type: 'string', enum: ['expired', 'shrunk', 'recreated', 'checkpoint_lost'] },
+    kind: {
+      type: 'string',
+      enum: ['expired', 'shrunk', 'recreated', 'moved', 'checkpoint_lost', 'refreshed'],
+    },
     flow: text,
     topic: text,
     partition: count,

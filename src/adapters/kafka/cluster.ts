@@ -71,6 +71,7 @@ export class KafkaCluster {
   readonly #closing = new AbortController();
   #features: ReadonlyMap<string, number> = new Map();
   #controllerId = -1;
+  #clusterId: string | undefined;
   #refresh: { readonly topics: ReadonlySet<string>; readonly done: Promise<void> } | undefined;
 
   constructor(settings: ClusterSettings) {
@@ -150,11 +151,17 @@ export class KafkaCluster {
       }
     }
     this.#controllerId = answer.controllerId;
+    this.#clusterId = answer.clusterId ?? undefined;
     for (const name of topics) this.#topics.delete(name);
     for (const topic of answer.topics) {
       if (topic.errorCode === 29) throw brokerError(29, `topic "${topic.name}"`);
       if (topic.errorCode === 0 || topic.errorCode === 5) this.#topics.set(topic.name, topic);
     }
+  }
+
+  /** As last heard of; undefined: it has none. */
+  get clusterId(): string | undefined {
+    return this.#clusterId;
   }
 
   /** As last heard of. */

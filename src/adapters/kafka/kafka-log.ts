@@ -127,6 +127,7 @@ class KafkaLog implements Log {
         topics.set(name, {
           name,
           topicId: topic.topicId,
+          clusterId: this.#cluster.clusterId,
           partitions: topic.partitions.length,
           configs: new Map(configs.map((config) => [config.name, config.value ?? ''])),
         });

@@ -42,6 +42,7 @@ export class MemoryBroker {
   readonly #groups = new Map<string, MemoryGroup>();
   readonly #sessions = new Map<string, ProducerSession>();
   readonly #listeners = new Set<() => void>();
+  clusterId = 'memory';
   #topicNumber = 0;
   #transactionNumber = 0;
 

@@ -52,6 +52,7 @@ export class MemoryClient implements Log {
         const description = {
           name,
           topicId,
+          clusterId: this.#broker.clusterId,
           partitions: partitions.length,
           configs: new Map(configs),
         };

@@ -88,6 +88,11 @@ export class MemoryLog implements Log {
     this.#broker.createTopic(name, partitions, configs);
   }
 
+  /** The topics that are there are on another cluster from now on. */
+  move(clusterId: string): void {
+    this.#broker.clusterId = clusterId;
+  }
+
   deleteTopic(name: string): void {
     this.#broker.deleteTopic(name);
   }

@@ -37,6 +37,23 @@ const rows: Row[] = [
     undefined,
     'recreated',
   ],
+  [
+    'FR-22 the topic is on another cluster',
+    { topicId: 'bbbb', checkpointClusterId: 'one', clusterId: 'two' },
+    undefined,
+    'moved',
+  ],
+  [
+    'FR-23 the topic was recreated on the same cluster',
+    { topicId: 'bbbb', checkpointClusterId: 'one', clusterId: 'one' },
+    undefined,
+    'recreated',
+  ],
+  [
+    'a cluster that gets another id keeps its topics',
+    { checkpointClusterId: 'one', clusterId: 'two' },
+    4,
+  ],
   ['P051 FR-30 the checkpoint is gone', { committed: undefined }, undefined, 'checkpoint_lost'],
   [
     'a first start reads from the earliest offset',

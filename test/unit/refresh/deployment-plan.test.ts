@@ -85,6 +85,7 @@ describe('checkpoints', () => {
   });
   test.each([
     ['recreated', 'FR-23'],
+    ['moved', 'FR-22'],
     ['expired', 'FR-29'],
     ['shrunk', 'FR-29'],
     ['checkpoint_lost', 'FR-30'],

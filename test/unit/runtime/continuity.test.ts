@@ -156,6 +156,30 @@ test('P053 FR-23 a topic that was deleted and created again is another source', 
   expect(world.rows()).toEqual(['newer', 'old']);
 });
 
+test('FR-22 the topic of its name on another cluster is another source', async () => {
+  const world = new World();
+  world.produce(['EU', 'old', 50]);
+  await world.update();
+  // As after a move for which the catalog and the groups were copied.
+  world.log.deleteTopic('orders');
+  world.log.move('other');
+  world.log.createTopic('orders', 1);
+  world.produce(['EU', 'late', 1], ['US', 'new', 1]);
+  const failure = await world.update().catch((error: unknown) => error);
+  expect(failure).toMatchObject({
+    code: 'TOPIC_RECREATED',
+    detail: expect.stringContaining('is on another cluster'),
+  });
+  const id = /--accept-gap (\S+)/.exec((failure as { hint: string }).hint)?.[1] ?? '';
+  await world.update([id]);
+  expect(world.rows()).toEqual(['new', 'old']);
+  world.log.deleteTopic('orders');
+  world.log.createTopic('orders', 1);
+  await expect(world.update()).rejects.toMatchObject({
+    detail: expect.stringContaining('recreated'),
+  });
+});
+
 test('a partition without any record has a checkpoint after the first update', async () => {
   const world = new World();
   await world.update();
