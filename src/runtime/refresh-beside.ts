@@ -1,7 +1,8 @@
-import { FlowError } from '../base/errors.ts';
+import { type ErrorCode, FlowError } from '../base/errors.ts';
 import { builtFlowOf } from '../plan/names.ts';
 import type { KeyedFlowPlan } from '../plan/pipeline-plan.ts';
 import { groupOf, sourcesOf } from '../plan/topology.ts';
+import type { Log } from '../ports/log.ts';
 import type { StateStore } from '../ports/state-store.ts';
 import { progressText } from '../refresh/refresh-progress.ts';
 import { isUntouched, type RefreshState } from '../refresh/refresh-states.ts';
@@ -51,6 +52,11 @@ const tellIntervalMs = 2_000;
 const lagRecordsMax = 20_000;
 const catchUpRoundsMax = 20;
 const gapAttemptsMax = 3;
+const otherSourceCodes: readonly ErrorCode[] = [
+  'TOPIC_RECREATED',
+  'CHECKPOINT_MISSING',
+  'SOURCE_REFRESHED',
+];
 /** How long the claim of a command that was killed stands in the way of others. */
 const claimMs = 60_000;
 
@@ -116,6 +122,11 @@ function refuseTouched({ table }: BesideOptions, { state, mode }: RefreshRecord)
   );
 }
 
+/** Whether a flow that is built cannot go on from where it stands, and can from the beginning. */
+function isOfOtherSource(error: unknown): error is FlowError {
+  return error instanceof FlowError && otherSourceCodes.includes(error.code);
+}
+
 class Beside {
   readonly #options: BesideOptions;
   readonly #run: RefreshRun;
@@ -153,11 +164,38 @@ class Beside {
       await unlockFlows(catalog, [claim], clock.now());
     }
     onStep?.(`building generation ${this.#run.progress.record.generation} beside the table`);
+    let before = Number.POSITIVE_INFINITY;
     for (let round = 0; round < catchUpRoundsMax; round += 1) {
-      await this.#update();
+      await this.#updateOrAnew();
       await catalog.read();
-      if ((await this.#built.lag()) <= lagRecordsMax) break;
+      const lag = await this.#built.lag();
+      if (lag <= lagRecordsMax) break;
+      if (lag >= before) onStep?.(this.#fallingBehind(lag));
+      before = lag;
     }
+  }
+
+  /** What was built from a topic that is no more is not what the sources give now. */
+  async #updateOrAnew(): Promise<void> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.#update(this.#throttledLog());
+      } catch (error) {
+        if (!isOfOtherSource(error) || attempt > gapAttemptsMax) throw error;
+        this.#options.onStep?.(
+          'a source is not what it was: what was built goes, to build it anew',
+        );
+        await this.#built.cleanUp();
+        await this.#built.prepare();
+      }
+    }
+  }
+
+  #fallingBehind(lag: number): string {
+    const { recordsPerSecondMax } = this.#options;
+    const reason =
+      recordsPerSecondMax === undefined ? 'it reads them' : `--rate ${recordsPerSecondMax} lets it`;
+    return `it does not come nearer: ${lag} records are left, and they come as fast as ${reason}`;
   }
 
   #refuseNothing({ output }: RefreshFacts): void {
@@ -171,13 +209,13 @@ class Beside {
   #partitions: number | undefined;
 
   /** One triggered update of the new generation, to the ends as they stand at its start. */
-  async #update(): Promise<void> {
+  async #update(sourceLog: Log): Promise<void> {
     const { log, table } = this.#options;
     this.#partitions ??= (await log.describeTopics([table.topic])).get(table.topic)?.partitions;
     let acceptGaps: readonly string[] = [];
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await this.#runWorker(acceptGaps);
+        return await this.#runWorker(sourceLog, acceptGaps);
       } catch (error) {
         // What expires while it is read again is counted before the swap, with all else that is lost.
         const isGap = error instanceof FlowError && error.code === 'OFFSET_OUT_OF_RANGE';
@@ -194,12 +232,12 @@ class Beside {
     }
   }
 
-  async #runWorker(acceptGaps: readonly string[]): Promise<void> {
+  async #runWorker(sourceLog: Log, acceptGaps: readonly string[]): Promise<void> {
     const { clock, state, settings, listener, flow, replicationFactor } = this.#options;
     this.#refuseStopped();
     const worker = await startWorker({
       plan: this.#built.plan(this.#partitions),
-      log: this.#sourceLog(),
+      log: sourceLog,
       state,
       clock,
       listener,
@@ -250,7 +288,7 @@ class Beside {
     });
   }
 
-  #sourceLog() {
+  #throttledLog(): Log {
     const { log, clock, recordsPerSecondMax } = this.#options;
     if (recordsPerSecondMax === undefined) return log;
     const topics = this.#built.sourceTopics;
@@ -316,7 +354,8 @@ class Beside {
       let result: SwapResult = { published: 0, buried: 0, lost };
       if (progress.state === 'building') {
         onStep?.('reading what has come meanwhile');
-        await this.#update();
+        // The flow is held until it is done, so nothing slows it down.
+        await this.#updateHeld();
         deadLetters = await this.#refuseUnreadable();
         const measured = await this.#refuseLoss();
         lost = measured.lost;
@@ -345,6 +384,20 @@ class Beside {
     } catch (error) {
       if (!isTouched) await unlockFlows(catalog, released, clock.now());
       throw error;
+    }
+  }
+
+  async #updateHeld(): Promise<void> {
+    try {
+      await this.#update(this.#options.log);
+    } catch (error) {
+      if (!isOfOtherSource(error)) throw error;
+      const { code, detail } = error;
+      const text = `a source of table "${this.#options.table.name}" is not what it was when the new generation was built`;
+      throw new FlowError(code, text, {
+        ...(detail === undefined ? {} : { detail }),
+        hint: 'The table is as it was. Start the same command once more: it builds the new generation anew.',
+      });
     }
   }
 

@@ -103,6 +103,22 @@ test.each(['building generation', 'reading what has come', 'swapping in'] as con
   },
 );
 
+test('FR-23 a source is created again after it was built: the next attempt builds anew', async () => {
+  const world = await opened();
+  const recreate = async (): Promise<void> => {
+    world.recreate('a');
+    await world.produce('a', 0, row(0, 2));
+  };
+  const { refresh } = await refreshWhile(world, 'reading what has come', recreate);
+  expect(refresh).toBe('TOPIC_RECREATED');
+  expect(tableText(await world.table('t'))).toEqual(lines(0, 40));
+  await refreshBeside(await world.besideOptions('t', flags));
+  await world.update();
+  const expected = [JSON.stringify(row(0, 2)), ...lines(1, 40)].sort();
+  expect(tableText(await world.table('t'))).toEqual(expected);
+  await expectClean(world);
+});
+
 test('FR-04 cancelled while it swaps: refused, and the refresh comes to its end', async () => {
   const world = await opened();
   const cancel = async () => cancelRefresh(await world.besideOptions('t', flags));
