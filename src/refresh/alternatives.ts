@@ -33,6 +33,11 @@ export function alternatives(
       `or give the flow a new name: it keeps the rows and reads its sources from the beginning, which merges into them (flow "${flow}" is then gone)`,
     );
   }
+  if (reasons.includes('FR-12')) {
+    offered.push(
+      'or let it be renamed where it is read: an alias keeps the name that the rows have (SELECT … AS …) in the flow, and a view gives readers the new one, so that nothing is computed again',
+    );
+  }
   if (reasons.some((id) => columnReasons.includes(id))) {
     offered.push('or keep the column as it was, add a new one beside it, and unite both in a view');
   }

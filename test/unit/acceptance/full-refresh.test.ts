@@ -122,6 +122,49 @@ CREATE FLOW g AS INSERT INTO t2 BY NAME REPLACE USING (k) SEQUENCE BY seq ${sele
   });
 });
 
+describe('FR-12 a column that is renamed', () => {
+  test('in the table needs a refresh, and the answers name the mapping that needs none', async () => {
+    const world = await written();
+    world.sql = table('f', 'SELECT k, seq, v AS w FROM STREAM(a)');
+    await expect(world.update()).rejects.toMatchObject({
+      code: 'DEFINITION_CHANGED',
+      detail: expect.stringContaining('Column "v" was renamed to "w". (FR-12)'),
+      hint: expect.stringContaining('an alias keeps the name that the rows have'),
+    });
+  });
+
+  test('with an alias that keeps its name in the table it is safe: nothing changed, and readers have the new name', async () => {
+    const world = await written();
+    world.sql = `${table('f', 'SELECT k, seq, w AS v FROM (SELECT k, seq, v AS w FROM STREAM(a))')}
+CREATE VIEW named AS SELECT k, seq, v AS w FROM t;
+CREATE MATERIALIZED VIEW shown AS SELECT k, w FROM named;`;
+    const { catalog, ...outside } = await world.outside();
+    const facts = await gatherDeployment({ ...outside, catalog, plan: world.plan, nowMs: 0 });
+    expect(deploymentPlan(facts).flows).toMatchObject([{ flow: 'f', status: 'unchanged' }]);
+    await world.produce('a', 0, { k: 'x', seq: 3, v: 'new' });
+    await world.update();
+    await world.update();
+    expect(tableText(await world.table('t'))).toEqual([
+      '{"k":"x","seq":3,"v":"new"}',
+      ...rows.slice(1),
+    ]);
+    const shown = world.log.readCommitted('shown').map(({ value }) => String(value));
+    expect(shown).toContainEqual('[{"k":"x","w":"new"}]');
+  });
+
+  test('at the source it is safe with an alias, too: rows that are there keep what they have', async () => {
+    const world = await written();
+    world.sql = table('f', 'SELECT k, seq, coalesce(CAST(gone AS STRING), v) AS v FROM STREAM(a)');
+    const { catalog, ...outside } = await world.outside();
+    const facts = await gatherDeployment({ ...outside, catalog, plan: world.plan, nowMs: 0 });
+    expect(deploymentPlan(facts).flows).toMatchObject([
+      { flow: 'f', status: 'compatible', changes: [{ id: 'FR-11', effect: 'compatible' }] },
+    ]);
+    await world.update();
+    expect(tableText(await world.table('t'))).toEqual(rows);
+  });
+});
+
 test('FR-40 FR-17 a new table beside the old one, and a view that unites both', async () => {
   const world = await written();
   world.sql = `${table('f')}

@@ -276,6 +276,26 @@ describe('FR-08 --cascade beside the live tables', () => {
     expect((await world.outside()).catalog.all('lock')).toEqual([]);
   });
 
+  test('FR-04 two of them at once: every table is refreshed whole, and once it has come to its end nothing is held', async () => {
+    for (const flags of [{ allowLoss: true }, { keepUnrecoverable: true }]) {
+      const world = await expiredChain();
+      const attempts = await Promise.allSettled([cascade(world, flags), cascade(world, flags)]);
+      for (const attempt of attempts) {
+        if (attempt.status === 'fulfilled') continue;
+        expect(attempt.reason).toMatchObject({
+          code: expect.stringMatching(/TABLE_LOCKED|GROUP_BUSY|TASK_MIGRATED/),
+        });
+      }
+      // Whoever was stopped by the other is started once more.
+      await cascade(world, flags);
+      await world.update();
+      expect(await chainTexts(world)).toEqual('allowLoss' in flags ? euOnly : whole);
+      const { catalog } = await world.outside();
+      expect(catalog.all('lock')).toEqual([]);
+      expect(catalog.all('flow').map(({ name }) => name)).toEqual([...chain]);
+    }
+  });
+
   test('one that is given up in between stops with the named error until it is refreshed', async () => {
     const world = await expiredChain();
     const interrupted = cascade(world, { allowLoss: true }, undefined, async (table) => {
