@@ -36,6 +36,7 @@ const { status } = spawnSync(
     stdio: 'inherit',
     env: {
       ...process.env,
+      REFRESH_MAIN: resolve(root, 'dist/main.js'),
       REFRESH_KEYS: values.keys,
       REFRESH_SEEDS: values.seeds,
       REFRESH_FROM: values.from,
