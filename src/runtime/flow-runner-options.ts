@@ -16,7 +16,7 @@ export type FlowRunnerOptions = {
   readonly catalog: Catalog;
   readonly clock: Clock;
   readonly listener: RuntimeListener;
-  readonly own: OwnId | undefined;
+  readonly own: OwnId;
   readonly instance: string;
   readonly member: GroupMember;
   readonly cacheBytesMax: number;

@@ -88,7 +88,7 @@ export class FlowTakeover {
     hold: (read: HeldPartition) => void,
   ): Promise<void> {
     const { catalog, clock, instance, own, facts } = this.#options;
-    const transactionalId = own?.transactionalId;
+    const { transactionalId } = own;
     const owner = { instance, transactionalId: transactionalId ?? null };
     const names = [...gained].flatMap(([topic, partitions]) =>
       partitions.map((partition) => `${facts.flow.name}/${partitionKey(topic, partition)}`),
@@ -96,7 +96,7 @@ export class FlowTakeover {
     // Before it is overwritten: who had each of them.
     await catalog.read();
     // Without entering its own name over that of the other one.
-    if (own?.isOvertaken(catalog) === true) {
+    if (own.isOvertaken(catalog)) {
       throw new FlowError('PRODUCER_FENCED', 'another process of this name began after this one');
     }
     const predecessors = new Map(
@@ -108,7 +108,7 @@ export class FlowTakeover {
     const epoch = await catalog.write(
       [
         ...names.map((name) => ({ kind: 'takeover' as const, name, value: owner })),
-        ...(own === undefined ? [] : [own.entry(catalog, clock.now())]),
+        own.entry(catalog, clock.now()),
       ],
       clock.now(),
     );

@@ -13,7 +13,7 @@ export type StuckPartitionsOptions = {
   readonly catalog: Catalog;
   readonly clock: Clock;
   readonly listener: RuntimeListener;
-  readonly own: OwnId | undefined;
+  readonly own: OwnId;
   /** This worker's own transaction holds up readers for this long by right. */
   readonly commitIntervalMs: number;
 };

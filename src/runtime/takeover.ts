@@ -188,7 +188,7 @@ export async function fenceOthers(
 ): Promise<void> {
   await catalog.read();
   for (const { name } of catalog.all('instance')) {
-    if (name === own?.transactionalId) continue;
+    if (name === own?.name) continue;
     listener({ event: 'fencing', transactionalId: name, reason });
     await log.fence(name);
   }

@@ -71,7 +71,8 @@ export class Worker {
   /** Flows that a command has asked for, such as the swap of a refresh. */
   readonly #held = new Map<string, FlowFacts>();
   #nextLockLookMs = 0;
-  readonly #own: OwnId | undefined;
+  readonly #own: OwnId;
+  #hasEntered = false;
   readonly #purge: RepartitionPurge;
   readonly #stuck: StuckPartitions;
   readonly #stages: StageTimes;
@@ -100,10 +101,12 @@ export class Worker {
     assert(count > 0, 'a worker has at least one flow or view');
     this.#options = options;
     const { pipeline, instance, delivery } = options.settings;
-    const transactionalId = `${pipeline}-${instance}`;
-    const renew = (): Promise<void> => this.#transaction.renew();
-    this.#own =
-      delivery === 'exactly_once' ? new OwnId(transactionalId, instance, renew) : undefined;
+    this.#own = new OwnId({
+      name: `${pipeline}-${instance}`,
+      instance,
+      isTransactional: delivery === 'exactly_once',
+      renew: () => this.#transaction.renew(),
+    });
     this.#stages = new StageTimes(options.clock);
     this.#transaction = new OpenTransaction({
       ...options,
@@ -305,6 +308,7 @@ export class Worker {
   async #turn(): Promise<void> {
     this.#transaction.check();
     await this.#transaction.open();
+    await this.#enter();
     if (this.#isInDoubt) {
       for (const runner of this.#activeRunners()) {
         await blame(runner, () => runner.membership.retake(this.#isOusted));
@@ -327,6 +331,15 @@ export class Worker {
     if (this.#transaction.isDue) await this.#transaction.commit(this.#activeRunners());
     await this.#purge.turn(this.#activeRunners());
     await this.#stuck.turn(this.#activeRunners());
+  }
+
+  /** Before a group hears of this process: whoever has its name, and is thrown out for it, can tell that a later one came. */
+  async #enter(): Promise<void> {
+    if (this.#hasEntered) return;
+    const { catalog, clock } = this.#options;
+    await catalog.read();
+    await catalog.write([this.#own.entry(catalog, clock.now())], clock.now());
+    this.#hasEntered = true;
   }
 
   /**
@@ -441,7 +454,7 @@ export class Worker {
   }
 
   #openProducer(): Promise<LogProducer> {
-    return this.#options.log.openProducer(this.#own?.transactionalId, () =>
+    return this.#options.log.openProducer(this.#own.transactionalId, () =>
       this.#activeRunners().every(({ member }) => member.status === 'joining' || member.isInTouch),
     );
   }
@@ -473,7 +486,7 @@ export class Worker {
       await this.#fail(error, blamed);
       return;
     }
-    if (code === 'PRODUCER_FENCED') await this.#giveWay();
+    if (code === 'PRODUCER_FENCED' || code === 'TASK_MIGRATED') await this.#giveWay();
     if (this.#machine.state !== 'recovering') this.#machine.transition('recovering');
     this.#failuresInRow += 1;
     if (this.#failuresInRow > settings.retriesMax) throw error;
@@ -488,7 +501,7 @@ export class Worker {
     await clock.sleep(delayMs);
   }
 
-  /** Ends this process where a later one of its name is why it was fenced. */
+  /** Ends this process where a later one of its name is why it was fenced, or thrown out of its group. */
   async #giveWay(): Promise<void> {
     const { catalog } = this.#options;
     try {
@@ -498,7 +511,7 @@ export class Worker {
       if (!(error instanceof FlowError)) throw error;
       return;
     }
-    this.#own?.refuseOvertaken(catalog);
+    this.#own.refuseOvertaken(catalog);
   }
 
   #retryDelayMs(isOutage: boolean): number {
@@ -567,12 +580,11 @@ export class Worker {
 
   /** An instance that ends with nothing open needs no fencing any more. */
   async #signOff(): Promise<void> {
-    const name = this.#own?.transactionalId;
-    if (name === undefined) return;
+    const { name, transactionalId } = this.#own;
     const { catalog, clock, log } = this.#options;
     await catalog.write([{ kind: 'instance', name, value: undefined }], clock.now());
     // Nobody would look for what a process of the same name has open: if it lives, it enters itself once more.
-    await log.fence(name);
+    if (transactionalId !== undefined) await log.fence(transactionalId);
   }
 
   async #release(): Promise<void> {

@@ -112,21 +112,46 @@ describe.concurrent('who comes back from the dead', () => {
     });
   });
 
-  test('P085 two processes of one instance name: the later one works, the earlier one ends or stands by', async () => {
+  test('P085 a group that gives the name to somebody else, whom the catalog does not know: the only process goes on', async () => {
     await inWorld(services({ options: { 'group.static': true } }), async (world) => {
-      const first = world.service('worker-1').start();
-      await world.produce(workload({ seed: 1, records: 500, partitions: 4 }));
+      const service = world.service('worker-1').start();
+      await world.produce(workload({ seed: 3, records: 500, partitions: 4 }));
       await world.caughtUp();
-      const second = world.service('worker-1').start();
-      await second.isAssigned();
-      await world.produce(workload({ seed: 2, records: 500, partitions: 4 }));
-      await until('the first one gave up', () => Promise.resolve(!first.isRunning), {
-        withinMs: 30_000,
-        onFailure: () => world.tails(),
+      const stranger = world.log.joinGroup({
+        group: world.group,
+        topics: [world.source, world.repartition],
+        instanceId: 'worker-1',
+        sessionTimeoutMs: 6_000,
+        rebalanceTimeoutMs: 6_000,
       });
-      expect((await first.exited()).code).not.toBe(0);
+      await stranger.rejoin();
+      await world.produce(workload({ seed: 4, records: 500, partitions: 4 }));
       await world.caughtUp(30_000);
+      expect(stranger.status).not.toBe('stable');
+      expect(service.isRunning, service.tail()).toBe(true);
       expect((await world.check()).differences.slice(0, 20), world.tails()).toEqual([]);
     });
   });
+
+  test.each(['exactly_once', 'at_least_once'])(
+    'P085 two processes of one instance name, %s: the later one works, the earlier one ends or stands by',
+    async (delivery) => {
+      const options = { 'group.static': true, delivery };
+      await inWorld(services({ options }), async (world) => {
+        const first = world.service('worker-1').start();
+        await world.produce(workload({ seed: 1, records: 500, partitions: 4 }));
+        await world.caughtUp();
+        const second = world.service('worker-1').start();
+        await second.isAssigned();
+        await world.produce(workload({ seed: 2, records: 500, partitions: 4 }));
+        await until('the first one gave up', () => Promise.resolve(!first.isRunning), {
+          withinMs: 30_000,
+          onFailure: () => world.tails(),
+        });
+        expect((await first.exited()).code).not.toBe(0);
+        await world.caughtUp(30_000);
+        expect((await world.check()).differences.slice(0, 20), world.tails()).toEqual([]);
+      });
+    },
+  );
 });

@@ -1,5 +1,4 @@
 import { FlowError } from '../../base/errors.ts';
-import { ownInstanceNameHint } from '../../base/instance-hint.ts';
 import type { Assignment, GroupMember, GroupOptions } from '../../ports/log.ts';
 import { assignPartitions } from './assign-partitions.ts';
 import type { Channel, KafkaCluster } from './cluster.ts';
@@ -61,7 +60,6 @@ export class KafkaGroupMember implements GroupMember {
   /** Topic → partitions when they were assigned last. */
   #partitionCounts: ReadonlyMap<string, number> = new Map();
   #nextTopicCheckAt = 0;
-  #isInstanceTaken = false;
   /** When the last request was sent that the coordinator has answered well, by both clocks: a machine that slept stops one. */
   #heardAt = { wallMs: 0, processMs: Number.NEGATIVE_INFINITY };
   #rejoining: Promise<Assignment> | undefined;
@@ -118,16 +116,6 @@ export class KafkaGroupMember implements GroupMember {
     this.#cluster.assertOpen();
     if (this.#status === 'left') {
       throw new FlowError('TASK_MIGRATED', `${this.#where}: the member has left`);
-    }
-    if (this.#isInstanceTaken) {
-      // Joining again would throw the other one out, which would join again, and so on.
-      throw new FlowError(
-        'CONFIG_INVALID',
-        `${this.#where}: another process has the same instance`,
-        {
-          hint: ownInstanceNameHint,
-        },
-      );
     }
   }
 
@@ -193,9 +181,9 @@ export class KafkaGroupMember implements GroupMember {
       case REBALANCE_IN_PROGRESS:
         return false;
       case FENCED_INSTANCE_ID:
-        this.#isInstanceTaken = true;
+        // Whoever joins under the name throws the other one out: whether that is right, the catalog tells, not the group.
         this.#setStatus('lost');
-        return false;
+        throw brokerError(errorCode, this.#where);
       case INVALID_SESSION_TIMEOUT:
         throw new FlowError(
           'CONFIG_INVALID',
@@ -315,7 +303,6 @@ export class KafkaGroupMember implements GroupMember {
     } else if (errorCode === REBALANCE_IN_PROGRESS) {
       if (this.#status === 'stable') this.#setStatus('rebalancing');
     } else if (actionOf(errorCode) === 'fail') {
-      this.#isInstanceTaken = errorCode === FENCED_INSTANCE_ID;
       this.#setStatus('lost');
     }
   }

@@ -4,8 +4,12 @@ import { OwnId } from '../../../src/runtime/own-id.ts';
 
 const idle = (): Promise<void> => Promise.resolve();
 
+function ownId(): OwnId {
+  return new OwnId({ name: 'p-pod-0', instance: 'pod-0', isTransactional: true, renew: idle });
+}
+
 function processAt(position: number, ms: number) {
-  const own = new OwnId('p-pod-0', 'pod-0', idle);
+  const own = ownId();
   const entry = { ...own.entry({ position }, ms), offset: position };
   return { own, entry };
 }
@@ -40,5 +44,5 @@ test('a process gives way to none that began before it, however late it enters i
   expect(own.isOvertaken(holding({ ...earlier.entry, offset: 50 }))).toBe(false);
   expect(own.isOvertaken(holding(undefined))).toBe(false);
   expect(() => own.refuseOvertaken(holding({ ...earlier.entry, offset: 50 }))).not.toThrow();
-  expect(new OwnId('p-pod-0', 'pod-0', idle).isOvertaken(holding(entry))).toBe(false);
+  expect(ownId().isOvertaken(holding(entry))).toBe(false);
 });
