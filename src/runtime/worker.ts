@@ -349,7 +349,8 @@ export class Worker {
   async #keepMembership(): Promise<void> {
     for (;;) {
       const waiting: Promise<void>[] = [];
-      for (const runner of this.#activeRunners()) {
+      const runners = this.#activeRunners();
+      for (const runner of runners) {
         if (runner.membership.hasJoined) await blame(runner, () => runner.membership.takeJoined());
         // One after the other for the first time: a flow has its checkpoint before the next one is waited for.
         const isFirst = runner.member.status === 'joining' && !runner.membership.isJoining;
@@ -357,7 +358,10 @@ export class Worker {
         if (await this.#mustJoin(runner)) waiting.push(runner.membership.join());
       }
       if (waiting.length === 0) return;
-      await Promise.race([...waiting, this.#options.clock.sleep(joinLookMs)]);
+      // Where all of them are waited for, none is left that could call.
+      const isLastToJoin = waiting.length === runners.length;
+      const looks = isLastToJoin ? [] : [this.#options.clock.sleep(joinLookMs)];
+      await Promise.race([...waiting, ...looks]);
     }
   }
 
