@@ -27,6 +27,8 @@ export type SliceTrace = {
   readonly durationMs: number;
   /** Of it, what the state store needed. */
   readonly storeMs: number;
+  /** What became of its rows: a word of the account → how many. */
+  readonly rows: Readonly<Record<string, number>>;
   readonly links: TraceLinks;
 };
 

@@ -37,11 +37,12 @@ import {
 import { partitionKey } from './partition-key.ts';
 import { recordCheckpoints } from './record-checkpoints.ts';
 import { SlicePolls } from './slice-polls.ts';
+import { RowFates } from './slice-rows.ts';
 import { StaticData } from './static-data.ts';
 import type { StoredEntry, TableSlot } from './table-slot.ts';
 import { tracedSink } from './traced-sink.ts';
 
-/** One partition that this worker reads for the flow. */ /** What belongs to the commit that runs. */
+/** What belongs to the commit that runs. */
 type InFlight = {
   readonly effects: readonly (readonly [TableSlot, TableEffects])[];
   /** Partitions with what stands once the commit does. */
@@ -226,7 +227,9 @@ export class FlowRunner {
     const heldBytes =
       tracer === undefined
         ? await this.#work(read.work, slice, sink, nowMs)
-        : await this.#traced(tracer, slice, () => this.#work(read.work, slice, sink, nowMs));
+        : await this.#traced(tracer, slice, read.work, () =>
+            this.#work(read.work, slice, sink, nowMs),
+          );
     const { until = slice.nextOffset } = read;
     read.position = Math.min(slice.nextOffset, until);
     read.isDirty = true;
@@ -303,11 +306,19 @@ export class FlowRunner {
     return this.#tally.over(target);
   }
 
-  async #traced(tracer: Tracer, slice: Slice, work: () => Promise<number>): Promise<number> {
+  async #traced(
+    tracer: Tracer,
+    slice: Slice,
+    task: FlowTask | TableSlot,
+    work: () => Promise<number>,
+  ): Promise<number> {
     const { clock, stages, facts } = this.#options;
     const startedMs = clock.monotonic();
     const startedAtMs = clock.now();
     const storeMs = stages.spentMs.store;
+    const isMergedHere = task instanceof FlowTask && this.#shuffle !== undefined;
+    const merging = isMergedHere ? [...this.#tablesHere.values()] : [];
+    const fates = new RowFates([task, ...merging.map((table) => table.work)]);
     const heldBytes = await work();
     tracer.slice({
       flow: facts.flow.name,
@@ -319,6 +330,7 @@ export class FlowRunner {
       startedAtMs,
       durationMs: clock.monotonic() - startedMs,
       storeMs: stages.spentMs.store - storeMs,
+      rows: fates.take(),
       links: this.#contexts.take(),
     });
     return heldBytes;

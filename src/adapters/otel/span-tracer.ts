@@ -74,6 +74,7 @@ export class SpanTracer implements Tracer {
           'tidemark.flow': flow,
           'tidemark.last_offset': nextOffset - 1,
           'tidemark.links.dropped': links.dropped,
+          ...rowAttributes(slice.rows),
         },
       },
       ROOT_CONTEXT,
@@ -175,6 +176,12 @@ export class SpanTracer implements Tracer {
 
 function emptyFilling(): Filling {
   return { span: undefined, slices: [], slicesDropped: 0 };
+}
+
+function rowAttributes(rows: SliceTrace['rows']): Readonly<Record<string, number>> {
+  return Object.fromEntries(
+    Object.entries(rows).map(([fate, count]) => [`tidemark.rows.${fate}`, count]),
+  );
 }
 
 /** Nothing where the header is not what it claims to be. */

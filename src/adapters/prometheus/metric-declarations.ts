@@ -643,6 +643,13 @@ const declared = [
     help: 'Answers of the HTTP interface, by class of status.',
   },
   {
+    name: 'tidemark_metrics_capped',
+    type: 'gauge',
+    group: 'process',
+    labels: [],
+    help: '1 when there are more series than one process exposes (20,000): further flows, sources, tables and expectations are counted under the name other, and their gauges are left out.',
+  },
+  {
     name: 'tidemark_process_memory_limit_bytes',
     type: 'gauge',
     group: 'process',

@@ -32,7 +32,7 @@ const labelsAllowed = [
 ];
 
 const units =
-  /_(seconds|bytes|records|rows|keys|partitions|total|info|up|state|ready|failed|paused|difference|max|active|ratio|done)$/;
+  /_(seconds|bytes|records|rows|keys|partitions|total|info|up|state|ready|failed|paused|difference|max|active|ratio|done|capped)$/;
 
 test.each(metricDeclarations)('$name is named and described by the rules', (metric) => {
   const { name, type, labels, values, help } = metric;

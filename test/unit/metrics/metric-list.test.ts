@@ -86,6 +86,7 @@ const expected = {
   },
   process: {
     process_memory_limit_bytes: ['gauge'],
+    metrics_capped: ['gauge'],
   },
   account: {
     row_account_difference: ['gauge', 'flow'],

@@ -3,13 +3,14 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
 import { MemoryLog } from '../../../src/adapters/memory/memory-log.ts';
 import { openTracer } from '../../../src/adapters/otel/open-tracer.ts';
-import { SpanTracer } from '../../../src/adapters/otel/span-tracer.ts';
+import { SpanTracer, type SpanTracerOptions } from '../../../src/adapters/otel/span-tracer.ts';
 import { systemClock } from '../../../src/adapters/system/system-clock.ts';
 import { FlowError } from '../../../src/base/errors.ts';
 import { RefreshSpans } from '../../../src/cli/refresh-spans.ts';
 import { planStep, traceListener } from '../../../src/cli/trace-listener.ts';
 import { HeaderWriter } from '../../../src/data/record-headers.ts';
 import type { RecordCursor } from '../../../src/ports/log.ts';
+import type { SliceTrace } from '../../../src/ports/tracer.ts';
 import type { RefreshRecord } from '../../../src/runtime/refresh-record.ts';
 import type { RuntimeEvent } from '../../../src/runtime/runtime-events.ts';
 import { SampledContexts } from '../../../src/task/sampled-contexts.ts';
@@ -25,6 +26,32 @@ afterEach(async () => {
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
 const spanId = '00f067aa0ba902b7';
 const traceparent = (flags: string): string => `00-${traceId}-${spanId}-${flags}`;
+
+function tracerOf(
+  options: Pick<SpanTracerOptions, 'spans'> & Partial<SpanTracerOptions>,
+): SpanTracer {
+  return new SpanTracer({
+    share: 0,
+    propagates: false,
+    store: 'redis',
+    random: () => 0.5,
+    ...options,
+  });
+}
+
+const oneRecord: SliceTrace = {
+  flow: 'f',
+  group: 'g',
+  topic: 't',
+  partition: 0,
+  firstOffset: 0,
+  nextOffset: 1,
+  startedAtMs: 0,
+  durationMs: 2,
+  storeMs: 0,
+  rows: {},
+  links: { traceparents: [], dropped: 0 },
+};
 
 function cursor(headers: Readonly<Record<string, string>>): RecordCursor {
   const writer = new HeaderWriter();
@@ -62,25 +89,10 @@ describe('contexts of producers', () => {
 
   test('that lie about themselves lead to no link', () => {
     const { spans, recorded } = recordedSpans();
-    const tracer = new SpanTracer({
-      spans,
-      share: 0,
-      propagates: false,
-      store: 'redis',
-      random: () => 0.5,
-    });
-    const slice = {
-      flow: 'f',
-      group: 'g',
-      topic: 't',
-      partition: 0,
-      firstOffset: 0,
-      nextOffset: 1,
-    };
-    const times = { startedAtMs: 0, durationMs: 1, storeMs: 0 };
+    const tracer = tracerOf({ spans });
     const wrong = `00-${'0'.repeat(32)}-${spanId}-01`;
     const traceparents = ['x'.repeat(55), wrong, traceparent('01')];
-    tracer.slice({ ...slice, ...times, links: { traceparents, dropped: 0 } });
+    tracer.slice({ ...oneRecord, links: { traceparents, dropped: 0 } });
     expect(recorded[0]?.links).toHaveLength(1);
   });
 });
@@ -91,7 +103,7 @@ async function traced(
   const memory = new MemoryLog({ clock: systemClock });
   memory.createTopic('orders', 1);
   const { spans, recorded } = recordedSpans();
-  const tracer = new SpanTracer({ spans, share: 0, propagates, store: 'redis', random: () => 0.5 });
+  const tracer = tracerOf({ spans, propagates });
   const service = new WatchedService({ memory, tracer });
   services.push(service);
   const value = (seq: number): string => JSON.stringify({ region: 'R', item: 'i', qty: 1, seq });
@@ -115,6 +127,10 @@ describe('spans', () => {
         'messaging.destination.name': 'orders',
         'messaging.batch.message_count': 2,
         'tidemark.flow': 'cur',
+        'tidemark.rows.read': 2,
+        'tidemark.rows.merged': 2,
+        'tidemark.rows.new': 1,
+        'tidemark.rows.replacing': 1,
       },
     });
     const commits = recorded.filter(({ name }) => name === 'commit');
@@ -149,34 +165,13 @@ describe('spans', () => {
   });
 
   test('nothing is traced where nobody sampled and the share is 0; everything with a share of 1', () => {
-    const slice = {
-      flow: 'f',
-      group: 'g',
-      topic: 't',
-      partition: 0,
-      firstOffset: 0,
-      nextOffset: 1,
-    };
-    const trace = {
-      ...slice,
-      startedAtMs: 0,
-      durationMs: 2,
-      storeMs: 1,
-      links: { traceparents: [], dropped: 0 },
-    };
     for (const [share, names] of [
       [0, []],
       [1, ['process t', 'merge state', 'commit', 'send out']],
     ] as const) {
       const { spans, recorded } = recordedSpans();
-      const tracer = new SpanTracer({
-        spans,
-        share,
-        propagates: false,
-        store: 'redis',
-        random: () => 0.5,
-      });
-      tracer.slice(trace);
+      const tracer = tracerOf({ spans, share });
+      tracer.slice({ ...oneRecord, storeMs: 1 });
       tracer.commitBegins();
       tracer.commitEnds({
         result: 'ok',
@@ -216,13 +211,7 @@ test('without an SDK the error names what to install', async () => {
 describe('every step of the list has its span', () => {
   const steps = (): { readonly spans: RecordedSpan[]; readonly tracer: SpanTracer } => {
     const { spans, recorded } = recordedSpans();
-    const tracer = new SpanTracer({
-      spans,
-      share: 0,
-      propagates: false,
-      store: 'redis',
-      random: () => 0.5,
-    });
+    const tracer = tracerOf({ spans });
     return { spans: recorded, tracer };
   };
   const listen = (tracer: SpanTracer, event: RuntimeEvent): void =>
@@ -325,15 +314,7 @@ describe('every step of the list has its span', () => {
   test('a transaction that was given up ends as an error', () => {
     const { spans, tracer } = steps();
     const links = { traceparents: [traceparent('01')], dropped: 0 };
-    const slice = {
-      flow: 'f',
-      group: 'g',
-      topic: 't',
-      partition: 0,
-      firstOffset: 0,
-      nextOffset: 1,
-    };
-    tracer.slice({ ...slice, startedAtMs: 0, durationMs: 2, storeMs: 1, links });
+    tracer.slice({ ...oneRecord, storeMs: 1, links });
     tracer.commitBegins();
     const error = new FlowError('PRODUCER_FENCED', 'another instance took over');
     listen(tracer, { event: 'recovering', error, attempt: 1, delayMs: 1 });
