@@ -367,6 +367,12 @@ export const mutants: readonly Mutant[] = [
   ),
   mutantIn(
     'upserted',
+    'a truncate that met no rows',
+    'the state never tells of levels that it does not hold',
+    edit('src/task/change-task.ts', '    this.#keepFloor(keys, entries);\n', ''),
+  ),
+  mutantIn(
+    'upserted',
     'who comes last wins',
     'at one sequence it is not arrival that decides',
     edit(
