@@ -153,6 +153,23 @@ export const byG = ({ g, seq, v }: DecodedRecord) => `{"g":${g},"seq":${seq},"v"
 export const byAll = ({ k, g, seq, v }: DecodedRecord) =>
   `{"k":${k},"g":${g},"seq":${seq},"v":"${v}"}`;
 
+/** The table of the newest rows of each `k`, in the topic of the same name. */
+export const newestByK: ShapeFlow = {
+  name: 't',
+  table: 't',
+  branches: [{ topic: 'src', rows: flat('k', byK) }],
+};
+
+export function newestByKSql(options: string): string {
+  return table('t', 'k', options, 'SELECT k, seq, v FROM STREAM(src)');
+}
+
+/** The same with `g`, where rows of `g` 2 say that their key is empty. */
+export function emptiedByGSql(options: string): string {
+  const query = 'SELECT k, g, seq, v FROM STREAM(src)';
+  return table('t', 'k', options, query, '', ' APPLY AS EMPTY WHEN (g = 2)');
+}
+
 /** A row of a table that rows are appended to: it has no key, and its sequence is a column like others. */
 export function appendedRow(isKept: (record: DecodedRecord) => boolean) {
   return (record: DecodedRecord): BranchResult => {

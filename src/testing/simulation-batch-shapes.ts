@@ -1,11 +1,11 @@
 import { sha2 } from '../expr/digest/sha2.ts';
-import { byK, flat, type SimulationShape, source, table } from './shape-parts.ts';
+import { newestByK, newestByKSql, type SimulationShape, source } from './shape-parts.ts';
 
 /** A part of a table that each computation makes anew: it comes, changes and goes with the rows below it. */
 const sliced: SimulationShape = {
   name: 'sliced',
   topics: ['src'],
-  flows: [{ name: 't', table: 't', branches: [{ topic: 'src', rows: flat('k', byK) }] }],
+  flows: [newestByK],
   views: [
     {
       name: 'w',
@@ -27,7 +27,7 @@ const sliced: SimulationShape = {
     },
   ],
   sql: (options) =>
-    `${source('src')}${table('t', 'k', options, 'SELECT k, seq, v FROM STREAM(src)')}CREATE STREAMING TABLE w (seq BIGINT, n BIGINT)
+    `${source('src')}${newestByKSql(options)}CREATE STREAMING TABLE w (seq BIGINT, n BIGINT)
 FLOW REPLACE WHERE seq > 3 BY NAME SELECT seq, count(*) AS n FROM t WHERE seq > 3 GROUP BY seq;\n`,
 };
 

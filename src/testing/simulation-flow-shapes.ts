@@ -8,6 +8,8 @@ import {
   type DecodedRecord,
   flat,
   hasSequence,
+  newestByK,
+  newestByKSql,
   type SimulationShape,
   source,
   table,
@@ -101,9 +103,7 @@ const backfilled: SimulationShape = {
 const replacedOnce: SimulationShape = {
   name: 'replaced_once',
   topics: ['src'],
-  flows: [
-    { name: 'h', table: 't', isOnce: true, branches: [{ topic: 'src', rows: flat('k', byK) }] },
-  ],
+  flows: [{ ...newestByK, name: 'h', isOnce: true }],
   sql: (options) =>
     `${source('src')}CREATE STREAMING TABLE t WITH (topic = 't', dead_letter_topic = 't.dlq'${options});
 CREATE FLOW h AS INSERT INTO ONCE t BY NAME REPLACE USING (k) SEQUENCE BY seq SELECT k, seq, v FROM src;\n`,
@@ -210,7 +210,7 @@ const fed: SimulationShape = {
 const summed: SimulationShape = {
   name: 'summed',
   topics: ['src'],
-  flows: [{ name: 't', table: 't', branches: [{ topic: 'src', rows: flat('k', byK) }] }],
+  flows: [newestByK],
   views: [
     {
       name: 'm',
@@ -229,7 +229,7 @@ const summed: SimulationShape = {
   ],
   sql: (options) =>
     source('src') +
-    table('t', 'k', options, 'SELECT k, seq, v FROM STREAM(src)') +
+    newestByKSql(options) +
     'CREATE MATERIALIZED VIEW m AS SELECT seq, count(*) AS n FROM t GROUP BY seq;\n',
 };
 

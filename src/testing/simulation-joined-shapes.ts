@@ -1,8 +1,11 @@
 import {
+  byAll,
   byK,
   type DecodedRecord,
+  emptiedByGSql,
   type PlacedRecord,
   type ShapeBranch,
+  type ShapeFlow,
   type SimulationShape,
   source,
   table,
@@ -15,8 +18,6 @@ function reads(topic: string, via?: string): ShapeBranch {
   const rows = () => undefined;
   return via === undefined ? { topic, rows } : { topic, via, rows };
 }
-
-const bothSides = [reads('src'), reads('other')];
 
 function recordsOf(records: readonly PlacedRecord[], topic: string): readonly DecodedRecord[] {
   return records.filter((one) => one.topic === topic).map(({ record }) => record);
@@ -44,7 +45,7 @@ const followed: SimulationShape = {
       whole: (records) => ({
         must: newest(recordsOf(records, 'src'))
           .filter(({ g }) => g !== 2)
-          .map(({ k, g, seq, v }) => `{"k":${k},"g":${g},"seq":${seq},"v":"${v}"}`),
+          .map(byAll),
         may: [],
       }),
     },
@@ -62,14 +63,7 @@ const followed: SimulationShape = {
   ],
   sql: (options) =>
     source('src') +
-    table(
-      't',
-      'k',
-      options,
-      'SELECT k, g, seq, v FROM STREAM(src)',
-      '',
-      ' APPLY AS EMPTY WHEN (g = 2)',
-    ) +
+    emptiedByGSql(options) +
     table('d', 'k', options, 'SELECT k, seq, v FROM STREAM(t) WHERE g <> 1'),
 };
 
@@ -91,54 +85,66 @@ function keptText([{ k, seq, v }, right]: Pair): string {
   return `{"left.k":${k},"left.seq":${seq},"left.v":"${v}","right.v":"${right.v}"}`;
 }
 
+/** Of all records that can be decoded. */
+type Whole = NonNullable<ShapeFlow['whole']>;
+
+/** A join of both topics: what the join itself keeps (`kept`), and the table over it (`made`). */
+function joined(
+  name: string,
+  { kept, made }: { readonly kept: Whole; readonly made: Whole },
+  sql: (options: string) => string,
+): SimulationShape {
+  return {
+    name,
+    topics: ['src', 'other'],
+    flows: [
+      {
+        name: 'j.join',
+        table: 'j.join',
+        branches: [reads('src'), reads('other')],
+        whole: kept,
+      },
+      {
+        name: 'j',
+        table: 'j',
+        branches: [reads('src', 'j.join'), reads('other', 'j.join')],
+        whole: made,
+      },
+    ],
+    sql: (options) => source('src') + source('other') + sql(options),
+  };
+}
+
+/** A table to which the rows of a query are appended. */
+function appending(query: string): () => string {
+  const options = "topic = 'j', dead_letter_topic = 'j.dlq'";
+  return () => `CREATE STREAMING TABLE j WITH (${options}) AS\n${query};\n`;
+}
+
 /** Whatever comes first, and however often it is read: each pair, once. */
-const paired: SimulationShape = {
-  name: 'paired',
-  topics: ['src', 'other'],
-  flows: [
-    {
-      name: 'j.join',
-      table: 'j.join',
-      branches: bothSides,
-      whole: (records) => ({ must: pairsOf(records).map(keptText), may: [] }),
-    },
-    {
-      name: 'j',
-      table: 'j',
-      branches: [reads('src', 'j.join'), reads('other', 'j.join')],
-      whole: (records) => ({ must: pairsOf(records).map(pairText), may: [] }),
-    },
-  ],
-  sql: () =>
-    `${source('src')}${source('other')}CREATE STREAMING TABLE j WITH (topic = 'j', dead_letter_topic = 'j.dlq') AS
-SELECT l.k, l.seq, l.v AS lv, r.v AS rv FROM STREAM(src) l JOIN STREAM(other) r ON l.k = r.k;\n`,
-};
+const paired = joined(
+  'paired',
+  {
+    kept: (records) => ({ must: pairsOf(records).map(keptText), may: [] }),
+    made: (records) => ({ must: pairsOf(records).map(pairText), may: [] }),
+  },
+  appending(
+    'SELECT l.k, l.seq, l.v AS lv, r.v AS rv FROM STREAM(src) l JOIN STREAM(other) r ON l.k = r.k',
+  ),
+);
 
 /** Pairs whose rows replace each other. */
-const matched: SimulationShape = {
-  name: 'matched',
-  topics: ['src', 'other'],
-  flows: [
-    {
-      name: 'j.join',
-      table: 'j.join',
-      branches: bothSides,
-      whole: (records) => ({ must: sequenced(records).map(keptText), may: [] }),
+const matched = joined(
+  'matched',
+  {
+    kept: (records) => ({ must: sequenced(records).map(keptText), may: [] }),
+    made: (records) => {
+      const pairs = sequenced(records);
+      const lefts = new Set(newest(pairs.map(([left]) => left)));
+      return { must: pairs.filter(([left]) => lefts.has(left)).map(pairText), may: [] };
     },
-    {
-      name: 'j',
-      table: 'j',
-      branches: [reads('src', 'j.join'), reads('other', 'j.join')],
-      whole: (records) => {
-        const pairs = sequenced(records);
-        const lefts = new Set(newest(pairs.map(([left]) => left)));
-        return { must: pairs.filter(([left]) => lefts.has(left)).map(pairText), may: [] };
-      },
-    },
-  ],
-  sql: (options) =>
-    source('src') +
-    source('other') +
+  },
+  (options) =>
     table(
       'j',
       'k',
@@ -146,7 +152,7 @@ const matched: SimulationShape = {
       `SELECT l.k, l.seq, l.v AS lv, r.v AS rv
 FROM (SELECT k, seq, v FROM STREAM(src) WHERE seq IS NOT NULL) l JOIN STREAM(other) r ON l.k = r.k`,
     ),
-};
+);
 
 function sequenced(records: readonly PlacedRecord[]): readonly Pair[] {
   return pairsOf(records).filter(([{ seq }]) => seq !== null);
@@ -197,28 +203,18 @@ function outerRows(
 
 /** Rows are let go by their times, and those without a partner are told then. */
 const outer: SimulationShape = {
-  name: 'outer',
-  topics: ['src', 'other'],
-  isTimed: true,
-  flows: [
+  ...joined(
+    'outer',
     {
-      name: 'j.join',
-      table: 'j.join',
-      branches: bothSides,
-      whole: (records) => outerRows(records, ['left.k', 'left.v', 'right.v']),
+      kept: (records) => outerRows(records, ['left.k', 'left.v', 'right.v']),
+      made: (records) => outerRows(records, ['k', 'lv', 'rv']),
     },
-    {
-      name: 'j',
-      table: 'j',
-      branches: [reads('src', 'j.join'), reads('other', 'j.join')],
-      whole: (records) => outerRows(records, ['k', 'lv', 'rv']),
-    },
-  ],
-  sql: () =>
-    `${source('src')}${source('other')}CREATE STREAMING TABLE j WITH (topic = 'j', dead_letter_topic = 'j.dlq') AS
-SELECT l.k, l.v AS lv, r.v AS rv FROM STREAM(src) WATERMARK ts DELAY OF INTERVAL ${delay} SECONDS AS l
+    appending(`SELECT l.k, l.v AS lv, r.v AS rv
+FROM STREAM(src) WATERMARK ts DELAY OF INTERVAL ${delay} SECONDS AS l
 LEFT JOIN STREAM(other) WATERMARK ts DELAY OF INTERVAL ${delay} SECONDS AS r
-ON l.k = r.k AND r.ts BETWEEN l.ts AND l.ts + INTERVAL ${reach} SECONDS;\n`,
+ON l.k = r.k AND r.ts BETWEEN l.ts AND l.ts + INTERVAL ${reach} SECONDS`),
+  ),
+  isTimed: true,
 };
 
 /** Pipelines whose tables follow from all their records together: joins of streams, and a table over a table. */

@@ -6,10 +6,14 @@ import {
   append,
   appendedRow,
   appendTable,
+  byAll,
   byG,
   byK,
+  emptiedByGSql,
   flat,
   hasSequence,
+  newestByK,
+  newestByKSql,
   type SimulationShape,
   source,
   table,
@@ -21,8 +25,8 @@ import { joinedShapes } from './simulation-joined-shapes.ts';
 const plain: SimulationShape = {
   name: 'plain',
   topics: ['src'],
-  flows: [{ name: 't', table: 't', branches: [{ topic: 'src', rows: flat('k', byK) }] }],
-  sql: (options) => source('src') + table('t', 'k', options, 'SELECT k, seq, v FROM STREAM(src)'),
+  flows: [newestByK],
+  sql: (options) => source('src') + newestByKSql(options),
 };
 
 const isLow = (seq: number | null): boolean => seq !== null && seq < 6;
@@ -146,9 +150,8 @@ const emptied: SimulationShape = {
         {
           topic: 'src',
           rows: (record) => {
-            const { k, g, seq, v } = record;
-            const row = `{"k":${k},"g":${g},"seq":${seq},"v":"${v}"}`;
-            const result = flat('k', () => row)(record);
+            const { g } = record;
+            const result = flat('k', byAll)(record);
             const rows = result?.rows.map((one) => (g === 2 ? { ...one, row: undefined } : one));
             return result === undefined || rows === undefined ? undefined : { ...result, rows };
           },
@@ -156,29 +159,17 @@ const emptied: SimulationShape = {
       ],
     },
   ],
-  sql: (options) =>
-    source('src') +
-    table(
-      't',
-      'k',
-      options,
-      'SELECT k, g, seq, v FROM STREAM(src)',
-      '',
-      ' APPLY AS EMPTY WHEN (g = 2)',
-    ),
+  sql: (options) => source('src') + emptiedByGSql(options),
 };
 
 /** Two tables of one source: what one flow's trouble does to the other shows here. */
 const shared: SimulationShape = {
   name: 'shared',
   topics: ['src'],
-  flows: [
-    { name: 't', table: 't', branches: [{ topic: 'src', rows: flat('k', byK) }] },
-    { name: 'u', table: 'u', branches: [{ topic: 'src', rows: flat('g', byG) }] },
-  ],
+  flows: [newestByK, { name: 'u', table: 'u', branches: [{ topic: 'src', rows: flat('g', byG) }] }],
   sql: (options) =>
     source('src') +
-    table('t', 'k', options, 'SELECT k, seq, v FROM STREAM(src)') +
+    newestByKSql(options) +
     table('u', 'g', options, 'SELECT g, seq, v FROM STREAM(src)'),
 };
 
@@ -186,13 +177,13 @@ const separate: SimulationShape = {
   name: 'separate',
   topics: ['src', 'other'],
   flows: [
-    { name: 't', table: 't', branches: [{ topic: 'src', rows: flat('k', byK) }] },
+    newestByK,
     { name: 'u', table: 'u', branches: [{ topic: 'other', rows: flat('g', byG) }] },
   ],
   sql: (options) =>
     source('src') +
     source('other') +
-    table('t', 'k', options, 'SELECT k, seq, v FROM STREAM(src)') +
+    newestByKSql(options) +
     table('u', 'g', options, 'SELECT g, seq, v FROM STREAM(other)'),
 };
 
