@@ -1,11 +1,14 @@
+import { FlowError } from '../base/errors.ts';
 import { composeState } from '../compose.ts';
-import { isReplacing } from '../runtime/flow-facts.ts';
+import type { FlowPlan, TablePlan } from '../plan/pipeline-plan.ts';
+import { isReplacing, keyedFacts } from '../runtime/flow-facts.ts';
 import { deployedFacts } from '../runtime/pipeline-facts.ts';
+import { flowsOf } from '../runtime/refresh-facts.ts';
 import { type PartitionScrub, rebuildState, scrubState } from '../runtime/state-scrub.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
 import { countText } from './count-text.ts';
 import { withDeployment } from './deployment.ts';
-import { otherKind, outside } from './outside.ts';
+import { outside } from './outside.ts';
 import { namedTable, pipelineFlag } from './pipeline-files.ts';
 import { tableText } from './table-text.ts';
 
@@ -28,18 +31,24 @@ export const state: Command = {
       throw usageError(`there is no action "${action}"`, usage);
     }
     return withDeployment(invocation, async (deployment): Promise<ExitCode> => {
-      const { table, flow } = namedTable(deployment.plan, name);
+      const { table } = namedTable(deployment.plan, name);
+      const [flow] = flowsOf(deployment.plan, table);
       const options = outside('state', invocation, deployment);
       const facts = await deployedFacts(options, flow);
-      if (!isReplacing(facts)) throw otherKind('state', table, flow);
+      const keyed = keyedFacts(facts);
+      if (keyed === undefined) throw stateless(table);
+      if (action === 'scrub' && !isReplacing(keyed)) throw unscrubbed(table, flow);
       const store = await composeState(deployment.config, (text) =>
         invocation.terminal.err(`${text}\n`),
       );
       try {
         await store.check();
-        const work = { ...options, state: store, facts };
-        if (action === 'scrub') return tellScrub(invocation, table.name, await scrubState(work));
-        const partitions = await rebuildState(work);
+        const work = { ...options, state: store };
+        if (action === 'scrub' && isReplacing(keyed)) {
+          const found = await scrubState({ ...work, facts: keyed });
+          return tellScrub(invocation, table.name, found);
+        }
+        const partitions = await rebuildState({ ...work, facts: keyed });
         if (invocation.json) invocation.printJson({ table: table.name, rebuilt: partitions });
         else {
           invocation.terminal.out(
@@ -53,6 +62,20 @@ export const state: Command = {
     });
   },
 };
+
+function stateless({ name }: TablePlan): FlowError {
+  return new FlowError('NOT_SUPPORTED', `table "${name}" has no state`, {
+    detail: 'Append flows write it, and a row that is appended is never compared with another one.',
+    hint: `Its rows as committed: tidemark dump ${name}.`,
+  });
+}
+
+function unscrubbed({ name }: TablePlan, { kind }: FlowPlan): FlowError {
+  return new FlowError('NOT_SUPPORTED', `state scrub does not read table "${name}" yet`, {
+    detail: `A flow of kind ${kind} writes it; state scrub knows REPLACE USING tables.`,
+    hint: `tidemark state rebuild ${name} restores its state from what is committed, whatever it holds now.`,
+  });
+}
 
 function tellScrub(
   invocation: Invocation,

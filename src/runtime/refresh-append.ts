@@ -8,7 +8,7 @@ import { sourceOf } from './held-records.ts';
 import type { ReadProgress } from './read-partition.ts';
 import type { RefreshFacts } from './refresh-facts.ts';
 import { eachSlice } from './refresh-fold.ts';
-import type { SwapResult } from './refresh-swap.ts';
+import type { SwapResult } from './refresh-swap-options.ts';
 
 const pendingBytesMax = 8 * 1024 * 1024;
 

@@ -26,7 +26,7 @@ import {
   swap,
 } from './refresh-run.ts';
 import { scanPending } from './refresh-scan.ts';
-import type { SwapResult } from './refresh-swap.ts';
+import type { SwapResult } from './refresh-swap-options.ts';
 import { throttledLog } from './refresh-throttle.ts';
 import { startWorker } from './start-worker.ts';
 import type { Worker } from './worker.ts';

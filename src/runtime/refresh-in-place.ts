@@ -19,7 +19,7 @@ import {
   settleTable,
   swap,
 } from './refresh-run.ts';
-import type { SwapResult } from './refresh-swap.ts';
+import type { SwapResult } from './refresh-swap-options.ts';
 
 /**
  * Empties a table and forgets its checkpoints: the next run fills it again. Invariant: until everything that was asked

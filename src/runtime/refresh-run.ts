@@ -32,7 +32,8 @@ import {
   RefreshProgress,
   type RefreshRecord,
 } from './refresh-record.ts';
-import { type SwapOptions, type SwapResult, swapTable } from './refresh-swap.ts';
+import { swapTable } from './refresh-swap.ts';
+import type { SwapOptions, SwapResult } from './refresh-swap-options.ts';
 import { trialRecordsDefault, tryRecords } from './refresh-trial.ts';
 import { fenceOthers } from './takeover.ts';
 

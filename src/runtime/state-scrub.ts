@@ -3,15 +3,15 @@ import { sequenceCodec } from '../data/sequence.ts';
 import type { StateSession, StateStore } from '../ports/state-store.ts';
 import { levelsPositionKey } from '../task/levels-position.ts';
 import { Restore } from '../task/restore-entries.ts';
-import type { ReplaceFlowFacts } from './flow-facts.ts';
+import type { KeyedFlowFacts, ReplaceFlowFacts } from './flow-facts.ts';
 import { generationStart, swapTest } from './generation.ts';
 import { partitionKey } from './partition-key.ts';
 import { type OutsideOptions, whileNobodyReads } from './refresh-checkpoints.ts';
 import { takeOverTable } from './takeover.ts';
 
-export type StateOptions = OutsideOptions & {
+export type StateOptions<Facts extends KeyedFlowFacts = ReplaceFlowFacts> = OutsideOptions & {
   readonly state: StateStore;
-  readonly facts: ReplaceFlowFacts;
+  readonly facts: Facts;
 };
 
 export type PartitionScrub = {
@@ -71,8 +71,8 @@ export function scrubState(options: StateOptions): Promise<readonly PartitionScr
   });
 }
 
-/** Throws the state of a table away and restores it from the output topic. */
-export function rebuildState(options: StateOptions): Promise<readonly number[]> {
+/** Throws the state of a table away, of whichever kind, and restores it from the topic that it follows. */
+export function rebuildState(options: StateOptions<KeyedFlowFacts>): Promise<readonly number[]> {
   const { facts, pipeline, log, state, catalog, clock, listener } = options;
   return inTurn(options, async (partition, session, epoch) => {
     await session.clear();
@@ -99,7 +99,7 @@ export function rebuildState(options: StateOptions): Promise<readonly number[]> 
 
 /** One partition after the other, each under an epoch of its own, while no instance has any of them. */
 function inTurn<Result>(
-  options: StateOptions,
+  options: StateOptions<KeyedFlowFacts>,
   work: (partition: number, session: StateSession, epoch: number) => Promise<Result>,
 ): Promise<readonly Result[]> {
   const { facts, catalog, clock, pipeline, state, command } = options;
