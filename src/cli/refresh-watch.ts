@@ -1,13 +1,12 @@
 import { FlowError } from '../base/errors.ts';
 import type { FlowPlan } from '../plan/pipeline-plan.ts';
-import type { Log } from '../ports/log.ts';
-import { Catalog } from '../runtime/catalog.ts';
+import type { Catalog } from '../runtime/catalog.ts';
 import { readPins } from '../runtime/once-pins.ts';
 import { type RefreshRecord, refreshesOf } from '../runtime/refresh-record.ts';
 
 export type RefreshWatchOptions = {
-  readonly log: Log;
-  readonly catalogTopic: string;
+  /** Of the worker, which closes it. */
+  readonly catalog: Catalog;
   readonly onLook: (look: CatalogLook) => void;
   /** Flows that run once. */
   readonly onceFlows: readonly FlowPlan[];
@@ -27,14 +26,12 @@ const lookIntervalMs = 10_000;
  */
 export class RefreshWatch {
   readonly #options: RefreshWatchOptions;
-  readonly #catalog: Catalog;
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> = Promise.resolve();
   #isClosed = false;
 
   constructor(options: RefreshWatchOptions) {
     this.#options = options;
-    this.#catalog = new Catalog(options.log, options.catalogTopic);
   }
 
   start(onBug: (error: unknown) => void): void {
@@ -50,11 +47,11 @@ export class RefreshWatch {
 
   async look(): Promise<void> {
     try {
-      await this.#catalog.read();
-      const { onLook, onceFlows } = this.#options;
-      const done = onceFlows.filter((flow) => readPins(flow, this.#catalog)?.isDone === true);
+      const { catalog, onLook, onceFlows } = this.#options;
+      await catalog.follow();
+      const done = onceFlows.filter((flow) => readPins(flow, catalog)?.isDone === true);
       onLook({
-        refreshes: refreshesOf(this.#catalog),
+        refreshes: refreshesOf(catalog),
         onceDone: new Set(done.map(({ name }) => name)),
       });
     } catch (error) {
@@ -66,6 +63,5 @@ export class RefreshWatch {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     await this.#looking.catch(() => undefined);
-    await this.#catalog.close();
   }
 }

@@ -5,7 +5,6 @@ import { type ComposedService, composeService, type ServiceOptions } from '../co
 import { requireOptions } from '../config/load-config.ts';
 import type { Config } from '../config/options.ts';
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
-import { catalogTopicOf } from '../plan/topology.ts';
 import { PauseWatch } from '../runtime/pauses.ts';
 import type { RuntimeListener } from '../runtime/runtime-events.ts';
 import type { Worker } from '../runtime/worker.ts';
@@ -140,7 +139,7 @@ async function runShown(
   ({ worker } = service);
   front.attach(service, tracing?.tracer);
   if (stopAsked) worker.stop();
-  const pauses = once ? undefined : watchPauses(service, config, log);
+  const pauses = once ? undefined : watchPauses(service, log);
   const stopProgress = showProgress(invocation, worker, log.info);
   try {
     await worker.run();
@@ -156,8 +155,9 @@ async function runShown(
     throw terminal.isTerminal || once ? error : loggable(error);
   } finally {
     stopProgress();
+    pauses?.close();
     // At once: what looks on may wait for a broker that does not answer, until its log is closed.
-    await Promise.all([pauses?.close(), front.close(), service.close()]);
+    await Promise.all([front.close(), service.close()]);
     await tracing?.close();
   }
 }
@@ -205,14 +205,9 @@ async function openTracing(
   return { ...opened, listener };
 }
 
-function watchPauses(
-  { log, worker }: ComposedService,
-  config: Config,
-  { info }: ServiceLog,
-): PauseWatch {
-  const topic = catalogTopicOf(config['pipeline.name'] ?? '');
+function watchPauses({ worker }: ComposedService, { info }: ServiceLog): PauseWatch {
   let told = 0;
-  const watch = new PauseWatch({ log, clock: systemClock, topic }, (flows) => {
+  const watch = new PauseWatch({ catalog: worker.catalog, clock: systemClock }, (flows) => {
     if (flows.size > 0 || told > 0) {
       info({ paused: [...flows] }, flows.size === 0 ? 'every flow goes on' : 'flows are paused');
     }

@@ -166,8 +166,7 @@ export async function openServiceFront(options: ServiceFrontOptions): Promise<Se
               tellsOf: (table) => ownPartitions(worker, table).includes(0),
             });
       refreshWatch = new RefreshWatch({
-        log: parts.log,
-        catalogTopic: `${config['pipeline.name']}.catalog`,
+        catalog: worker.catalog,
         onceFlows: plan.flows.filter((flow) => flow.once === true),
         onLook: ({ refreshes, onceDone }) => {
           metrics.refreshed(refreshes);

@@ -1,5 +1,5 @@
 import { FlowError } from '../base/errors.ts';
-import type { Log, LogProducer, LogReader, OutgoingRecord } from '../ports/log.ts';
+import type { Log, LogProducer, LogReader, OutgoingRecord, Slice } from '../ports/log.ts';
 import { isOverruled } from './standing-pins.ts';
 
 /** What the catalog topic remembers, by kind of key. Values are JSON objects. */
@@ -83,6 +83,17 @@ export class Catalog {
     return this.#inTurn(() => this.#read());
   }
 
+  /**
+   * Takes in what has come since, and asks nobody: the reader waits for news all the time. For whoever looks again and again
+   * and may hear of a change a moment later.
+   */
+  follow(): Promise<void> {
+    return this.#inTurn(async () => {
+      if (this.#isAssigned) this.#takeAll(await this.#reader.poll(0));
+      else await this.#read();
+    });
+  }
+
   async #read(): Promise<void> {
     const range = (await this.#log.offsetRanges(this.#topic, [0])).get(0);
     if (range === undefined) {
@@ -97,21 +108,24 @@ export class Catalog {
       const slices = await this.#reader.poll(1000);
       // A reader that is closed answers at once and for ever (simulation seed 1150).
       if (this.#isClosed) throw new FlowError('BROKER_UNAVAILABLE', 'the catalog is closed');
-      for (const slice of slices) {
-        const { records } = slice;
-        while (records.next()) {
-          const { bytes } = records;
-          const key = bytes.toString('utf8', records.keyStart, records.keyEnd);
-          if (records.valueEnd < 0) this.#entries.delete(key);
-          else
-            this.#take(
-              key,
-              bytes.toString('utf8', records.valueStart, records.valueEnd),
-              records.offset,
-            );
-        }
-        this.#position = slice.nextOffset;
+      this.#takeAll(slices);
+    }
+  }
+
+  #takeAll(slices: readonly Slice[]): void {
+    for (const { records, nextOffset } of slices) {
+      while (records.next()) {
+        const { bytes } = records;
+        const key = bytes.toString('utf8', records.keyStart, records.keyEnd);
+        if (records.valueEnd < 0) this.#entries.delete(key);
+        else
+          this.#take(
+            key,
+            bytes.toString('utf8', records.valueStart, records.valueEnd),
+            records.offset,
+          );
       }
+      this.#position = nextOffset;
     }
   }
 

@@ -1,6 +1,5 @@
 import type { Clock } from '../ports/clock.ts';
-import type { Log } from '../ports/log.ts';
-import { Catalog } from './catalog.ts';
+import type { Catalog } from './catalog.ts';
 
 /** A flow that somebody had stand still. */
 export type Pause = { readonly flow: string; readonly sinceMs: number };
@@ -38,11 +37,12 @@ export class PauseWatch {
   #isClosed = false;
   #last = '';
 
+  /** The catalog is the worker's, which closes it. */
   constructor(
-    { log, clock, topic }: { readonly log: Log; readonly clock: Clock; readonly topic: string },
+    { catalog, clock }: { readonly catalog: Catalog; readonly clock: Clock },
     apply: (paused: ReadonlySet<string>) => void,
   ) {
-    this.#catalog = new Catalog(log, topic);
+    this.#catalog = catalog;
     this.#clock = clock;
     this.#apply = apply;
   }
@@ -50,7 +50,7 @@ export class PauseWatch {
   async run(): Promise<void> {
     while (!this.#isClosed) {
       try {
-        await this.#catalog.read();
+        await this.#catalog.follow();
         this.#follow(pausesOf(this.#catalog).map(({ flow }) => flow));
       } catch {
         // The worker itself tells what is wrong with the brokers.
@@ -66,8 +66,7 @@ export class PauseWatch {
     this.#apply(new Set(flows));
   }
 
-  async close(): Promise<void> {
+  close(): void {
     this.#isClosed = true;
-    await this.#catalog.close();
   }
 }

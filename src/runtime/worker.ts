@@ -387,7 +387,7 @@ export class Worker {
     const { clock, catalog, settings } = this.#options;
     if (settings.once || clock.monotonic() < this.#nextLockLookMs) return;
     this.#nextLockLookMs = clock.monotonic() + lockLookMs;
-    await catalog.read();
+    await catalog.follow();
     for (const runner of this.#activeRunners()) {
       if (lockOf(catalog, runner.facts.flow.name, clock.now()) === undefined) continue;
       await this.#transaction.commit(this.#activeRunners());

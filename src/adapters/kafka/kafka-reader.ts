@@ -43,6 +43,9 @@ type ReadPartition = {
 const slicesAheadMax = 2;
 /** Two requests may be on their way to a broker: one that waits for records must not hold up partitions that it does not name. */
 const lanesMax = 2;
+/** After this long without news a request waits for longer: a service at rest wakes up for little. */
+const calmAfterMs = 5_000;
+const calmWaitMs = 2_000;
 const backoffMsMax = 1_000;
 const missingMsMax = 15_000;
 const idCheckMs = 10_000;
@@ -60,13 +63,15 @@ export class KafkaReader implements LogReader {
   readonly #ready = new Set<ReadPartition>();
   readonly #faults: FlowError[] = [];
   readonly #lanes: Channel[] = [];
-  /** "lane/node" of the requests on their way. */
-  readonly #busyLanes = new Set<string>();
+  /** "lane/node" of the requests on their way, and whether it is one that waits for long. */
+  readonly #busyLanes = new Map<string, boolean>();
   #bytesAhead = 0;
   #bytesExpected = 0;
   #isPumpScheduled = false;
   #isLookingUp = false;
   #rotation = 0;
+  /** When a partition was assigned or gave records last. */
+  #newsAt = 0;
   #timer: NodeJS.Timeout | undefined;
   #idCheck: NodeJS.Timeout | undefined;
   #endPoll: (() => void) | undefined;
@@ -79,6 +84,7 @@ export class KafkaReader implements LogReader {
 
   assign(topic: string, partition: number, offset: number): void {
     this.unassign(topic, partition);
+    this.#newsAt = Date.now();
     this.#partitions.set(keyOf(topic, partition), {
       topic,
       partition,
@@ -205,10 +211,12 @@ export class KafkaReader implements LogReader {
     const room = aheadBytesMax - this.#bytesAhead - this.#bytesExpected;
     if (laneIndex < 0 || (room < partitionBytesMax && room < aheadBytesMax)) return;
     const bytesMax = Math.max(Math.min(room, partitions.length * partitionBytesMax), 1);
-    this.#busyLanes.add(`${laneIndex}/${leader}`);
+    const isCalm = this.#isCalm(partitions);
+    this.#busyLanes.set(`${laneIndex}/${leader}`, isCalm);
     this.#bytesExpected += bytesMax;
     for (const partition of partitions) partition.isBusy = true;
-    this.#fetch(laneIndex, leader, this.#inTurn(partitions), bytesMax)
+    const waitMs = isCalm ? Math.max(calmWaitMs, this.#settings.waitMs) : this.#settings.waitMs;
+    this.#fetch(laneIndex, leader, this.#inTurn(partitions), { bytesMax, waitMs })
       .catch((error: unknown) => {
         // Whatever is thrown here is a bug; it must reach whoever polls instead of ending the process unheard.
         this.#faults.push(connectionError(error, `broker ${leader}`));
@@ -222,11 +230,24 @@ export class KafkaReader implements LogReader {
       });
   }
 
+  /** Nobody waits for the end of a long wait: there is one lane more while there is one. */
   #freeLane(leader: number): number {
-    for (let index = 0; index < lanesMax; index++) {
-      if (!this.#busyLanes.has(`${index}/${leader}`)) return index;
+    let lanes = lanesMax;
+    for (let index = 0; index < lanes; index++) {
+      const isCalm = this.#busyLanes.get(`${index}/${leader}`);
+      if (isCalm === undefined) return index;
+      if (isCalm) lanes = lanesMax + 1;
     }
     return -1;
+  }
+
+  /** Where a transaction is open, its end and that it has none are to be heard of soon. */
+  #isCalm(partitions: readonly ReadPartition[]): boolean {
+    if (Date.now() - this.#newsAt < calmAfterMs) return false;
+    return partitions.every(
+      ({ range, position }) =>
+        range !== undefined && position >= range.stable && range.stable >= range.end,
+    );
   }
 
   /** Another one comes first each time, and those that got nothing for lack of room before all. */
@@ -247,7 +268,7 @@ export class KafkaReader implements LogReader {
     laneIndex: number,
     leader: number,
     partitions: readonly ReadPartition[],
-    bytesMax: number,
+    { bytesMax, waitMs }: { readonly bytesMax: number; readonly waitMs: number },
   ): Promise<void> {
     let answers: readonly FetchedPartition[];
     try {
@@ -258,7 +279,7 @@ export class KafkaReader implements LogReader {
       const response = await connection.request(
         fetch,
         {
-          maxWaitMs: this.#settings.waitMs,
+          maxWaitMs: waitMs,
           minBytes: 1,
           maxBytes: bytesMax,
           isolation: 'read_committed',
@@ -272,7 +293,7 @@ export class KafkaReader implements LogReader {
           })),
         },
         {
-          timeoutMs: this.#cluster.settings.requestTimeoutMs + this.#settings.waitMs,
+          timeoutMs: this.#cluster.settings.requestTimeoutMs + waitMs,
           versionMax,
         },
       );
@@ -327,6 +348,7 @@ export class KafkaReader implements LogReader {
     }
     partition.isStarved = cursor.nextOffset <= partition.position;
     if (partition.isStarved) return;
+    this.#newsAt = Date.now();
     const fromOffset = partition.position;
     partition.position = cursor.nextOffset;
     partition.slices.push({

@@ -11,6 +11,7 @@ import { FlowError } from '../../../src/base/errors.ts';
 import { RefreshWatch } from '../../../src/cli/refresh-watch.ts';
 import { StateWatch } from '../../../src/cli/state-watch.ts';
 import type { StateStore } from '../../../src/ports/state-store.ts';
+import { Catalog } from '../../../src/runtime/catalog.ts';
 import {
   parseExposition,
   type WatchedOptions,
@@ -670,9 +671,9 @@ test('a flow that runs once says when it has, and that it runs once more', async
     return ['backfill', 'live'].map((flow) => series.get(`tidemark_once_done{flow="${flow}"}`));
   };
   expect(await done()).toEqual([0, undefined]);
+  const catalog = new Catalog(memory.connect(), 'p.catalog');
   const watch = new RefreshWatch({
-    log: memory.connect(),
-    catalogTopic: 'p.catalog',
+    catalog,
     onceFlows: plan.flows.filter(({ once }) => once === true),
     onLook: ({ onceDone }) => one.metrics.onceDone(onceDone),
   });
@@ -685,4 +686,5 @@ test('a flow that runs once says when it has, and that it runs once more', async
   one.metrics.onceDone(new Set());
   expect(await done()).toEqual([0, undefined]);
   await watch.close();
+  await catalog.close();
 });

@@ -31,8 +31,7 @@ test('a flow that is paused stands still while the others go on, over a restart 
   world = worldOf(sql, 1);
   const worker = await workerOf(world, sql, {});
   const running = worker.run();
-  const topic = 'test.catalog';
-  const watch = new PauseWatch({ log: world.log, clock: world.clock, topic }, (flows) =>
+  const watch = new PauseWatch({ catalog: worker.catalog, clock: world.clock }, (flows) =>
     worker.setPaused(flows),
   );
   const watching = watch.run();
@@ -56,7 +55,7 @@ test('a flow that is paused stands still while the others go on, over a restart 
   expect(await wish('t', false)).toBe(true);
   await (await workerOf(world, sql, { once: true })).run();
   expect(count('t')).toBe(2);
-  await watch.close();
+  watch.close();
   await watching;
 });
 

@@ -1,0 +1,68 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Log } from '../../../src/ports/log.ts';
+import { Catalog } from '../../../src/runtime/catalog.ts';
+import type { PipelineWorld } from '../../../src/testing/pipeline-world.ts';
+import { worldOf } from '../../support/append-world.ts';
+
+const topic = 'test.catalog';
+let world: PipelineWorld;
+let asked: number;
+let catalog: Catalog;
+let other: Catalog;
+
+beforeEach(async () => {
+  world = worldOf(
+    `CREATE SOURCE s (k STRING, seq BIGINT);
+CREATE STREAMING TABLE t FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME SELECT k, seq FROM STREAM(s);`,
+    1,
+  );
+  await world.log.createTopics([
+    { name: topic, partitions: 1, replicationFactor: -1, configs: {} },
+  ]);
+  asked = 0;
+  const log = new Proxy<Log>(world.log, {
+    get: (target, name) => {
+      if (name === 'offsetRanges') asked += 1;
+      const member: unknown = Reflect.get(target, name);
+      return typeof member === 'function' ? member.bind(target) : member;
+    },
+  });
+  catalog = new Catalog(log, topic);
+  other = new Catalog(world.log, topic);
+});
+
+afterEach(async () => {
+  await catalog.close();
+  await other.close();
+  world.close();
+});
+
+test('whoever follows the catalog hears of changes and deletions, and asks nothing of the log', async () => {
+  await other.write([{ kind: 'pause', name: 'a', value: { sinceMs: 1 } }], 1);
+  await catalog.follow();
+  expect(catalog.get('pause', 'a')?.value['sinceMs']).toBe(1);
+  expect(asked).toBe(1);
+  await other.write(
+    [
+      { kind: 'pause', name: 'a', value: undefined },
+      { kind: 'pause', name: 'b', value: { sinceMs: 2 } },
+    ],
+    2,
+  );
+  await expect
+    .poll(async () => {
+      await catalog.follow();
+      return catalog.all('pause').map(({ name }) => name);
+    })
+    .toEqual(['b']);
+  expect(asked).toBe(1);
+  expect(catalog.position).toBe(other.position);
+});
+
+test('what was followed and what is read are one: nothing is taken twice or left out', async () => {
+  await other.write([{ kind: 'pause', name: 'a', value: { sinceMs: 1 } }], 1);
+  await Promise.all([catalog.follow(), catalog.read(), catalog.follow()]);
+  await other.write([{ kind: 'pause', name: 'b', value: { sinceMs: 2 } }], 2);
+  await Promise.all([catalog.follow(), catalog.read(), catalog.follow()]);
+  expect(catalog.all('pause').map(({ name }) => name)).toEqual(['a', 'b']);
+});
