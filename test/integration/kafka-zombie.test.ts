@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { type KafkaLogOptions, openKafkaLog } from '../../src/adapters/kafka/kafka-log.ts';
 import type { Log, MemberIdentity } from '../../src/ports/log.ts';
+import { producerEpochs } from '../support/batch-epochs.ts';
 import { CopyWorker, fillTopic, readTopic, textRecord } from '../support/log-worker.ts';
 
 describe('who was taken over commits nothing', () => {
@@ -166,6 +167,25 @@ describe('who was taken over commits nothing', () => {
     expect(await readTopic(log, target, 1)).toHaveLength(67);
     await member.leave();
   });
+
+  test.each([
+    [true, [1, 2, 3]],
+    [false, [1, 1, 1]],
+  ])(
+    'P065 transactions V2 %s: every end of a transaction brings a new epoch just there, so that nothing late reaches the next one',
+    async (transactionsV2, steps) => {
+      const { target, transactionalId } = await makeTopics(1);
+      const producer = await (await connect({ transactionsV2 })).openProducer(transactionalId);
+      for (const value of ['a', 'b', 'c']) {
+        producer.append(target, 0, textRecord(null, value));
+        await producer.commit([]);
+      }
+      await producer.close();
+      const epochs = await producerEpochs(inject('kafkaBrokers'), target, 0);
+      const first = epochs[0] ?? Number.NaN;
+      expect(epochs.map((epoch) => epoch - first + 1)).toEqual(steps);
+    },
+  );
 
   test('P081 workers come and go: each record once, and every partition has one owner', async () => {
     const names = await makeTopics(4);
