@@ -1,4 +1,4 @@
-import type { FlowPlan, PipelinePlan } from '../plan/pipeline-plan.ts';
+import { type FlowPlan, isHelping, type PipelinePlan } from '../plan/pipeline-plan.ts';
 import { namedRows } from './pipeline-files.ts';
 
 /**
@@ -15,9 +15,9 @@ export function selectTables(plan: PipelinePlan, names: readonly string[]): Pipe
   };
 }
 
-/** A join of two streams is a part of the flow with the join in its query. */
+/** A join of two streams, DISTINCT and LIMIT are a part of the flow with them in its query. */
 function isReadBy(plan: PipelinePlan, flow: FlowPlan, targets: ReadonlySet<string>): boolean {
-  if (flow.kind !== 'join') return false;
+  if (!isHelping(flow)) return false;
   const isRead = ({ branches }: FlowPlan): boolean =>
     branches.some(
       ({ source }) => plan.sources.find(({ name }) => name === source)?.table === flow.target,

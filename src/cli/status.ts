@@ -211,7 +211,8 @@ function stopReport(stop: Stop | undefined): StopReport | null {
 function flowReport(status: FlowStatus): FlowReport {
   const { flow, table, kind, group, topics, betweenStages, lostAccounts, pausedSinceMs, stop } =
     status;
-  const isCompared = (kind === 'replace_using' || kind === 'join') && lostAccounts.length === 0;
+  const isCompared =
+    (kind === 'replace_using' || kind === 'join' || kind === 'sift') && lostAccounts.length === 0;
   const partitions = topics.flatMap(({ stage, topic, partitions: all }) =>
     all.map((one): PartitionReport => {
       const { partition, committed, logStart, end, held, lag, counters, instance, headroom } = one;

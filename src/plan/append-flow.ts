@@ -1,8 +1,9 @@
 import type { FlowBody } from '../sql/ast.ts';
 import type { BindContext } from './bind-context.ts';
 import type { FlowDeclaration, TableDataset } from './catalog.ts';
-import { notSupportedYet, planFault } from './faults.ts';
+import { planFault } from './faults.ts';
 import { checkByName } from './flow-rules.ts';
+import { warnOfLimit } from './limit.ts';
 import { type BoundRelation, withStep } from './relation.ts';
 import { warnOfRowChance } from './row-chance.ts';
 import { matchTarget, type TargetColumn, unitedColumns } from './target-columns.ts';
@@ -39,17 +40,7 @@ export function bindAppendFlows(
     const { declaration, body, context } = flow;
     checkByName(declaration, context.faults);
     const query = context.bindQuery(body.query, context);
-    if (query === undefined) continue;
-    if (query.limit !== undefined) {
-      const hint = 'Keep the table by REPLACE USING, or filter with WHERE.';
-      context.faults.add(notSupportedYet('LIMIT in an append flow', query.limit.place, hint));
-    }
-    if (query.distinct !== undefined) {
-      const hint = 'Drop DISTINCT, or keep the table by REPLACE USING, which knows its rows.';
-      const fault = notSupportedYet('SELECT DISTINCT in an append flow', query.distinct, hint);
-      context.faults.add(fault);
-    }
-    queries.push({ flow, query });
+    if (query !== undefined) queries.push({ flow, query: sifted(query, context) });
   }
   const [first] = queries;
   if (first === undefined) return [];
@@ -64,6 +55,15 @@ export function bindAppendFlows(
     warnOfRowChance(relation, context.faults);
     return { kind: 'append', once: body.once, declaration, table, columns, relation };
   });
+}
+
+/** A target that only takes rows knows nothing of those that it has: what lets rows through stands before the flow. */
+function sifted(query: BoundRelation, { faults, stages }: BindContext): BoundRelation {
+  const place = query.distinct ?? query.limit?.place;
+  if (place === undefined || stages === undefined) return query;
+  if (query.limit !== undefined) warnOfLimit(query.limit, faults);
+  warnOfRowChance(query, faults);
+  return stages.addSift(query, place);
 }
 
 /** What says how rows of one key are kept says nothing where rows are only appended. */

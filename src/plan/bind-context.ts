@@ -2,9 +2,9 @@ import type { Column } from '../data/types.ts';
 import type { Query } from '../sql/ast.ts';
 import type { Catalog, TableDataset, ViewDataset } from './catalog.ts';
 import type { FaultList } from './faults.ts';
-import type { JoinList } from './join-list.ts';
 import type { ReplacedSource } from './pipeline-plan.ts';
 import type { BoundRelation } from './relation.ts';
+import type { StageList } from './stage-list.ts';
 
 /** A common table expression, with the names that were known where it stands. */
 export type CommonTable = {
@@ -64,8 +64,8 @@ export type BindContext = {
   readonly views: readonly string[];
   /** What the flow does to its target. */
   readonly flow: 'replace_using' | 'append' | 'auto_cdc';
-  /** Takes the joins of two streams that the query has; undefined: the flow can have none. */
-  readonly joins: JoinList | undefined;
+  /** Takes what the query needs before the flow, as a join of two streams; undefined: the flow can have nothing there. */
+  readonly stages: StageList | undefined;
   /** The columns of a table whose flows append, once these are bound; undefined: their faults are told. */
   readonly columnsOf: (table: TableDataset) => readonly Column[] | undefined;
   /** How a table is written whose rows are replaced, once its flow is bound; undefined: no such table, or its faults are told. */

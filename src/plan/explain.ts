@@ -20,6 +20,7 @@ import type {
   PipelinePlan,
   ReplaceUsingFlowPlan,
   RowStep,
+  SiftFlowPlan,
   SourcePlan,
   TablePlan,
 } from './pipeline-plan.ts';
@@ -162,6 +163,8 @@ function kindText(flow: FlowPlan): string {
       return `AUTO CDC${flow.once ? ' ONCE' : ''}, SCD type ${flow.tracked === undefined ? 1 : 2}`;
     case 'join':
       return 'join of two streams';
+    case 'sift':
+      return flow.distinct ? 'DISTINCT before an append flow' : 'LIMIT before an append flow';
   }
 }
 
@@ -169,6 +172,7 @@ function sequenceOf(flow: FlowPlan, names: readonly string[]): ExplainedFlow['se
   switch (flow.kind) {
     case 'append':
     case 'join':
+    case 'sift':
       return undefined;
     case 'replace_using':
       return { value: sketch(flow.sequence, names), type: formatType(flow.sequenceType) };
@@ -303,6 +307,7 @@ const tableStageTexts: Readonly<Record<Exclude<FlowPlan['kind'], 'append'>, stri
   auto_cdc:
     'merges the changes of each key, whichever flow they come from, and writes the output topic',
   join: 'keeps the rows of both sides and writes each pair that belongs together to the output topic',
+  sift: 'writes the rows that DISTINCT and LIMIT let through to the output topic',
 };
 
 /** What a join compares, over the columns that it keeps of its sides. */
@@ -324,6 +329,11 @@ function repartitionReason(
 ): string {
   if (flow.kind === 'join')
     return 'rows with the same values of what is compared have to meet in one task';
+  if (flow.kind === 'sift') {
+    return flow.distinct
+      ? 'equal rows have to meet in one task'
+      : 'rows have to be counted in one task';
+  }
   if (flow.kind === 'auto_cdc') {
     return `changes of one key (${keys.join(', ')}) come from all flows into the table and have to meet in one task`;
   }
@@ -373,7 +383,9 @@ function topicsOf(
             role:
               flow.kind === 'join'
                 ? 'joined rows, kept whole'
-                : 'output, compacted; also the changelog of the state',
+                : flow.kind === 'sift'
+                  ? 'rows that were let through, kept whole; also the changelog of the state'
+                  : 'output, compacted; also the changelog of the state',
             partitions,
           },
         ];
@@ -399,6 +411,7 @@ function stateText(flow: FlowPlan, table: TablePlan): string {
   }
   if (flow.kind === 'append') return 'none beyond the checkpoint';
   if (flow.kind === 'join') return keptText(flow);
+  if (flow.kind === 'sift') return siftText(flow);
   const parts = ['per key: the highest sequence and the rows that carry it'];
   if (flow.distinct) parts.push('DISTINCT needs nothing beyond these rows');
   if (flow.limit !== undefined) parts.push(`one task lets ${flow.limit} rows through`);
@@ -408,6 +421,13 @@ function stateText(flow: FlowPlan, table: TablePlan): string {
     parts.push(`the level of an empty key is kept ${time}`);
   }
   return parts.join('; ');
+}
+
+function siftText({ distinct, limit }: SiftFlowPlan): string {
+  const rows = distinct ? 'a digest of every row that was let through, for ever' : 'none';
+  return limit === undefined
+    ? rows
+    : `${rows}; the account says how many of ${limit} rows are left`;
 }
 
 function keptText({ join: { times } }: JoinFlowPlan): string {

@@ -123,6 +123,9 @@ export function fingerprintText(definition: FlowDefinition): string {
     );
     if (definition.limit !== undefined) lines.push(`limit ${definition.limit}`);
   }
+  if (definition.kind === 'sift') {
+    lines.push(`distinct ${definition.distinct}`, `limit ${definition.limit ?? 'none'}`);
+  }
   const { changes } = definition;
   if (changes !== undefined) {
     lines.push(

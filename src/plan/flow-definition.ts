@@ -4,8 +4,8 @@
  * relations are called, comments and places leave no trace.
  */
 export type FlowDefinition = {
-  /** Of an append flow and of a join everything about keys and sequence is empty. */
-  readonly kind: 'replace_using' | 'append' | 'auto_cdc' | 'join';
+  /** Of an append flow, a join and a sift everything about keys and sequence is empty. */
+  readonly kind: 'replace_using' | 'append' | 'auto_cdc' | 'join' | 'sift';
   /** It reads what its sources hold when it starts first; absent: it goes on. */
   readonly once?: true;
   readonly timeZone: string;

@@ -5,7 +5,7 @@ import type { Expression } from '../expr/expression.ts';
 import { isNull } from '../expr/operators/logic.ts';
 import { expressionText } from '../expr/print.ts';
 import { branchDefinition, columnText, fingerprintText, withoutKey } from './fingerprint.ts';
-import type { ListedJoin } from './join-list.ts';
+
 import { columnNode, moveColumns } from './move-columns.ts';
 import { optimizeBranch, sourceColumnsOf } from './optimize.ts';
 import type {
@@ -18,6 +18,7 @@ import type {
   TablePlan,
 } from './pipeline-plan.ts';
 import { type BoundRelation, withStep } from './relation.ts';
+import type { ListedJoin } from './stage-list.ts';
 
 export type PlannedJoin = { readonly flow: JoinFlowPlan; readonly table: TablePlan };
 

@@ -4,14 +4,24 @@ import { constantValue, isConstant } from '../expr/compile.ts';
 import type { Expression } from '../sql/ast.ts';
 import type { BindContext } from './bind-context.ts';
 import { bindExpression } from './bind-expression.ts';
-import { type FaultList, planFault } from './faults.ts';
-import type { BoundRelation } from './relation.ts';
+import { type FaultList, planFault, planWarning } from './faults.ts';
+import type { BoundRelation, RowLimit } from './relation.ts';
 
 /** Which rows are within a limit is known only where all of them come together: at the end. */
 export function refuseLimit({ limit }: BoundRelation, faults: FaultList): void {
   if (limit === undefined) return;
   const hint = 'Write LIMIT after the outermost query of the flow, or filter with WHERE.';
   faults.add(planFault('LIMIT_NESTED', 'LIMIT stands inside the query', limit.place, { hint }));
+}
+
+export function warnOfLimit({ place }: RowLimit, faults: FaultList): void {
+  const message = 'which rows are within LIMIT depends on their order';
+  faults.add(
+    planWarning('NONDETERMINISTIC', message, place, {
+      detail: 'The first rows that arrive are taken, over the life of the checkpoint.',
+      hint: 'Filter with WHERE where the result must not depend on it.',
+    }),
+  );
 }
 
 /** How many rows LIMIT lets through. Throws what is no whole number of them. */

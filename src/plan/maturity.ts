@@ -4,7 +4,7 @@ import type { FlowKind } from './flow-kind.ts';
 export type Maturity = 'beta' | 'experimental';
 
 /** How far each kind of flow is, as shown by `plan` and in docs/sql.md (RQ-10). */
-export const flowMaturity: Readonly<Record<FlowKind | 'join', Maturity>> = {
+export const flowMaturity: Readonly<Record<FlowKind | 'join' | 'sift', Maturity>> = {
   replace_using: 'beta',
   append: 'beta',
   once: 'experimental',
@@ -14,4 +14,5 @@ export const flowMaturity: Readonly<Record<FlowKind | 'join', Maturity>> = {
   auto_cdc: 'experimental',
   auto_cdc_once: 'experimental',
   join: 'experimental',
+  sift: 'experimental',
 };

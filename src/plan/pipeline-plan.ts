@@ -164,7 +164,12 @@ export type ReplaceWherePlan = {
   readonly once: boolean;
 };
 
-export type FlowPlan = ReplaceUsingFlowPlan | AppendFlowPlan | AutoCdcFlowPlan | JoinFlowPlan;
+export type FlowPlan =
+  | ReplaceUsingFlowPlan
+  | AppendFlowPlan
+  | AutoCdcFlowPlan
+  | JoinFlowPlan
+  | SiftFlowPlan;
 
 /** A flow whose target keeps rows by their key. */
 export type KeyedFlowPlan = ReplaceUsingFlowPlan | AutoCdcFlowPlan;
@@ -268,6 +273,31 @@ export type JoinFlowPlan = {
   readonly definition: FlowDefinition;
   readonly place: Place;
 };
+
+/**
+ * DISTINCT or LIMIT of an append flow: of equal rows the first is let through, of all rows the first few. Its rows go to
+ * a table of its name, which nobody declared and which the append flow streams.
+ */
+export type SiftFlowPlan = {
+  readonly kind: 'sift';
+  /** Also the name of its checkpoint, and of its table. */
+  readonly name: string;
+  readonly target: string;
+  readonly once?: boolean;
+  readonly branches: readonly BranchPlan[];
+  readonly distinct: boolean;
+  /** Rows that are let through over the life of the checkpoint; undefined: all. */
+  readonly limit: number | undefined;
+  /** The canonical text of the definition; equal text, equal plan. */
+  readonly fingerprint: string;
+  readonly definition: FlowDefinition;
+  readonly place: Place;
+};
+
+/** Whether a flow works for another one, which nobody but that one reads and nobody declared. */
+export function isHelping(flow: FlowPlan): flow is JoinFlowPlan | SiftFlowPlan {
+  return flow.kind === 'join' || flow.kind === 'sift';
+}
 
 export type StreamJoinKind = 'inner' | 'left' | 'right' | 'full';
 

@@ -24,7 +24,6 @@ import { appendDefinition, fingerprintText, flowDefinition } from './fingerprint
 import { kindOf } from './flow-kind.ts';
 import { checkTargets } from './flow-rules.ts';
 import { planJoins } from './join-flow.ts';
-import { JoinList, type ListedJoin } from './join-list.ts';
 import { checkLineage } from './lineage.ts';
 import {
   type BatchAround,
@@ -48,6 +47,8 @@ import type { BoundRelation } from './relation.ts';
 import { type BoundReplaceFlow, bindReplaceFlow } from './replace-flow.ts';
 import { bindReplaceWhere, type ReplaceWhereBody } from './replace-where.ts';
 import { replacedSource } from './replaced-rows.ts';
+import { planSift } from './sift-flow.ts';
+import { StageList } from './stage-list.ts';
 import { isStreamingQuery } from './stream-kind.ts';
 import { checkCycles, type DatasetReads, readsOf } from './table-cycles.ts';
 import { planTable, storedColumns } from './table-plan.ts';
@@ -161,9 +162,12 @@ function bindFlows(
   const computed = new Set(batches.map(({ table }) => table.name));
   const bound = targeted.flatMap(({ flow }) => binder.bound.get(flow) ?? []);
   const own = withTableStages(bound.flatMap((flow) => flowPlan(flow, catalog.timeZone) ?? []));
-  const listed = new Map(targeted.map(({ flow }) => [flow.name, binder.joinsOf(flow)]));
+  const listed = new Map(targeted.map(({ flow }) => [flow.name, binder.stagesOf(flow)]));
   const sources = sourcesOf(catalog, [
-    ...[...listed.values()].flat().flatMap(({ left, right }) => [left, right]),
+    ...[...listed.values()].flatMap((list) => [
+      ...(list?.joins ?? []).flatMap(({ left, right }) => [left, right]),
+      ...(list?.sift === undefined ? [] : [list.sift.relation]),
+    ]),
     ...bound.map(({ relation }) => relation),
   ]);
   checkTopics(catalog, sources.filter(isOutside), faults);
@@ -190,17 +194,20 @@ function bindFlows(
         faults,
       );
     });
-  const joins = own.flatMap((flow) => {
+  const stages = own.flatMap((flow) => {
     const target = tables.find(({ name }) => name === flow.target);
-    if (target === undefined) return [];
-    const { timeZone } = catalog;
-    return planJoins(listed.get(flow.name) ?? [], flow.branches, { target, timeZone });
+    const list = listed.get(flow.name);
+    if (target === undefined || list === undefined) return [];
+    const around = { target, timeZone: catalog.timeZone };
+    const sift = list.sift === undefined ? [] : [planSift(list.sift, around)];
+    const readers = [...sift.flatMap((one) => one.flow.branches), ...flow.branches];
+    return [...planJoins(list.joins, readers, around), ...sift];
   });
-  const flows = [...joins.map(({ flow }) => flow), ...own];
+  const flows = [...stages.map(({ flow }) => flow), ...own];
   checkLineage(sources, flows, faults);
   return {
     sources,
-    tables: [...tables, ...batches.map(({ table }) => table), ...joins.map(({ table }) => table)],
+    tables: [...tables, ...batches.map(({ table }) => table), ...stages.map(({ table }) => table)],
     materializedViews: batches.map(({ plan }) => plan),
     flows,
   };
@@ -223,7 +230,7 @@ class FlowBinder {
   readonly #ordered: BoundMaterializedView[] = [];
   /** Tables of REPLACE WHERE flows. */
   readonly #computed = new Map<TableDataset, BoundMaterializedView>();
-  readonly #joins = new Map<FlowDeclaration, JoinList>();
+  readonly #stages = new Map<FlowDeclaration, StageList>();
 
   constructor(around: Around) {
     this.#around = around;
@@ -363,14 +370,14 @@ class FlowBinder {
         bindQuery: onceBinder(once),
       };
     }
-    const joins = new JoinList(flow.name, table);
-    this.#joins.set(flow, joins);
-    return { ...context, joins };
+    const stages = new StageList(flow.name, table);
+    this.#stages.set(flow, stages);
+    return { ...context, stages };
   }
 
-  /** The joins of two streams in the query of a flow. */
-  joinsOf(flow: FlowDeclaration): readonly ListedJoin[] {
-    return this.#joins.get(flow)?.all ?? [];
+  /** What stands before a flow. */
+  stagesOf(flow: FlowDeclaration): StageList | undefined {
+    return this.#stages.get(flow);
   }
 
   #tellOnce(body: InsertBody, { faults }: BindContext): void {
@@ -460,7 +467,7 @@ function newContext(
     views: [],
     memo: emptyMemo(),
     flow,
-    joins: undefined,
+    stages: undefined,
     ...tables,
     bindQuery,
   };
@@ -476,8 +483,8 @@ function checkUnreadViews(around: Around, reads: DatasetReads): void {
       columnsOf: declaredColumns,
       replacedBy: () => undefined,
     });
-    const joins = new JoinList(dataset.name, { name: dataset.name, topic: dataset.name });
-    const context = { ...bare, joins };
+    const stages = new StageList(dataset.name, { name: dataset.name, topic: dataset.name });
+    const context = { ...bare, stages };
     if (isStreamingQuery(dataset.query, context)) bindViewRows(dataset, context);
   }
 }

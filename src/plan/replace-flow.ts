@@ -11,6 +11,7 @@ import type { FlowDeclaration, TableDataset } from './catalog.ts';
 import { warnOfEnvelope } from './cdc-hint.ts';
 import { chanceIn, chanceUpstream, coarseness, operationName } from './chance.ts';
 import { type FaultList, notSupportedYet, planFault, planWarning } from './faults.ts';
+import { warnOfLimit } from './limit.ts';
 import { nameHint } from './name-hint.ts';
 import { nameKey } from './names.ts';
 import { type BoundRelation, withStep } from './relation.ts';
@@ -351,17 +352,7 @@ function checkLimit(
       ),
     );
   }
-  faults.add(
-    planWarning(
-      'NONDETERMINISTIC',
-      'which rows are within LIMIT depends on their order',
-      limit.place,
-      {
-        detail: 'The first rows that arrive are taken, over the life of the checkpoint.',
-        hint: 'Filter with WHERE where the result must not depend on it.',
-      },
-    ),
-  );
+  warnOfLimit(limit, faults);
 }
 
 function warnOfRows(relation: BoundRelation, faults: FaultList): void {

@@ -28,7 +28,7 @@ export type StreamJoin = {
  */
 export function bindStreamJoin(join: StreamJoin): BoundRelation | undefined {
   const { relation, left, right, context } = join;
-  const { faults, joins } = context;
+  const { faults, stages } = context;
   for (const side of [left, right]) {
     refuseLimit(side, faults);
     checkReplaced(side, join);
@@ -66,7 +66,7 @@ export function bindStreamJoin(join: StreamJoin): BoundRelation | undefined {
   const ofRight = equal.map((key) => ({ ...key, right: rightExpression(key.right, right) }));
   if (!checkKeys(ofRight, join)) return undefined;
   for (const side of [left, right]) warnOfRowChance(side, faults);
-  if (joins === undefined) {
+  if (stages === undefined) {
     const what = 'a join of two streams in a flow that runs once or is AUTO CDC';
     faults.add(notSupportedYet(what, relation.place, 'Join in a flow of another kind.'));
     return undefined;
@@ -78,7 +78,7 @@ export function bindStreamJoin(join: StreamJoin): BoundRelation | undefined {
   const moved = condition === undefined ? undefined : moveColumns(condition, placeOf);
   const times = streamTimes(moved, { left, right }, context.catalog.timeZone);
   if (!checkTimes(times, join)) return undefined;
-  const source = joins.add({
+  const source = stages.addJoin({
     kind: join.kind,
     times,
     left,

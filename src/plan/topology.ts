@@ -5,6 +5,7 @@ import { topicNameFault } from './names.ts';
 import {
   type BranchPlan,
   type FlowPlan,
+  isHelping,
   isOutside,
   type PipelinePlan,
   type SourcePlan,
@@ -294,7 +295,7 @@ export function outputConfigs(
   plan: PipelinePlan,
   flow: FlowPlan,
 ): Readonly<Record<string, string>> {
-  if (flow.kind === 'append' || flow.kind === 'join') return keptWhole;
+  if (flow.kind === 'append' || isHelping(flow)) return keptWhole;
   const isStreamed = plan.sources.some(
     ({ table, replaced }) => replaced !== undefined && table === flow.target,
   );

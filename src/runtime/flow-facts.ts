@@ -4,15 +4,21 @@ import type {
   JoinFlowPlan,
   OutputMode,
   ReplaceUsingFlowPlan,
+  SiftFlowPlan,
   SourcePlan,
   TablePlan,
 } from '../plan/pipeline-plan.ts';
 
 /** What the runtime knows of one flow before it runs: its plan with the topics as they are on the log. */
-export type FlowFacts = ReplaceFlowFacts | AppendFlowFacts | CdcFlowFacts | JoinFlowFacts;
+export type FlowFacts =
+  | ReplaceFlowFacts
+  | AppendFlowFacts
+  | CdcFlowFacts
+  | JoinFlowFacts
+  | SiftFlowFacts;
 
 /** A flow that has a table stage: it merges what stands in its repartition topic. */
-export type KeyedFlowFacts = ReplaceFlowFacts | CdcTableFacts | JoinFlowFacts;
+export type KeyedFlowFacts = ReplaceFlowFacts | CdcTableFacts | JoinFlowFacts | SiftFlowFacts;
 
 export type ReplaceFlowFacts = SharedFacts & {
   readonly flow: ReplaceUsingFlowPlan;
@@ -46,6 +52,13 @@ export type JoinFlowFacts = SharedFacts & {
   readonly levels: TopicFacts;
 };
 
+/** DISTINCT and LIMIT of an append flow: what was let through stands in the output topic. */
+export type SiftFlowFacts = SharedFacts & {
+  readonly flow: SiftFlowPlan;
+  readonly repartition: TopicFacts;
+  readonly levels: undefined;
+};
+
 /** Its rows go straight to the output topic: there is no second stage. */
 export type AppendFlowFacts = SharedFacts & {
   readonly flow: AppendFlowPlan;
@@ -65,6 +78,10 @@ export function isJoining(facts: FlowFacts): facts is JoinFlowFacts {
 /** Whether the pipeline itself writes a topic that this flow reads: the one between its stages, or a table's. */
 export function isOwnTopic({ repartition, sources }: FlowFacts, topic: string): boolean {
   return topic === repartition?.topic || sources.some((one) => one.isTable && one.topic === topic);
+}
+
+export function isSifting(facts: FlowFacts): facts is SiftFlowFacts {
+  return facts.flow.kind === 'sift';
 }
 
 /** The topic that the state of a table stage follows. */

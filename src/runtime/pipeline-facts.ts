@@ -185,6 +185,7 @@ export function flowFacts(
       levels: topicFacts(topics, levelsTopicOf(pipeline, flow.name)),
     };
   }
+  if (flow.kind === 'sift') return { ...shared, flow, repartition, levels: undefined };
   return { ...shared, flow, repartition, levels };
 }
 

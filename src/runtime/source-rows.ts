@@ -1,4 +1,4 @@
-import { type ExpectationPlan, isKeyed } from '../plan/pipeline-plan.ts';
+import { type ExpectationPlan, isHelping, isKeyed } from '../plan/pipeline-plan.ts';
 import type { Log, RecordCursor } from '../ports/log.ts';
 import type { BadRow } from '../task/bad-row.ts';
 import { FlowTask } from '../task/flow-task.ts';
@@ -114,9 +114,9 @@ export class SourceRows {
   }
 }
 
-/** Of two streams that are joined, what each of them gives is no row of the table yet. */
+/** What a flow that works for another one is given is no row of the table yet. */
 function judged({ flow, table }: FlowFacts): readonly ExpectationPlan[] {
-  return flow.kind === 'join' ? [] : table.expectations;
+  return isHelping(flow) ? [] : table.expectations;
 }
 
 const refuseJoin: FindPartners = () => {

@@ -13,13 +13,17 @@ import { ChangeRestore, joinLevel, type RestoredKey } from '../task/restore-chan
 import { Restore } from '../task/restore-entries.ts';
 import { restoreKept } from '../task/restore-kept.ts';
 import { LevelRestore } from '../task/restore-levels.ts';
+import { restoreSifted } from '../task/restore-sifted.ts';
+import { SiftTask } from '../task/sift-task.ts';
 import { TableTask } from '../task/table-task.ts';
 import type { TimeRuns } from '../task/time-runs.ts';
 import {
   type CdcTableFacts,
   isJoining,
+  isSifting,
   type JoinFlowFacts,
   type KeyedFlowFacts,
+  type SiftFlowFacts,
 } from './flow-facts.ts';
 import { swapTest } from './generation.ts';
 
@@ -73,6 +77,10 @@ export function tableTask(
       times,
     });
   }
+  if (isSifting(facts)) {
+    const { distinct, limit } = facts.flow;
+    return new SiftTask({ target, distinct, limit, cacheBytesMax, times });
+  }
   if (isChanging(facts)) {
     const merge = mergeOf(facts);
     const historyNames = table.columns.slice(merge.names.length).map(({ name }) => name);
@@ -122,6 +130,7 @@ export function outputSteps(
   partition: number,
 ): (slice: Slice) => RestoreStep {
   if (isJoining(facts)) return (slice) => wholeEntries(restoreKept(slice, facts.generation));
+  if (isSifting(facts)) return (slice) => wholeEntries(restoreSifted(slice));
   const sequence = sequenceCodec(facts.flow.sequenceType);
   if (isChanging(facts)) {
     const restoring = new ChangeRestore(sequence.parse);
@@ -152,7 +161,7 @@ function wholeEntries(keys: readonly RestoredKey[]): RestoreStep {
 
 /** How records of the levels topic add to the state that the output topic gave. */
 export function levelSteps(
-  facts: Exclude<KeyedFlowFacts, JoinFlowFacts>,
+  facts: Exclude<KeyedFlowFacts, JoinFlowFacts | SiftFlowFacts>,
 ): (slice: Slice) => RestoreStep {
   const parseSequence = sequenceCodec(facts.flow.sequenceType).parse;
   if (isChanging(facts)) {

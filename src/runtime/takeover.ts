@@ -5,7 +5,13 @@ import type { StateMark, StateSession, StateStore } from '../ports/state-store.t
 import { encodeLevelsPosition, levelsOffset, levelsPositionKey } from '../task/levels-position.ts';
 import type { TimeRuns } from '../task/time-runs.ts';
 import type { Catalog } from './catalog.ts';
-import { type FlowFacts, isJoining, type KeyedFlowFacts, stateTopicOf } from './flow-facts.ts';
+import {
+  type FlowFacts,
+  isJoining,
+  isSifting,
+  type KeyedFlowFacts,
+  stateTopicOf,
+} from './flow-facts.ts';
 import { generationStart } from './generation.ts';
 import { isSettledWithin } from './is-settled-within.ts';
 import type { OwnId } from './own-id.ts';
@@ -332,7 +338,7 @@ async function restoreLevels(
   mark: StateMark,
 ): Promise<void> {
   const { facts, log, isInterrupted } = options;
-  if (facts.levels === undefined || isJoining(facts)) return;
+  if (facts.levels === undefined || isJoining(facts) || isSifting(facts)) return;
   const { topic, topicId } = facts.levels;
   const range = await settledRange(options, topic, partition);
   const [entry] = await readAt(session, [levelsPositionKey], mark);

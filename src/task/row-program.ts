@@ -18,6 +18,7 @@ import {
   type BranchPlan,
   type ExpectationPlan,
   type FlowPlan,
+  isHelping,
   isKeyed,
   type SourcePlan,
   type TablePlan,
@@ -87,7 +88,7 @@ export class RowProgram {
   readonly #truncateWhen: Evaluator | undefined;
   /** A key that is NULL is no key of a change feed. */
   readonly #isKeyNeeded: boolean;
-  /** Of a row on its way to a join. */
+  /** Of a row on its way to a join; one that is only let through is of the one side that there is. */
   readonly #side: number | undefined;
   readonly #sparse: ReturnType<typeof sparseRowEncoder> | undefined;
   readonly #sequenceKind: string;
@@ -156,6 +157,7 @@ export class RowProgram {
     this.#truncateWhen = optional(changing?.truncateWhen);
     this.#isKeyNeeded = changing !== undefined;
     if (joining !== undefined) this.#side = branch < joining.leftBranches ? 0 : rightSide;
+    if (flow.kind === 'sift') this.#side = 0;
     this.#sparse = omitted.size === 0 ? undefined : sparseRowEncoder(columns, omitted);
     this.#first = compileSteps(plan.steps, {
       context,
@@ -177,7 +179,8 @@ export class RowProgram {
       passed: this.#keys.map((position) => (needed.has(position) ? -1 : (passed[position] ?? -1))),
       zeros: 'merged',
     });
-    const zeros = flow.kind === 'replace_using' && flow.distinct ? 'merged' : 'kept';
+    const isCompared = flow.kind === 'replace_using' || flow.kind === 'sift';
+    const zeros = isCompared && flow.distinct ? 'merged' : 'kept';
     this.#rowText = rowEncoder(columns, zeros);
     this.#writer = new SplicedRowWriter(this.#reader, {
       columns,
@@ -406,6 +409,7 @@ function rowColumns(flow: FlowPlan, branch: number, table: TablePlan): readonly 
 
 function keysOf(flow: FlowPlan): readonly number[] {
   if (flow.kind === 'join') return [...flow.join.left.keys.keys()];
+  if (flow.kind === 'sift') return flow.distinct ? [...flow.definition.columns.keys()] : [];
   return flow.kind === 'append' ? [] : flow.keys;
 }
 
@@ -436,7 +440,7 @@ function neededColumns(
   for (const position of keysOf(flow)) {
     if (flow.kind === 'auto_cdc' || (passed[position] ?? -1) < 0) needed.add(position);
   }
-  if (flow.kind === 'join') return needed;
+  if (isHelping(flow)) return needed;
   for (const position of columnsOf(flow.sequence)) {
     if (position !== sequenceColumn) needed.add(position);
   }

@@ -7,12 +7,14 @@ import type { WholeTable } from './shape-parts.ts';
  */
 export function checkWhole(
   rows: readonly string[],
-  { must, may }: WholeTable,
+  { must, may, count }: WholeTable,
   isExact: boolean,
 ): string[] {
   const once = (texts: readonly string[]): readonly string[] =>
     isExact ? texts : [...new Set(texts)];
+  const isCounted = isExact && count !== undefined && rows.length !== count;
   return [
+    ...(isCounted ? [`has ${rows.length} rows for ${count}`] : []),
     ...minus(once(must), once(rows)).map((row) => `lacks ${row}`),
     ...minus(once(rows), once([...must, ...may])).map((row) => `has ${row}`),
   ];

@@ -52,7 +52,12 @@ export type PlacedRecord = {
 };
 
 /** Rows of a table, as often as they are there: those that must be, and further ones that may be by now. */
-export type WholeTable = { readonly must: readonly string[]; readonly may: readonly string[] };
+export type WholeTable = {
+  readonly must: readonly string[];
+  readonly may: readonly string[];
+  /** How many there are of both; absent: as many as there are. */
+  readonly count?: number;
+};
 
 export type ShapeFlow = {
   readonly name: string;
@@ -186,6 +191,12 @@ export function append(flow: string, from: string): string {
 
 export const appendTable =
   "CREATE STREAMING TABLE a WITH (topic = 'a', dead_letter_topic = 'a.dlq');\n";
+
+/** What is read where the rows follow from all records together, also by way of a table that nobody declared. */
+export function reads(topic: string, via?: string): ShapeBranch {
+  const rows = () => undefined;
+  return via === undefined ? { topic, rows } : { topic, via, rows };
+}
 
 /** In seconds: records that are made later have later times, though not in order. */
 export function timeOf({ seq, v }: DecodedRecord): number | null {

@@ -88,7 +88,11 @@ export class SimulatedWorld {
         ? planned
         : {
             ...planned,
-            tables: planned.tables.map((table) => ({ ...table, partitions: tablePartitions })),
+            tables: planned.tables.map((table) => ({
+              ...table,
+              // One whose rows are counted says so, and stays as it is.
+              partitions: table.partitions ?? tablePartitions,
+            })),
           };
     this.flows = scenario.shape.flows.map((shape) => flowUnderTest(shape, this.plan));
     this.log = new MemoryLog({

@@ -4,7 +4,7 @@ import {
   type DecodedRecord,
   emptiedByGSql,
   type PlacedRecord,
-  type ShapeBranch,
+  reads,
   type ShapeFlow,
   type SimulationShape,
   source,
@@ -12,12 +12,6 @@ import {
   timeOf,
   type WholeTable,
 } from './shape-parts.ts';
-
-/** What is read, by the join itself and by the flow that its rows go to. */
-function reads(topic: string, via?: string): ShapeBranch {
-  const rows = () => undefined;
-  return via === undefined ? { topic, rows } : { topic, via, rows };
-}
 
 function recordsOf(records: readonly PlacedRecord[], topic: string): readonly DecodedRecord[] {
   return records.filter((one) => one.topic === topic).map(({ record }) => record);

@@ -21,6 +21,7 @@ import {
 import { batchShapes } from './simulation-batch-shapes.ts';
 import { flowShapes } from './simulation-flow-shapes.ts';
 import { joinedShapes } from './simulation-joined-shapes.ts';
+import { siftedShapes } from './simulation-sifted-shapes.ts';
 
 const plain: SimulationShape = {
   name: 'plain',
@@ -236,6 +237,7 @@ export const simulationShapes: readonly SimulationShape[] = [
   ...flowShapes,
   ...batchShapes,
   ...joinedShapes,
+  ...siftedShapes,
 ];
 
 /** One table of one source more often than all others together: it is the cheapest, and most faults need no more. */

@@ -39,6 +39,20 @@ describe('docs/flows-append.md', () => {
     expect(flows['append_west']).toMatchObject({ records: 3, rows: 3, dropped: 1, new: 2 });
   });
 
+  test('OP-04, OP-05 its example of DISTINCT and LIMIT gives the rows that it shows', async () => {
+    const visits = folder.write('visits.jsonl', block('jsonl visits'));
+    const sifted = folder.write('visits.sql', block('sql distinct'));
+    const { code, out } = await runCli(['try', sifted, '--input', `visits=${visits}`, '--json']);
+    expect(code).toBe(0);
+    const { tables } = JSON.parse(out) as { tables: Record<string, unknown[]> };
+    for (const table of ['visitors', 'first_visits']) {
+      expect(tables[table]).toEqual(JSON.parse(block(`json ${table}`)));
+    }
+    const explained = await runCli(['explain', sifted]);
+    expect(explained.out).toContain('flow "visitors.distinct"');
+    expect(explained.out).toContain('a digest of every row that was let through, for ever');
+  });
+
   test('explain tells that an append flow has one stage, and from which table a flow reads', async () => {
     const { code, out } = await runCli(['explain', pipeline]);
     expect(code).toBe(0);

@@ -19,4 +19,4 @@ SELECT DISTINCT region, seq FROM STREAM(orders) LIMIT 11;
 CREATE STREAMING TABLE y AS SELECT region, seq FROM STREAM(orders) LIMIT -1;
 --                                                                       ^ LIMIT_VALUE
 CREATE STREAMING TABLE z AS SELECT region, seq FROM STREAM(orders) LIMIT 5;
---                                                                       ^ NOT_SUPPORTED_YET
+--                                                                       ^ warning NONDETERMINISTIC
