@@ -44,6 +44,11 @@ function viewLines(view: ExplainedView): readonly string[] {
     `  computed: ${when}; only differences are written`,
     `  topic: ${view.topic}, output, compacted, ${counted(view.partitions, 'partition')}`,
     `  checkpoint: consumer group ${view.group}`,
+    ...(view.changing === 'whole'
+      ? []
+      : [
+          `  between two computations by one process: only the ${view.changing} that something came to`,
+        ]),
     ...(view.isVolatile ? ['  depends on when it runs, so it is computed each time'] : []),
   ];
 }

@@ -11,6 +11,7 @@ import type {
   ExplainedStep,
   ExplainedView,
 } from './explained.ts';
+import { incrementalView } from './incremental-view.ts';
 import type {
   BranchPlan,
   FlowPlan,
@@ -98,7 +99,15 @@ function explainView(
     group: groupOf(pipeline, view.name),
     refreshEverySeconds: micros === undefined ? undefined : Number(micros) / 1_000_000,
     isVolatile: view.isVolatile,
+    changing: changingOf(plan, view),
   };
+}
+
+function changingOf(plan: PipelinePlan, view: MaterializedViewPlan): ExplainedView['changing'] {
+  const divided = incrementalView(view);
+  const input = plan.tables.find(({ name }) => name === view.inputs[0]?.name);
+  if (divided === undefined || input?.output === 'rows') return 'whole';
+  return divided.groups === undefined ? 'records' : 'groups';
 }
 
 type Deployment = {

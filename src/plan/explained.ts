@@ -62,6 +62,8 @@ export type ExplainedView = {
   /** Of its own; undefined: as the configuration says. */
   readonly refreshEverySeconds: number | undefined;
   readonly isVolatile: boolean;
+  /** `groups` and `records`: only those that something came to are computed again while their owner holds the view. */
+  readonly changing: 'whole' | 'groups' | 'records';
 };
 
 export type ExplainedColumn = { readonly name: string; readonly type: string };

@@ -1,6 +1,8 @@
 import { FlowError } from '../base/errors.ts';
 import { partitionOf } from '../data/murmur2.ts';
 import type { Row } from '../data/value.ts';
+import { ExpressionError } from '../expr/expression-error.ts';
+import { type IncrementalView, incrementalView } from '../plan/incremental-view.ts';
 import type { MaterializedViewPlan, TablePlan } from '../plan/pipeline-plan.ts';
 import type { Clock } from '../ports/clock.ts';
 import type {
@@ -15,6 +17,7 @@ import { ViewOutput } from '../task/view-output.ts';
 import { viewDigest, viewRows } from '../task/view-query.ts';
 import { viewDifferences, viewRecords } from '../task/view-records.ts';
 import type { TopicFacts } from './flow-facts.ts';
+import { canBeHeld, type HeldChanges, HeldView } from './held-view.ts';
 import { PendingAnswer } from './pending-answer.ts';
 import { type InputFacts, readInputRows } from './read-input-rows.ts';
 import { readPartition } from './read-partition.ts';
@@ -63,6 +66,20 @@ type Checkpoint = ViewRun & {
 /** `unsettled`: a transaction is open on a table that the view reads. */
 export type ViewState = 'current' | 'stale' | 'unsettled';
 
+type Computed = HeldChanges & {
+  readonly rows: number;
+  readonly expectations: ReadonlyMap<string, ExpectationResult>;
+  /** To be kept for the next time; undefined: all of it was computed. */
+  readonly held: HeldView | undefined;
+};
+
+/** Whether a computation of everything says the same, and in which words it is to be said. */
+function isOfQuery(error: unknown): boolean {
+  if (error instanceof ExpressionError) return true;
+  const codes: readonly string[] = ['EXPECTATION_FAILED', 'RECORD_CORRUPT'];
+  return error instanceof FlowError && codes.includes(error.code);
+}
+
 /** How long a view's group is waited for before the other views have their turn. */
 const joinWaitMs = 50;
 
@@ -91,10 +108,14 @@ export class ViewRunner {
   #identity: MemberIdentity | undefined;
   readonly #joined = new PendingAnswer<Assignment>();
   #producer: LogProducer | undefined;
+  readonly #divided: IncrementalView | undefined;
+  /** The view as the run left it that this process made last. */
+  #held: { readonly view: HeldView; readonly run: number; readonly generation: number } | undefined;
 
   constructor(options: ViewRunnerOptions) {
     this.#options = options;
     this.facts = options.facts;
+    this.#divided = incrementalView(options.facts.view);
   }
 
   /**
@@ -147,14 +168,11 @@ export class ViewRunner {
     const producer = await this.#openProducer();
     const generation = await this.#options.generation();
     const offsets = await this.#inputOffsets();
-    const expectations = new Map<string, ExpectationResult>();
     const before = await this.#checkpoint();
     const isKept = (before?.generation ?? 0) === generation;
-    const after = viewRecords(await this.#rows(expectations, isKept), {
-      columns: facts.table.columns,
-      keys: facts.view.keys,
-    });
-    const changes = viewDifferences(await this.#written(), after);
+    const computed =
+      (await this.#computeParts(before, generation)) ?? (await this.#computeAll(isKept));
+    const { changes } = computed;
     const run = await this.#nextRun();
     const output = new ViewOutput({
       table: facts.table.name,
@@ -173,10 +191,10 @@ export class ViewRunner {
     }
     const done: ViewRun = {
       run,
-      rows: [...after.values()].reduce((sum, { rows }) => sum + rows, 0),
+      rows: computed.rows,
       changed: changes.size,
       removed,
-      expectations: Object.fromEntries(expectations),
+      expectations: Object.fromEntries(computed.expectations),
     };
     const checkpoint: Checkpoint = {
       v: 1,
@@ -193,7 +211,62 @@ export class ViewRunner {
     };
     await producer.commit([{ member: identity, offsets: [...offsets, mark] }]);
     this.last = done;
+    if (computed.held !== undefined) {
+      computed.held.applied(computed);
+      this.#held = { view: computed.held, run, generation };
+    }
     return done;
+  }
+
+  /**
+   * Computes what the records belong to that have come since this process computed the view last. undefined: its query
+   * has no parts, or they cannot be told here; then all of it is computed, and says what is wrong.
+   */
+  async #computeParts(
+    before: Checkpoint | undefined,
+    generation: number,
+  ): Promise<Computed | undefined> {
+    const { log, clock } = this.#options;
+    const { facts } = this;
+    const [input] = facts.inputs;
+    const view = this.#divided;
+    if (view === undefined || input === undefined || !canBeHeld(input)) return undefined;
+    const known = this.#held;
+    // Only the transaction that stands makes it known again.
+    this.#held = undefined;
+    const isOurs = known?.run === before?.run && known?.generation === generation;
+    const fresh = (): HeldView =>
+      new HeldView({
+        log,
+        input,
+        view,
+        layout: { columns: facts.table.columns, keys: facts.view.keys },
+        timeZone: facts.timeZone,
+        nowMicros: BigInt(Math.floor(clock.now())) * 1_000n,
+      });
+    for (const held of known !== undefined && isOurs ? [known.view, fresh()] : [fresh()]) {
+      try {
+        const found = await held.changes(() => this.#written());
+        if (found === undefined) continue;
+        return { ...found, rows: held.rows, expectations: held.expectations, held };
+      } catch (error) {
+        if (!isOfQuery(error)) throw error;
+        return undefined;
+      }
+    }
+    return undefined;
+  }
+
+  async #computeAll(isKept: boolean): Promise<Computed> {
+    const { facts } = this;
+    const expectations = new Map<string, ExpectationResult>();
+    const after = viewRecords(await this.#rows(expectations, isKept), {
+      columns: facts.table.columns,
+      keys: facts.view.keys,
+    });
+    const rows = [...after.values()].reduce((sum, one) => sum + one.rows, 0);
+    const changes = viewDifferences(await this.#written(), after);
+    return { changes, rows, expectations, held: undefined, read: 0 };
   }
 
   async #openProducer(): Promise<LogProducer> {
@@ -204,6 +277,7 @@ export class ViewRunner {
 
   /** Lets go of what is open; the transaction of a run that failed ends here. */
   async drop(): Promise<void> {
+    this.#held = undefined;
     const producer = this.#producer;
     this.#producer = undefined;
     await producer?.abort().catch(() => undefined);

@@ -41,7 +41,12 @@ export type BatchSettings = {
  * stands below it; a subquery without values from outside runs once.
  */
 export function runBatch(plan: BatchPlan, settings: BatchSettings): Iterable<Row> {
-  return new BatchRun(settings).compile(plan)();
+  return compileBatch(plan, settings)();
+}
+
+/** A query that can be asked again, over the rows that its tables have then; of a subquery inside it the rows stay. */
+export function compileBatch(plan: BatchPlan, settings: BatchSettings): Rows {
+  return new BatchRun(settings).compile(plan);
 }
 
 /** A projection below another is without the values that the other never reads, so that none of them fails. */

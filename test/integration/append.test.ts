@@ -22,7 +22,9 @@ SELECT id, seq, '${region}' AS region FROM STREAM(${region});`,
   .join('\n')}
 CREATE STREAMING TABLE customers WITH (topic = '${name}-customers');
 CREATE STREAMING TABLE current WITH (topic = '${name}-current')
-FLOW REPLACE USING (region, id) SEQUENCE BY seq BY NAME SELECT * FROM STREAM(customers);`;
+FLOW REPLACE USING (region, id) SEQUENCE BY seq BY NAME SELECT * FROM STREAM(customers);
+CREATE STREAMING TABLE ids WITH (topic = '${name}-ids') AS SELECT DISTINCT id FROM STREAM(customers);
+CREATE STREAMING TABLE few WITH (topic = '${name}-few') AS SELECT id, seq FROM STREAM(west) LIMIT 3500;`;
 
 beforeAll(async () => {
   log = await openKafkaLog({ brokers: brokers.split(','), clientId: 'append-test' });
@@ -66,7 +68,7 @@ async function dumped(table: string): Promise<string[]> {
   return out.trim().split('\n');
 }
 
-test('FL-10, FL-13, FL-27, P083 three topics into one table and a table over it, through kill -9', async () => {
+test('FL-10, FL-13, FL-27, OP-04, OP-05, P083 three topics into one table and tables over it, DISTINCT and LIMIT too, through kill -9', async () => {
   const service = new ServiceProcess({ brokers, redisUrl, pipeline: name, instance: 'pod-0', sql });
   for (let round = 0; round < 5; round += 1) {
     await produce(round * 1000, 1000);
@@ -92,6 +94,10 @@ test('FL-10, FL-13, FL-27, P083 three topics into one table and a table over it,
     Array.from({ length: 100 }, (_, id) => JSON.stringify({ id, seq: 4900 + id, region })),
   );
   expect(newest.sort()).toEqual(expected.sort());
+  const ids = Array.from({ length: 100 }, (_, id) => JSON.stringify({ id }));
+  expect((await dumped('ids')).sort()).toEqual(ids.sort());
+  const few = await dumped('few');
+  expect([few.length, new Set(few).size]).toEqual([3500, 3500]);
   const topics = await log.describeTopics([`${name}-customers`]);
   const configs = topics.get(`${name}-customers`)?.configs;
   expect(configs?.get('cleanup.policy')).toBe('delete');

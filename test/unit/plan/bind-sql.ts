@@ -53,7 +53,7 @@ export function boundOf(query: string): BoundRelation {
     texts: new Map(),
     memo: emptyMemo(),
     flow: 'replace_using',
-    joins: undefined,
+    stages: undefined,
     columnsOf: () => undefined,
     replacedBy: () => undefined,
     bindQuery,
