@@ -182,6 +182,7 @@ export class ViewRunner {
       run,
       generation,
     });
+    this.#refuseStale();
     let removed = 0;
     for (const [key, record] of changes) {
       const bytes = Buffer.from(key, 'latin1');
@@ -267,6 +268,18 @@ export class ViewRunner {
     const rows = [...after.values()].reduce((sum, one) => sum + one.rows, 0);
     const changes = viewDifferences(await this.#written(), after);
     return { changes, rows, expectations, held: undefined, read: 0 };
+  }
+
+  /** Without transactions nobody refuses what is written too late: another owner may have gone on meanwhile (simulation seed 5384). */
+  #refuseStale(): void {
+    const { transactionalId, member } = this.#options;
+    if (transactionalId !== undefined) return;
+    const isMember = member.status === 'stable' || member.status === 'rebalancing';
+    if (isMember && member.isInTouch) return;
+    throw new FlowError(
+      'TASK_MIGRATED',
+      `view "${this.facts.view.name}" may be another instance's`,
+    );
   }
 
   async #openProducer(): Promise<LogProducer> {
