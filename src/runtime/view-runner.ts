@@ -1,7 +1,6 @@
 import { FlowError } from '../base/errors.ts';
 import { partitionOf } from '../data/murmur2.ts';
 import type { Row } from '../data/value.ts';
-import { ExpressionError } from '../expr/expression-error.ts';
 import { type IncrementalView, incrementalView } from '../plan/incremental-view.ts';
 import type { MaterializedViewPlan, TablePlan } from '../plan/pipeline-plan.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -14,7 +13,7 @@ import type {
   OffsetCommit,
 } from '../ports/log.ts';
 import { ViewOutput } from '../task/view-output.ts';
-import { viewDigest, viewRows } from '../task/view-query.ts';
+import { isOfRows, viewDigest, viewRows } from '../task/view-query.ts';
 import { viewDifferences, viewRecords } from '../task/view-records.ts';
 import type { TopicFacts } from './flow-facts.ts';
 import { canBeHeld, type HeldChanges, HeldView } from './held-view.ts';
@@ -72,13 +71,6 @@ type Computed = HeldChanges & {
   /** To be kept for the next time; undefined: all of it was computed. */
   readonly held: HeldView | undefined;
 };
-
-/** Whether a computation of everything says the same, and in which words it is to be said. */
-function isOfQuery(error: unknown): boolean {
-  if (error instanceof ExpressionError) return true;
-  const codes: readonly string[] = ['EXPECTATION_FAILED', 'RECORD_CORRUPT'];
-  return error instanceof FlowError && codes.includes(error.code);
-}
 
 /** How long a view's group is waited for before the other views have their turn. */
 const joinWaitMs = 50;
@@ -251,7 +243,7 @@ export class ViewRunner {
         if (found === undefined) continue;
         return { ...found, rows: held.rows, expectations: held.expectations, held };
       } catch (error) {
-        if (!isOfQuery(error)) throw error;
+        if (!isOfRows(error)) throw error;
         return undefined;
       }
     }

@@ -41,6 +41,13 @@ export function batchRows(
   }
 }
 
+/** Whether it was rows that a query failed on: over all of them it fails as well, and says so in its own words. */
+export function isOfRows(error: unknown): boolean {
+  if (error instanceof ExpressionError) return true;
+  const codes: readonly string[] = ['EXPECTATION_FAILED', 'RECORD_CORRUPT'];
+  return error instanceof FlowError && codes.includes(error.code);
+}
+
 /** Short enough for a checkpoint; equal exactly when the fingerprints are. */
 export function viewDigest({ fingerprint }: MaterializedViewPlan): string {
   return sha2(Buffer.from(fingerprint, 'utf8'), 256) ?? '';
