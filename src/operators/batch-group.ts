@@ -53,8 +53,8 @@ export function* groupedRows(
     }
   }
   for (const { keys, id, groups } of tables) {
-    // Over nothing a total of several groupings is not there either, as in Spark.
-    if (groups.size === 0 && keys.length === 0 && options.sets === undefined) {
+    // Over nothing a total beside other groupings is not there either, as in Spark.
+    if (groups.size === 0 && keys.length === 0 && (options.sets?.length ?? 1) === 1) {
       groups.set('', {
         keys: options.keys.map(() => null),
         members: options.aggregates.map(newMember),

@@ -168,6 +168,11 @@ export class GroupingShapeBuilder {
     this.#sets = this.#sets.map((set) => [...set, position]);
   }
 
+  /** Keys that only the sets choose from: they come first, and in this order. */
+  declare(keys: readonly Expression[]): void {
+    for (const key of keys) this.#position(key);
+  }
+
   /** Alternatives, each a list of keys. */
   addSets(sets: readonly (readonly Expression[])[]): void {
     this.#hasSets = true;

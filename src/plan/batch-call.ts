@@ -118,7 +118,7 @@ export function bindAggregate(
     if (isCountOfAll && argument.except.length === 0 && node.arguments.length === 1) {
       return [literal(1, types.int, argument.place)];
     }
-    if (name === 'count' && argument.qualifier !== undefined) {
+    if (name === 'count' && argument.qualifier !== undefined && node.arguments.length === 1) {
       throw fault(
         'INVALID_USAGE_OF_STAR_WITH_TABLE_IDENTIFIER_IN_COUNT',
         'count takes no star of one relation',

@@ -16,14 +16,19 @@ import {
   bindCondition,
   starColumns,
 } from './batch-context.ts';
-import { groupingShape } from './batch-grouping.ts';
+import { groupingShape, lateralKey } from './batch-grouping.ts';
 import { type BatchPlan, type BoundBatch, isWindowNode, type WindowNode } from './batch-plan.ts';
 import { bindFrom, generated, plainRules, widthOf } from './batch-relation.ts';
 import { ordinalOf, requireComparable } from './batch-rules.ts';
 import { type BoundTimeWindow, boundTimeWindow, isTimeWindow } from './batch-time-window.ts';
 import { bindWindow } from './batch-window.ts';
 import { functionName } from './bind-call.ts';
-import { type Bind, bindExpression, type ExpressionScope } from './bind-expression.ts';
+import {
+  type Bind,
+  bindExpression,
+  type ExpressionScope,
+  type ResolvedName,
+} from './bind-expression.ts';
 import type { BoundColumn } from './bound-column.ts';
 import { type ColumnNode, columnNode, moveColumns } from './move-columns.ts';
 import { nameKey } from './names.ts';
@@ -33,6 +38,8 @@ import { sparkName } from './spark-name.ts';
 
 /** One column of the result, as an expression over the input. */
 type Item = { readonly name: string; readonly value: Expression };
+
+const groupingId = 'grouping__id';
 
 /** Columns from here on stand for earlier items of the select list. */
 const aliasBase = 2_000_000;
@@ -56,6 +63,10 @@ class SelectBinder {
   readonly #items: Item[] = [];
   readonly #aliases: LateralAlias[] = [];
   readonly #aliasValues: Expression[] = [];
+  /** What GROUP BY groups by, once it is known. */
+  #keys: readonly Expression[] = [];
+  /** Values that read aliases of items before them. */
+  readonly #overAliases: Expression[] = [];
   readonly #windows: (BoundTimeWindow & { readonly column: ColumnNode })[] = [];
 
   constructor(select: ast.SelectQuery, context: BatchContext) {
@@ -68,6 +79,8 @@ class SelectBinder {
     this.#bindGroupedWindows();
     this.#bindItems();
     const grouped = this.#isGrouped();
+    const shape = groupingShape(this.#select.groupBy, this.#groupingOptions());
+    this.#keys = shape.keys;
     const having = this.#bindHaving();
     const qualify = this.#bindQualify();
     const order = orderBy.length === 0 ? [] : this.#bindOrder(orderBy);
@@ -79,14 +92,11 @@ class SelectBinder {
       ...(qualify === undefined ? [] : [qualify]),
     ];
     if (grouped || all.some((value) => contains(value, isAggregateNode))) {
-      const shape = groupingShape(this.#select.groupBy, this.#groupingOptions());
       plan = this.#withSessions(this.#relation.plan, shape.keys);
       const grouping = new Grouping(shape.keys, shape.sets, this.#select.groupBy === undefined);
-      const orderFrom = this.#items.length;
+      const width = this.#items.length;
       all = all.map((value, i) =>
-        i >= orderFrom && i < orderFrom + order.length
-          ? orderOver(grouping, value)
-          : grouping.over(value),
+        i >= width ? clauseOver(grouping, value) : grouping.over(value),
       );
       plan = grouping.plan(plan);
       const id = grouping.idPosition;
@@ -229,7 +239,9 @@ class SelectBinder {
         item.place,
       );
     }
-    const value = this.#inlined(bindExpression(item.value, this.#scope(input)));
+    const bound = bindExpression(item.value, this.#scope(input));
+    const value = this.#inlined(bound);
+    if (value !== bound && contains(bound, isAliasColumn)) this.#overAliases.push(value);
     const name = alias?.text ?? sparkName(item.value);
     this.#push(name, value, alias?.text);
   }
@@ -256,7 +268,7 @@ class SelectBinder {
       },
       this.#context,
     );
-    return scope;
+    return { ...scope, resolve: (name) => this.#orGroupingId(name, scope.resolve) };
   }
 
   #rules(scope: ExpressionScope, generatorKind: CallRules['generatorKind']): CallRules {
@@ -401,6 +413,8 @@ class SelectBinder {
   #groupingOptions(): Parameters<typeof groupingShape>[1] {
     return {
       items: this.#items.map((item) => item.value),
+      hasStar: this.#select.items.some((item) => item.value.node === 'star'),
+      overAliases: this.#overAliases,
       bind: (node) => {
         const { columns } = this.#relation;
         const scope = batchScope(
@@ -418,7 +432,13 @@ class SelectBinder {
           },
           this.#context,
         );
-        return this.#inlined(bindExpression(node, scope));
+        const bound = bindExpression(node, scope);
+        if (isAliasColumn(bound)) {
+          const value = this.#aliasValues[bound.index - aliasBase];
+          if (value !== undefined && this.#overAliases.includes(value))
+            throw lateralKey(node.place);
+        }
+        return this.#inlined(bound);
       },
     };
   }
@@ -443,15 +463,15 @@ class SelectBinder {
   }
 
   #condition(node: ast.Expression, clause: string, windowFault: string | undefined): Expression {
-    const scope = this.#outputScope(windowFault);
+    const scope = this.#outputScope(windowFault, clause === 'HAVING');
     const bound = this.#inlined(bindExpression(node, scope), true);
     if (bound.type.kind === 'void') return castTo(bound, types.boolean);
     if (bound.type.kind === 'boolean') return bound;
     throw mismatch('FILTER_NOT_BOOLEAN', `${clause} needs a boolean`, bound.place);
   }
 
-  /** Names are those of the result first, then those of the input. */
-  #outputScope(windowFault: string | undefined): ExpressionScope {
+  /** Names are those of the result first, then those of the input; with `keysFirst` those of GROUP BY before both. */
+  #outputScope(windowFault: string | undefined, keysFirst = false): ExpressionScope {
     const inputScope = this.#relation.columns;
     const named = this.#items.map((item, i) => ({ ...item, index: i }));
     const from = this.#aliasValues.length;
@@ -481,7 +501,9 @@ class SelectBinder {
         const isOutput =
           first !== undefined &&
           (found.length === 1 || found.every((one) => sameExpression(one.value, first.value)));
-        if (!isOutput) return resolve(name);
+        if (!isOutput) return this.#orGroupingId(name, resolve);
+        const key = keysFirst ? this.#keyNamed(name, resolve) : undefined;
+        if (key !== undefined) return key;
         const column: Expression = {
           node: 'column',
           index: aliasBase + from + first.index,
@@ -492,6 +514,28 @@ class SelectBinder {
         return { column, fields: rest };
       },
     };
+  }
+
+  #keyNamed(name: ast.Name, resolve: ExpressionScope['resolve']): ResolvedName | undefined {
+    try {
+      const found = resolve(name);
+      const isKey = this.#keys.some((key) => sameExpression(key, found.column));
+      return isKey && !isAliasColumn(found.column) ? found : undefined;
+    } catch (error) {
+      if (error instanceof FaultError) return undefined;
+      throw error;
+    }
+  }
+
+  /** The hidden column `grouping__id` is the number of the grouping. */
+  #orGroupingId(name: ast.Name, resolve: ExpressionScope['resolve']): ResolvedName {
+    try {
+      return resolve(name);
+    } catch (error) {
+      const isAsked = name.parts.length === 1 && nameKey(name.parts[0]?.text ?? '') === groupingId;
+      if (!isAsked || this.#select.groupBy === undefined) throw error;
+      return { column: groupingMarker('grouping_id', [], name.place), fields: [] };
+    }
   }
 
   // -------------------------------------------------------------- ORDER BY
@@ -512,11 +556,24 @@ class SelectBinder {
       const ordinal = ordinalOf(item.value, this.#items.length, 'ORDER_BY');
       const value =
         ordinal === undefined
-          ? this.#inlined(bindExpression(item.value, scope))
+          ? this.#inlined(this.#bindOrderItem(item.value, scope))
           : this.#items[ordinal]?.value;
       if (value === undefined) throw new RangeError('no such column');
       return sortKey(item, value);
     });
+  }
+
+  /** A name of the result that has no such field or element may mean a key of the same name. */
+  #bindOrderItem(node: ast.Expression, scope: ExpressionScope): Expression {
+    try {
+      return bindExpression(node, scope);
+    } catch (error) {
+      const isPart =
+        error instanceof FaultError &&
+        /^(?:INVALID_EXTRACT|FIELD_NOT_FOUND)/.test(error.fault.code);
+      if (!isPart || this.#keys.length === 0) throw error;
+      return bindExpression(node, this.#outputScope(undefined, true));
+    }
   }
 
   // -------------------------------------------------------------- result
@@ -587,8 +644,12 @@ class SelectBinder {
   }
 }
 
-/** What ORDER BY names is a column of the result, so that any other is said to be none. */
-function orderOver(grouping: Grouping, value: Expression): Expression {
+function isAliasColumn(node: Expression): node is ColumnNode {
+  return node.node === 'column' && node.index >= aliasBase;
+}
+
+/** What ORDER BY and HAVING name is a column of the result or a key, so that any other is said to be none. */
+function clauseOver(grouping: Grouping, value: Expression): Expression {
   try {
     return grouping.over(value);
   } catch (error) {

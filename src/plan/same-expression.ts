@@ -21,13 +21,24 @@ export function sameExpression(a: Expression, b: Expression): boolean {
       return (
         b.node === 'call' &&
         a.operation.name === b.operation.name &&
-        a.arguments.length === b.arguments.length &&
-        a.arguments.every((argument, i) => {
-          const other = b.arguments[i];
-          return other !== undefined && sameExpression(argument, other);
-        })
+        (sameInOrder(a.arguments, b.arguments) ||
+          (commutative.test(a.operation.name) &&
+            sameInOrder(a.arguments, [...b.arguments].reverse())))
       );
   }
+}
+
+/** Operators whose sides may change places. */
+const commutative = /^(?:add|multiply|[=&|^]|<=>|and|or)(?:\(|$)/;
+
+function sameInOrder(a: readonly Expression[], b: readonly Expression[]): boolean {
+  return (
+    a.length === b.length &&
+    a.every((argument, i) => {
+      const other = b[i];
+      return other !== undefined && sameExpression(argument, other);
+    })
+  );
 }
 
 function valueText(value: unknown): string {

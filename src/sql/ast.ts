@@ -19,6 +19,8 @@ export type Expression =
       readonly node: 'star';
       readonly qualifier: Name | undefined;
       readonly except: readonly Name[];
+      /** Columns that `|> SET` gives another value. */
+      readonly replace?: readonly { readonly name: Identifier; readonly value: Expression }[];
       readonly place: Place;
     }
   | {
@@ -384,6 +386,8 @@ export type SelectItem = {
 
 export type GroupBy = {
   readonly all: boolean;
+  /** What stands before GROUPING SETS, where that is not a list of its own. */
+  readonly keys?: readonly Expression[];
   readonly items: readonly Expression[];
   readonly place: Place;
 };

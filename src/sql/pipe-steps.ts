@@ -4,6 +4,7 @@ import type {
   ForeignClause,
   GroupBy,
   Identifier,
+  Name,
   Query,
   QueryBody,
   Relation,
@@ -13,11 +14,21 @@ import type {
 
 type Star = Extract<Expression, { node: 'star' }>;
 
+/** A column of SET, and what becomes of it. */
+export type ColumnChange = NonNullable<Star['replace']>[number];
+
 /** One step of the pipe syntax, `query |> step`. */
 export type PipeStep =
-  | { readonly step: 'select'; readonly distinct: boolean; readonly items: readonly SelectItem[] }
+  | {
+      readonly step: 'select';
+      readonly distinct: boolean;
+      readonly items: readonly SelectItem[];
+      readonly windows: SelectQuery['windows'];
+    }
+  | { readonly step: 'set'; readonly changes: readonly ColumnChange[] }
+  | { readonly step: 'sample'; readonly clause: ForeignClause }
   | { readonly step: 'extend'; readonly items: readonly SelectItem[] }
-  | { readonly step: 'drop'; readonly columns: readonly Identifier[] }
+  | { readonly step: 'drop'; readonly columns: readonly Name[] }
   | { readonly step: 'alias'; readonly name: Identifier }
   | { readonly step: 'where'; readonly condition: Expression }
   | {
@@ -29,6 +40,7 @@ export type PipeStep =
   | {
       readonly step: 'group';
       readonly items: readonly SelectItem[];
+      readonly keys: readonly SelectItem[];
       readonly groupBy: GroupBy | undefined;
     }
   | { readonly step: 'join'; readonly join: (left: Relation) => Relation }
@@ -46,16 +58,25 @@ export function applyPipe(query: Query, step: PipeStep, place: Place): Query {
   const { from, where } = openSelect(query) ?? { from: [whole], where: undefined };
   const selectFrom = (
     items: readonly SelectItem[],
-    parts: Partial<Pick<SelectQuery, 'distinct' | 'groupBy'>> = {},
+    parts: Partial<Pick<SelectQuery, 'distinct' | 'groupBy' | 'windows'>> = {},
   ): Query => wrap(selectOf({ from, items, place, where, ...parts }));
   switch (step.step) {
     case 'select':
-      return selectFrom(step.items, { distinct: step.distinct });
+      return selectFrom(step.items, { distinct: step.distinct, windows: step.windows });
+    case 'set': {
+      const [change, ...others] = step.changes;
+      if (change === undefined) return query;
+      const replaced = { ...star(place).value, replace: [change] };
+      // A later change sees what an earlier one made.
+      const next = selectFrom([{ value: replaced, aliases: [], place }]);
+      return applyPipe(next, { step: 'set', changes: others }, place);
+    }
+    case 'sample':
+      return overClause(whole, step.clause, place);
     case 'extend':
       return selectFrom([star(place), ...step.items]);
     case 'drop': {
-      const except = step.columns.map((part) => ({ parts: [part], place: part.place }));
-      return selectFrom([star(place, except)]);
+      return selectFrom([star(place, step.columns)]);
     }
     case 'alias': {
       const alias = { name: step.name, columns: [] };
@@ -74,12 +95,7 @@ export function applyPipe(query: Query, step: PipeStep, place: Place): Query {
       return wrap({ node: 'set', operator, all, byName: false, left, right, place });
     }
     case 'group': {
-      const keys = step.groupBy?.items ?? [];
-      const items = [
-        ...keys.map((value) => ({ value, aliases: [], place: value.place })),
-        ...step.items,
-      ];
-      return selectFrom(items, { groupBy: step.groupBy });
+      return selectFrom([...step.keys, ...step.items], { groupBy: step.groupBy });
     }
     case 'join': {
       const [only, ...others] = from;
@@ -88,14 +104,17 @@ export function applyPipe(query: Query, step: PipeStep, place: Place): Query {
         selectOf({ from: [step.join(isOne ? only : whole)], items: [star(place)], place }),
       );
     }
-    case 'pivot': {
-      const pivoted = { node: 'foreign', relation: whole, clause: step.clause } as const;
-      const relation = { ...pivoted, watermark: undefined, alias: undefined, place };
-      return wrap(selectOf({ from: [relation], items: [star(place)], place }));
-    }
+    case 'pivot':
+      return overClause(whole, step.clause, place);
     case 'organize':
       return { ...step.order, body: { node: 'parenthesized', query, place }, place };
   }
+}
+
+function overClause(relation: Relation, clause: ForeignClause, place: Place): Query {
+  const foreign = { node: 'foreign', relation, clause } as const;
+  const from = [{ ...foreign, watermark: undefined, alias: undefined, place }];
+  return wrap(selectOf({ from, items: [star(place)], place }));
 }
 
 function wrap(body: QueryBody): Query {
@@ -123,7 +142,8 @@ function openSelect(query: Query): Pick<SelectQuery, 'from' | 'where'> | undefin
     others.length === 0 &&
     item?.value.node === 'star' &&
     item.value.qualifier === undefined &&
-    item.value.except.length === 0;
+    item.value.except.length === 0 &&
+    item.value.replace === undefined;
   const isPlain =
     !body.distinct &&
     body.lateralViews.length === 0 &&
@@ -134,12 +154,12 @@ function openSelect(query: Query): Pick<SelectQuery, 'from' | 'where'> | undefin
   return isStar && isPlain ? body : undefined;
 }
 
-function star(place: Place, except: Star['except'] = []): SelectItem {
+function star(place: Place, except: Star['except'] = []): SelectItem & { readonly value: Star } {
   return { value: { node: 'star', qualifier: undefined, except, place }, aliases: [], place };
 }
 
 type SelectParts = Pick<SelectQuery, 'from' | 'items' | 'place'> &
-  Partial<Pick<SelectQuery, 'distinct' | 'where' | 'groupBy'>>;
+  Partial<Pick<SelectQuery, 'distinct' | 'where' | 'groupBy' | 'windows'>>;
 
 function selectOf(parts: SelectParts): SelectQuery {
   return {

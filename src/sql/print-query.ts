@@ -62,6 +62,15 @@ export abstract class QueryPrinter extends ExpressionPrinter {
       ({ name, spec }) => `${this.identifier(name)} AS ${this.window(spec)}`,
     );
     const from = select.from.map((relation) => this.#relation(relation)).join(', ');
+    const [first] = select.items;
+    if (first?.value.node === 'star' && first.value.replace !== undefined) {
+      // Only `|> SET` makes such a select, which has nothing else.
+      const changes = first.value.replace.map(
+        ({ name, value }) => `${this.identifier(name)} = ${this.expression(value)}`,
+      );
+      const where = select.where === undefined ? '' : ` WHERE ${this.expression(select.where)}`;
+      return `FROM ${from}${where} |> SET ${changes.join(', ')}`;
+    }
     return [
       `SELECT ${select.distinct ? 'DISTINCT ' : ''}${items}`,
       ...(from === '' ? [] : [`FROM ${from}`]),
@@ -82,7 +91,9 @@ export abstract class QueryPrinter extends ExpressionPrinter {
   }
 
   #groupBy(groupBy: GroupBy): string {
-    return groupBy.all ? 'GROUP BY ALL' : `GROUP BY ${this.expressions(groupBy.items)}`;
+    if (groupBy.all) return 'GROUP BY ALL';
+    const keys = groupBy.keys === undefined ? '' : `${this.expressions(groupBy.keys)} `;
+    return `GROUP BY ${keys}${this.expressions(groupBy.items)}`;
   }
 
   #values({ rows, alias }: Extract<QueryBody, { node: 'values' }>): string {

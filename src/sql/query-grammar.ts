@@ -7,6 +7,7 @@ import type {
   GroupBy,
   Identifier,
   LateralView,
+  Name,
   OrderItem,
   Query,
   QueryBody,
@@ -16,9 +17,9 @@ import type {
   WindowSpec,
 } from './ast.ts';
 import { EOF } from './parser-library.ts';
-import { applyPipe, type PipeStep } from './pipe-steps.ts';
+import { applyPipe, type ColumnChange, type PipeStep } from './pipe-steps.ts';
 import { RelationGrammar } from './relation-grammar.ts';
-import { CloseParen, Comma, K, OpenParen, PipeArrow, Star, Word } from './tokens.ts';
+import { CloseParen, Comma, Equal, K, OpenParen, PipeArrow, Star, Word } from './tokens.ts';
 
 type SetOperator = 'union' | 'intersect' | 'except';
 
@@ -52,7 +53,10 @@ export abstract class QueryGrammar extends RelationGrammar {
       this.CONSUME(PipeArrow);
       const step = this.SUBRULE(this.pipeStep);
       this.ACTION(() => {
-        query = applyPipe(query, step, this.placeFrom(first));
+        const { ctes: named, ...piped } = query;
+        // What a step reads knows the names of WITH too.
+        const next = applyPipe({ ...piped, ctes: [] }, step, this.placeFrom(first));
+        query = { ...next, ctes: named, ...(recursive !== undefined && { recursive }) };
       });
     });
     this.ACTION(() => this.ascend());
@@ -276,7 +280,7 @@ export abstract class QueryGrammar extends RelationGrammar {
     'selectTail',
     (first: IToken, distinct: boolean, items: SelectItem[], from: Relation[]): SelectQuery => {
       const lateralViews: LateralView[] = [];
-      const windows: { name: Identifier; spec: WindowSpec }[] = [];
+      let windows: SelectQuery['windows'] = [];
       let where: Expression | undefined;
       let groupBy: GroupBy | undefined;
       let having: Expression | undefined;
@@ -298,11 +302,7 @@ export abstract class QueryGrammar extends RelationGrammar {
         qualify = this.SUBRULE3(this.expression);
       });
       this.OPTION5(() => {
-        this.CONSUME(K.WINDOW);
-        this.AT_LEAST_ONE_SEP({
-          SEP: Comma,
-          DEF: () => windows.push(this.SUBRULE(this.namedWindow)),
-        });
+        windows = this.SUBRULE(this.namedWindows);
       });
       return {
         ...{ node: 'select', distinct, items, from, lateralViews, where, groupBy },
@@ -310,6 +310,13 @@ export abstract class QueryGrammar extends RelationGrammar {
       };
     },
   );
+
+  readonly namedWindows = this.RULE('namedWindows', (): SelectQuery['windows'] => {
+    const windows: { name: Identifier; spec: WindowSpec }[] = [];
+    this.CONSUME(K.WINDOW);
+    this.AT_LEAST_ONE_SEP({ SEP: Comma, DEF: () => windows.push(this.SUBRULE(this.namedWindow)) });
+    return windows;
+  });
 
   readonly namedWindow = this.RULE('namedWindow', () => {
     const name = this.SUBRULE(this.identifier);
@@ -347,7 +354,15 @@ export abstract class QueryGrammar extends RelationGrammar {
               items = [analytics(word, items, place)];
             },
           });
-          return { all: false, items, place: this.placeFrom(first) };
+          let keys: Expression[] | undefined;
+          this.OPTION2({
+            GATE: () => this.is(1, K.GROUPING) && this.is(2, K.SETS),
+            DEF: () => {
+              keys = items;
+              items = [this.SUBRULE2(this.groupItem)];
+            },
+          });
+          return { all: false, ...(keys && { keys }), items, place: this.placeFrom(first) };
         },
       },
     ]);
@@ -465,7 +480,34 @@ export abstract class QueryGrammar extends RelationGrammar {
   readonly pipeStep = this.RULE('pipeStep', (): PipeStep => {
     const first = this.LA(1);
     return this.OR<PipeStep>([
-      { ALT: () => ({ step: 'select', ...this.SUBRULE(this.selectClause) }) },
+      {
+        ALT: () => {
+          const clause = this.SUBRULE(this.selectClause);
+          let windows: SelectQuery['windows'] = [];
+          this.OPTION(() => {
+            windows = this.SUBRULE(this.namedWindows);
+          });
+          return { step: 'select', ...clause, windows };
+        },
+      },
+      {
+        ALT: () => {
+          this.CONSUME(K.SET);
+          const changes: ColumnChange[] = [];
+          this.AT_LEAST_ONE_SEP3({
+            SEP: Comma,
+            DEF: () => {
+              const name = this.SUBRULE3(this.identifier);
+              this.CONSUME(Equal);
+              changes.push({ name, value: this.SUBRULE2(this.expression) });
+            },
+          });
+          return { step: 'set', changes };
+        },
+      },
+      {
+        ALT: () => ({ step: 'sample', clause: this.SUBRULE(this.sample) }),
+      },
       {
         ALT: () => {
           this.CONSUME(K.EXTEND);
@@ -480,10 +522,10 @@ export abstract class QueryGrammar extends RelationGrammar {
       {
         ALT: () => {
           this.CONSUME(K.DROP);
-          const columns: Identifier[] = [];
+          const columns: Name[] = [];
           this.AT_LEAST_ONE_SEP2({
             SEP: Comma,
-            DEF: () => columns.push(this.SUBRULE(this.identifier)),
+            DEF: () => columns.push(this.SUBRULE(this.name)),
           });
           return { step: 'drop', columns };
         },
@@ -530,9 +572,18 @@ export abstract class QueryGrammar extends RelationGrammar {
     ]);
   });
 
+  /** A key of AGGREGATE … GROUP BY, which is a column of the result and may have a name. */
+  readonly pipeKey = this.RULE('pipeKey', (): SelectItem => {
+    const first = this.LA(1);
+    const value = this.SUBRULE(this.groupItem);
+    const aliases = this.SUBRULE(this.itemAliases);
+    return { value, aliases, place: this.placeFrom(first) };
+  });
+
   readonly pipeAggregate = this.RULE('pipeAggregate', () => {
     this.CONSUME(K.AGGREGATE);
     const items: SelectItem[] = [];
+    const keys: SelectItem[] = [];
     let groupBy: GroupBy | undefined;
     this.OPTION2({
       GATE: () => !this.is(1, K.GROUP),
@@ -544,13 +595,17 @@ export abstract class QueryGrammar extends RelationGrammar {
       },
     });
     this.OPTION(() => {
-      groupBy = this.SUBRULE(this.groupBy);
+      const first = this.CONSUME(K.GROUP);
+      this.CONSUME(K.BY);
+      this.AT_LEAST_ONE_SEP2({ SEP: Comma, DEF: () => keys.push(this.SUBRULE(this.pipeKey)) });
+      const place = this.placeFrom(first);
+      groupBy = { all: false, items: keys.map((key) => key.value), place };
     });
     this.ACTION(() => {
       if (items.length > 0 || groupBy !== undefined) return;
       this.refuse(this.placeOf(this.LA(0)), 'AGGREGATE stands without an aggregate or GROUP BY');
     });
-    return { items, groupBy };
+    return { items, keys, groupBy };
   });
 }
 

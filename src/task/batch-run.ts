@@ -27,6 +27,9 @@ import {
 } from '../plan/batch-plan.ts';
 import { compileJudge, rowText } from './judge.ts';
 
+/** A recursion can double its rows with every round: what it gives is bounded, as in Spark, or it would take all memory. */
+const recursionRowsMax = 1_000_000;
+
 export type BatchSettings = {
   readonly timeZone: string;
   readonly nowMicros: bigint;
@@ -179,7 +182,22 @@ class BatchRun {
     const [anchor, step] = [this.compile(plan.anchor), this.compile(plan.step)];
     const { cell, levels } = plan;
     return function* rows() {
-      let round: readonly Row[] = [...anchor()];
+      let count = 0;
+      const gathered = (rows: Iterable<Row>): readonly Row[] => {
+        const round: Row[] = [];
+        for (const row of rows) {
+          count += 1;
+          if (count > recursionRowsMax) {
+            throw new ExpressionError(
+              'RECURSION_ROW_LIMIT_EXCEEDED',
+              `the recursion gives more than ${recursionRowsMax} rows`,
+            );
+          }
+          round.push(row);
+        }
+        return round;
+      };
+      let round = gathered(anchor());
       for (let level = 0; round.length > 0; level += 1) {
         yield* round;
         if (level >= levels) {
@@ -189,7 +207,7 @@ class BatchRun {
           );
         }
         cell.rows = round;
-        round = [...step()];
+        round = gathered(step());
       }
     };
   }
