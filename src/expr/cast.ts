@@ -538,7 +538,7 @@ function toYearMonth(from: DataType, to: YearMonthType): Converter {
   const whole = from.kind === 'decimal' && unit === 1 ? nearest(from.scale) : wholeNumber(from);
   return (value) => {
     const months = Number(whole(value)) * unit;
-    if (Math.abs(months) > 2_147_483_647) throw castOverflow(value, from, to);
+    if (months < -2_147_483_648 || months > 2_147_483_647) throw castOverflow(value, from, to);
     return months;
   };
 }

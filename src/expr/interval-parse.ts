@@ -10,7 +10,9 @@ export const microsOf: Readonly<Record<DayTimeField, bigint>> = {
   second: 1_000_000n,
 };
 
-const intMax = 2_147_483_647;
+function isInt(value: number): boolean {
+  return value >= -2_147_483_648 && value <= 2_147_483_647;
+}
 
 /** The body of a year-month literal of these fields; undefined when it is none. */
 export function parseYearMonthBody(
@@ -24,8 +26,8 @@ export function parseYearMonthBody(
   const [, sign, first = '0', second = '0'] = match;
   if (Number(second) > 11) return undefined;
   const months = from === 'month' ? Number(first) : Number(first) * 12 + Number(second);
-  if (months > intMax) return undefined;
-  return sign === '-' ? -months : months;
+  const signed = sign === '-' ? -months : months;
+  return isInt(signed) ? signed : undefined;
 }
 
 /** The body of a day-time literal, such as `1 02:03:04.5`; undefined when it is none. */
@@ -148,9 +150,7 @@ export class UnitAdder {
 
   #isInRange(): boolean {
     return (
-      Math.abs(this.#months) <= intMax &&
-      Math.abs(this.#days) <= intMax &&
-      this.#micros === BigInt.asIntN(64, this.#micros)
+      isInt(this.#months) && isInt(this.#days) && this.#micros === BigInt.asIntN(64, this.#micros)
     );
   }
 }

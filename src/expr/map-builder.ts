@@ -1,8 +1,16 @@
-import { comparator } from '../data/compare.ts';
+import type { Place } from '../base/place.ts';
+import { comparator, isOrderable } from '../data/compare.ts';
 import { formatType } from '../data/type-text.ts';
 import type { DataType } from '../data/types.ts';
 import type { MapValue, Value } from '../data/value.ts';
 import { ExpressionError } from './expression-error.ts';
+import { mismatch } from './faults.ts';
+
+/** Refuses types whose values can't be told apart as keys. */
+export function requireMapKey(type: DataType, place: Place): void {
+  if (isOrderable(type)) return;
+  throw mismatch('INVALID_MAP_KEY_TYPE', `${formatType(type)} can't be the key of a map`, place);
+}
 
 /** Makes maps of one key type. Invariant: no key is NULL, and none stands twice. */
 export function mapBuilder(

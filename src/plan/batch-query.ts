@@ -16,7 +16,7 @@ import {
   firstSlot,
 } from './batch-context.ts';
 import type { BatchPlan, BoundBatch } from './batch-plan.ts';
-import { bindRecursion, isRecursive } from './batch-recursion.ts';
+import { bindRecursion, isRecursive, isShadowed } from './batch-recursion.ts';
 import { aliased, bindName, bindValues, plainRules, unionType } from './batch-relation.ts';
 import { ordinalOf, requireComparable } from './batch-rules.ts';
 import { bindBatchSelect } from './batch-select.ts';
@@ -112,7 +112,7 @@ function commonTables(
       throw fault('DUPLICATED_CTE_NAMES', `${cte.name.text} is defined twice`, cte.name.place);
     }
     seen.add(key);
-    const isOwn = query.recursive !== undefined && isRecursive(cte);
+    const isOwn = query.recursive !== undefined && isRecursive(cte) && !isShadowed(cte);
     ctes.set(key, commonTable(cte, { ...context, ctes: new Map(ctes) }, isOwn));
   }
   // Even one that nobody reads must be right.
@@ -132,7 +132,7 @@ function commonTable(
       if (known === undefined) {
         const before = context.slots.next;
         const bound = isOwn
-          ? bindRecursion(cte, context, bindBody)
+          ? bindRecursion(cte, { ...context, ctes: commonTables(cte.query, context) }, bindBody)
           : aliased(bindQuery(cte.query, context), { name: cte.name, columns: cte.columns });
         // With values from outside its rows differ from one row to the next.
         const isFixed = context.outer === undefined || context.slots.next === before;

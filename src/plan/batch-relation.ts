@@ -578,7 +578,8 @@ function bindLateral(
   context: BatchContext,
 ): BatchRelation {
   const { right } = relation;
-  const kind = relation.kind === 'left' && !isExplosion(right) ? 'left' : 'inner';
+  const kind =
+    relation.kind === 'left' && !(isExplosion(right) && isAlways(relation.on)) ? 'left' : 'inner';
   if (!['inner', 'cross', 'left'].includes(relation.kind) || relation.using.length > 0) {
     throw fault(
       'INVALID_LATERAL_JOIN_TYPE',
@@ -635,6 +636,10 @@ function isExplosion(relation: ast.Relation): boolean {
       ({ value }) => value.node === 'call' && findGenerator(functionName(value)) !== undefined,
     )
   );
+}
+
+function isAlways(condition: ast.Expression | undefined): boolean {
+  return condition === undefined || (condition.node === 'boolean' && condition.value);
 }
 
 function lateralSubplan(

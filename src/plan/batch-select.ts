@@ -243,7 +243,9 @@ class SelectBinder {
     const value = this.#inlined(bound);
     if (value !== bound && contains(bound, isAliasColumn)) this.#overAliases.push(value);
     const name = alias?.text ?? sparkName(item.value);
-    this.#push(name, value, alias?.text);
+    // What is read out of a struct or map is known by the name of the field, like an alias.
+    const isField = value.node === 'call' && ['field', 'column'].includes(item.value.node);
+    this.#push(name, value, alias?.text ?? (isField ? name : undefined));
   }
 
   #push(name: string, value: Expression, alias: string | undefined): void {

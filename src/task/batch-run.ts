@@ -172,8 +172,13 @@ class BatchRun {
       case 'shared': {
         const input = this.compile(plan.input);
         if (plan.cell.uses < 2) return input;
-        let rows: readonly Row[] | undefined;
-        return () => (rows ??= [...input()]);
+        return () => {
+          const known = this.#fixed.get(plan);
+          if (known !== undefined) return known;
+          const rows = [...input()];
+          this.#fixed.set(plan, rows);
+          return rows;
+        };
       }
     }
   }
@@ -181,6 +186,7 @@ class BatchRun {
   #recursion(plan: Extract<BatchPlan, { node: 'recursion' }>): Rows {
     const [anchor, step] = [this.compile(plan.anchor), this.compile(plan.step)];
     const { cell, levels } = plan;
+    const fixed = this.#fixed;
     return function* rows() {
       let count = 0;
       const gathered = (rows: Iterable<Row>): readonly Row[] => {
@@ -207,6 +213,8 @@ class BatchRun {
           );
         }
         cell.rows = round;
+        // What was computed once may have read the round before.
+        fixed.clear();
         round = gathered(step());
       }
     };

@@ -1,4 +1,4 @@
-import { daysFromCivil } from '../../data/civil.ts';
+import { civilFromDays, daysFromCivil } from '../../data/civil.ts';
 import { daysOf } from '../../data/date-time.ts';
 import { type Zone, zoneOf } from '../../data/zones.ts';
 import { monthNames } from '../date-parts.ts';
@@ -79,7 +79,7 @@ const numberLetters = new Set('yMLdDhKkHms');
 
 function isFixed(letter: string, count: number): boolean {
   if (!numberLetters.has(letter) || letter === 'y') return letter === 'y' && count === 2;
-  return count === 2 || (letter === 'D' && count === 3);
+  return count === (letter === 'D' ? 3 : 2);
 }
 
 type Position = { readonly state: State; readonly reserved: number };
@@ -242,9 +242,13 @@ function resolved({ fields, zone }: State): ParsedTime | undefined {
 function dayOf(fields: Fields): number | undefined {
   const written = fields.year ?? 1970;
   const year = fields.era === 0 ? 1 - written : written;
-  if (fields.dayOfYear !== undefined && fields.month === undefined) {
+  if (fields.dayOfYear !== undefined) {
     const days = daysFromCivil(year, 1, 1) + fields.dayOfYear - 1;
-    return days < daysFromCivil(year + 1, 1, 1) ? days : undefined;
+    if (days >= daysFromCivil(year + 1, 1, 1)) return undefined;
+    // Month and day have to be those of that day where they are written too.
+    const { month, day } = civilFromDays(days);
+    const isSame = (fields.month ?? month) === month && (fields.day ?? day) === day;
+    return isSame ? days : undefined;
   }
   return daysOf(year, fields.month ?? 1, fields.day ?? 1);
 }

@@ -76,7 +76,7 @@ function inRange(micros: bigint): bigint {
 }
 
 function monthsInRange(months: number): number {
-  if (Math.abs(months) > 2_147_483_647) throw overflow(yearMonth('year', 'month'));
+  if (months < -2_147_483_648 || months > 2_147_483_647) throw overflow(yearMonth('year', 'month'));
   return months;
 }
 

@@ -8,7 +8,7 @@ import { castTo, commonTypeWithoutStrings } from '../coerce.ts';
 import type { Evaluator, Expression, Frame, LambdaNode, Operation } from '../expression.ts';
 import { fault, mismatch } from '../faults.ts';
 import { coerceArgument, type FunctionCall, type FunctionDefinition } from '../function.ts';
-import { mapBuilder } from '../map-builder.ts';
+import { mapBuilder, requireMapKey } from '../map-builder.ts';
 import { type Parameter, parameter } from '../parameter.ts';
 import { arrayOf, mapOf, types } from '../types.ts';
 import { lookupKey } from '../value-set.ts';
@@ -314,6 +314,7 @@ function mapCall(
   const lambda = refine(boundLambda(c, 0, [mapType.key, mapType.value]));
   const set = setterOf(lambda);
   const restoring = saved([lambda], c.place);
+  const resultType = type(lambda, mapType);
   const run = step(lambda);
   const operation: Operation = {
     name: c.name,
@@ -331,7 +332,7 @@ function mapCall(
         );
       },
   };
-  return call(operation, type(lambda, mapType), [map, lambda], c.place);
+  return call(operation, resultType, [map, lambda], c.place);
 }
 
 function mapFilter(c: FunctionCall): Expression {
@@ -354,7 +355,10 @@ function transformValues(c: FunctionCall): Expression {
 function transformKeys(c: FunctionCall): Expression {
   return mapCall(
     c,
-    (lambda, map) => mapOf(lambda.type, map.value),
+    (lambda, map) => {
+      requireMapKey(lambda.type, c.place);
+      return mapOf(lambda.type, map.value);
+    },
     (lambda) => {
       const build = mapBuilder(lambda.type);
       return (map, each) => build(map.entries.map(([k, v]) => [each(k, v), v] as const));

@@ -1,4 +1,3 @@
-import { isOrderable } from '../../data/compare.ts';
 import { formatType } from '../../data/type-text.ts';
 import type { MapValue, Value } from '../../data/value.ts';
 import { argumentAt } from '../arguments.ts';
@@ -8,7 +7,7 @@ import type { Expression, Operation } from '../expression.ts';
 import { ExpressionError } from '../expression-error.ts';
 import { fault, mismatch } from '../faults.ts';
 import { coerceArgument, type FunctionCall, type FunctionDefinition } from '../function.ts';
-import { mapBuilder } from '../map-builder.ts';
+import { mapBuilder, requireMapKey } from '../map-builder.ts';
 import { mapFinder } from '../operators/access.ts';
 import { parameter } from '../parameter.ts';
 import { arrayOf, type MapType, mapOf, structOf, types } from '../types.ts';
@@ -47,7 +46,7 @@ function makeMap(c: FunctionCall): Expression {
     commonType,
     'CREATE_MAP_VALUE_DIFF_TYPES',
   );
-  requireKey(keys.type, c);
+  requireMapKey(keys.type, c.place);
   const build = mapBuilder(keys.type);
   const count = keys.expressions.length;
   const operation: Operation = {
@@ -67,11 +66,6 @@ function makeMap(c: FunctionCall): Expression {
   };
   const args = [...keys.expressions, ...values.expressions];
   return call(operation, mapOf(keys.type, values.type), args, c.place);
-}
-
-function requireKey(type: MapType['key'], c: FunctionCall): void {
-  if (isOrderable(type)) return;
-  throw mismatch('INVALID_MAP_KEY_TYPE', `${formatType(type)} can't be the key of a map`, c.place);
 }
 
 function mapArgument(c: FunctionCall, index = 0): { value: Expression; type: MapType } {
@@ -154,7 +148,7 @@ function mapFromArrays(c: FunctionCall): Expression {
   );
   const keyType = keys?.type.kind === 'array' ? keys.type.element : types.void;
   const valueType = values?.type.kind === 'array' ? values.type.element : types.void;
-  requireKey(keyType, c);
+  requireMapKey(keyType, c.place);
   const build = mapBuilder(keyType);
   return strictCall({
     name: `map_from_arrays(${formatType(keyType)})`,

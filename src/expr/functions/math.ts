@@ -15,7 +15,7 @@ import { castTo } from '../coerce.ts';
 import { constantValue, isConstant } from '../compile.ts';
 import type { Expression } from '../expression.ts';
 import { ExpressionError } from '../expression-error.ts';
-import { mismatch } from '../faults.ts';
+import { fault, mismatch } from '../faults.ts';
 import {
   coerceArgument,
   type FunctionCall,
@@ -164,6 +164,13 @@ function placesOf(call: FunctionCall): number | undefined {
 function roundedUp(call: FunctionCall, mode: 'ceiling' | 'floor'): Expression {
   if (call.arguments.length === 2) {
     requireFoldable(call, 1, 'int');
+    if (placesOf(call) === undefined) {
+      throw fault(
+        'NON_FOLDABLE_ARGUMENT',
+        `the number of places of ${call.name} is NULL`,
+        argumentAt(call, 1).place,
+      );
+    }
     const written = argumentAt(call, 0);
     const value =
       written.type.kind === 'void'

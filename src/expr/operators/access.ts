@@ -26,6 +26,8 @@ export function field(value: Expression, name: string, place: Place): Expression
       return fieldOfEach(value, name, type.element, place);
     case 'map':
       return mapValue(value, literal(name, types.string, place), type, place);
+    case 'void':
+      return value;
     default:
       break;
   }

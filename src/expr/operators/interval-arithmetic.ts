@@ -85,10 +85,12 @@ function added(left: Expression, right: Expression, place: Place): Expression | 
   if (right.type.kind === 'time') return movedTime(right, left, false, place);
   if (isInterval(right.type)) return moved(left, right, false, place);
   if (isInterval(left.type)) return moved(right, left, false, place);
+  // Spark gives these forms types of their own.
+  if (left.type.kind === 'date' && right.type.kind === 'void')
+    return castTo(right, types.timestamp);
   if (left.type.kind === 'date' && right.type.kind !== 'string') {
     return dateAdd(left, right, false, place);
   }
-  // Spark gives these forms types of their own.
   if (left.type.kind === 'void' && right.type.kind === 'date') return castTo(left, types.timestamp);
   if (left.type.kind === 'void' && isTimestamp(right.type)) return castTo(left, right.type);
   if (right.type.kind === 'date' && left.type.kind !== 'string') {
@@ -118,6 +120,9 @@ function subtracted(left: Expression, right: Expression, place: Place): Expressi
   if (isTimestamp(left.type) || isTimestamp(right.type))
     return timestampDifference(left, right, place);
   if (right.type.kind === 'date') return dateDifference(left, right, place);
+  if (left.type.kind === 'date' && right.type.kind === 'void') {
+    return dateDifference(left, right, place);
+  }
   if (left.type.kind === 'date' && right.type.kind !== 'string') {
     return dateAdd(left, right, true, place);
   }
@@ -371,14 +376,26 @@ function intervalSum(
   });
 }
 
-function checkedInt(value: number): number {
-  if (value < -2_147_483_648 || value > 2_147_483_647) throw overflow(fullYearMonth);
-  return value;
+function checkedInt(value: number, isWhole = false): number {
+  if (value >= -2_147_483_648 && value <= 2_147_483_647) return value;
+  throw isWhole ? quotientOverflow() : overflow(fullYearMonth);
 }
 
-function checkedBig(value: bigint): bigint {
-  if (value !== BigInt.asIntN(64, value)) throw overflow(fullDayTime);
-  return value;
+function checkedBig(value: bigint, isWhole = false): bigint {
+  if (value === BigInt.asIntN(64, value)) return value;
+  throw isWhole ? quotientOverflow() : overflow(fullDayTime);
+}
+
+/** The least interval over -1: Spark has an error of its own for whole divisors. */
+function quotientOverflow(): ExpressionError {
+  return new ExpressionError(
+    'INTERVAL_ARITHMETIC_OVERFLOW.WITH_SUGGESTION',
+    'the quotient is no interval',
+  );
+}
+
+function isIntegral({ kind }: DataType): boolean {
+  return kind === 'tinyint' || kind === 'smallint' || kind === 'int' || kind === 'bigint';
 }
 
 /** An interval times a number, or over one, rounded half up to its smallest unit. */
@@ -398,17 +415,18 @@ function scaled(
   }
   const isMonths = interval.type.kind === 'interval_year_month';
   const scale = unitScaler(operator, number.type);
+  const isWhole = operator === 'divide' && isIntegral(number.type);
   return isMonths
     ? build(
         fullYearMonth,
         number,
         () => (months: number, by: number | bigint) =>
-          checkedInt(Number(scale(BigInt(months), by))),
+          checkedInt(Number(scale(BigInt(months), by)), isWhole),
       )
     : build(
         fullDayTime,
         number,
-        () => (micros: bigint, by: number | bigint) => checkedBig(scale(micros, by)),
+        () => (micros: bigint, by: number | bigint) => checkedBig(scale(micros, by), isWhole),
       );
 }
 
