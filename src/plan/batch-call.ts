@@ -112,6 +112,13 @@ export function bindAggregate(
       node.place,
     );
   }
+  if (node.distinct && node.withinGroup !== undefined && !definition.names.includes('listagg')) {
+    throw fault(
+      'INVALID_WITHIN_GROUP_EXPRESSION.DISTINCT_UNSUPPORTED',
+      `${name} has no DISTINCT beside WITHIN GROUP`,
+      node.place,
+    );
+  }
   const args = node.arguments.flatMap((argument): readonly Expression[] => {
     if (argument.node !== 'star') return [bind(argument)];
     const isCountOfAll = name === 'count' && argument.qualifier === undefined;

@@ -19,7 +19,7 @@ type Options = {
   /** Whether a star stands in the select list. */
   readonly hasStar: boolean;
   /** Those of the items that read aliases of items before them. */
-  readonly overAliases: readonly Expression[];
+  readonly laterals: readonly Expression[];
 };
 
 /** The keys of GROUP BY: expressions, positions, aliases, ALL, and the sets of ROLLUP, CUBE and GROUPING SETS. */
@@ -55,7 +55,7 @@ function allKeys(groupBy: ast.GroupBy, options: Options): readonly Expression[] 
       'Name what is grouped by.',
     );
   }
-  const [lateral] = options.overAliases;
+  const [lateral] = options.laterals;
   if (lateral !== undefined) throw lateralKey(lateral.place);
   return keys;
 }
@@ -100,13 +100,15 @@ function keyOf(node: ast.Expression, options: Options): Expression {
   }
   const value = ordinal === undefined ? options.bind(node) : options.items[ordinal];
   if (value === undefined) throw new RangeError('no such column');
-  if (options.overAliases.includes(value)) throw lateralKey(node.place);
   if (contains(value, isAggregateNode)) {
     throw fault(
       ordinal === undefined ? 'GROUP_BY_AGGREGATE' : 'GROUP_BY_POS_AGGREGATE',
       'an aggregate can not be grouped by',
       node.place,
     );
+  }
+  if (contains(value, isWindowNode)) {
+    throw fault('UNSUPPORTED_EXPR_FOR_OPERATOR', 'a window can not be grouped by', node.place);
   }
   return checked(value);
 }

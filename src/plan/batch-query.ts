@@ -221,6 +221,11 @@ function ordered(
     },
     context,
   );
+  const [first] = items;
+  if (first !== undefined && isAll(items) && !bound.columns.some((one) => one.name === 'all')) {
+    const keys = bound.columns.map((column) => sortKey(first, columnNode(column)));
+    return { ...bound, plan: { node: 'sort', input: bound.plan, keys } };
+  }
   const keys = items.map((item) => {
     const ordinal = ordinalOf(item.value, bound.columns.length, 'ORDER_BY');
     const column = ordinal === undefined ? undefined : bound.columns[ordinal];
@@ -230,6 +235,13 @@ function ordered(
     );
   });
   return { ...bound, plan: { node: 'sort', input: bound.plan, keys } };
+}
+
+/** `ORDER BY ALL`. */
+export function isAll(items: readonly ast.OrderItem[]): boolean {
+  const [first] = items;
+  const name = first?.value.node === 'column' ? first.value.name : undefined;
+  return items.length === 1 && name?.parts.length === 1 && nameKey(name.parts[0]?.text ?? '') === 'all';
 }
 
 function limited(bound: BoundBatch, query: ast.Query, context: BatchContext): BoundBatch {

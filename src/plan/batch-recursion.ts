@@ -110,7 +110,14 @@ export function bindRecursion(
   const { body } = cte.query;
   const { place } = cte.name;
   const key = nameKey(cte.name.text);
-  if (body.node !== 'set' || body.operator !== 'union' || reads([body.left, cte.query.ctes], key)) {
+  const { orderBy, limit, offset } = cte.query;
+  const isPlain = orderBy.length === 0 && limit === undefined && offset === undefined;
+  if (
+    body.node !== 'set' ||
+    body.operator !== 'union' ||
+    !isPlain ||
+    reads([body.left, cte.query.ctes], key)
+  ) {
     throw fault(
       'INVALID_RECURSIVE_CTE',
       `${cte.name.text} must be an anchor and a step with UNION ALL between them`,

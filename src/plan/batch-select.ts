@@ -65,8 +65,9 @@ class SelectBinder {
   readonly #aliasValues: Expression[] = [];
   /** What GROUP BY groups by, once it is known. */
   #keys: readonly Expression[] = [];
-  /** Values that read aliases of items before them. */
-  readonly #overAliases: Expression[] = [];
+  /** Values that read aliases of items before them, and where the aliases of these are. */
+  readonly #laterals: Expression[] = [];
+  readonly #overAliases = new Set<number>();
   readonly #windows: (BoundTimeWindow & { readonly column: ColumnNode })[] = [];
 
   constructor(select: ast.SelectQuery, context: BatchContext) {
@@ -241,11 +242,13 @@ class SelectBinder {
     }
     const bound = bindExpression(item.value, this.#scope(input));
     const value = this.#inlined(bound);
-    if (value !== bound && contains(bound, isAliasColumn)) this.#overAliases.push(value);
+    const isOver = contains(bound, isAliasColumn);
     const name = alias?.text ?? sparkName(item.value);
     // What is read out of a struct or map is known by the name of the field, like an alias.
     const isField = value.node === 'call' && ['field', 'column'].includes(item.value.node);
+    if (isOver) this.#overAliases.add(this.#aliasValues.length);
     this.#push(name, value, alias?.text ?? (isField ? name : undefined));
+    if (isOver) this.#laterals.push(value);
   }
 
   #push(name: string, value: Expression, alias: string | undefined): void {
@@ -416,7 +419,7 @@ class SelectBinder {
     return {
       items: this.#items.map((item) => item.value),
       hasStar: this.#select.items.some((item) => item.value.node === 'star'),
-      overAliases: this.#overAliases,
+      laterals: this.#laterals,
       bind: (node) => {
         const { columns } = this.#relation;
         const scope = batchScope(
@@ -436,9 +439,7 @@ class SelectBinder {
         );
         const bound = bindExpression(node, scope);
         if (isAliasColumn(bound)) {
-          const value = this.#aliasValues[bound.index - aliasBase];
-          if (value !== undefined && this.#overAliases.includes(value))
-            throw lateralKey(node.place);
+          if (this.#overAliases.has(bound.index - aliasBase)) throw lateralKey(node.place);
         }
         return this.#inlined(bound);
       },
@@ -461,7 +462,24 @@ class SelectBinder {
 
   #bindQualify(): Expression | undefined {
     const { qualify } = this.#select;
-    return qualify === undefined ? undefined : this.#condition(qualify, 'QUALIFY', undefined);
+    if (qualify === undefined) return undefined;
+    const condition = this.#condition(qualify, 'QUALIFY', undefined);
+    if (this.#select.groupBy === undefined && contains(condition, isAggregateNode)) {
+      throw fault(
+        'QUALIFY_AGGREGATE_NOT_ALLOWED',
+        'QUALIFY looks at rows, not at aggregates',
+        qualify.place,
+        'Put conditions on aggregates into HAVING.',
+      );
+    }
+    const all = [condition, ...this.#items.map((item) => item.value)];
+    if (all.some((value) => contains(value, isWindowNode))) return condition;
+    throw fault(
+      'QUALIFY_REQUIRES_WINDOW_FUNCTION',
+      'neither QUALIFY nor the select list has a window function',
+      qualify.place,
+      'Put the condition into WHERE.',
+    );
   }
 
   #condition(node: ast.Expression, clause: string, windowFault: string | undefined): Expression {

@@ -8,12 +8,13 @@ import { castTo, commonType } from '../expr/coerce.ts';
 import { constantValue, isConstant } from '../expr/compile.ts';
 import type { Expression } from '../expr/expression.ts';
 import { fault, mismatch } from '../expr/faults.ts';
+import { findGenerator } from '../expr/generator.ts';
 import { arithmetic } from '../expr/operators/arithmetic.ts';
 import { parameter } from '../expr/parameter.ts';
-import { types } from '../expr/types.ts';
+import { isNumeric, types } from '../expr/types.ts';
 import type * as ast from '../sql/ast.ts';
 import { parseExpression } from '../sql/parse.ts';
-import { bindAggregate, contains, sortKeys } from './batch-call.ts';
+import { bindAggregate, contains, notScalar, sortKeys } from './batch-call.ts';
 import {
   type FrameBound,
   isWindowNode,
@@ -36,7 +37,7 @@ export function bindWindow(
   const spec = specOf(node, windows);
   const partitionBy = spec.partitionBy.map(bind);
   const order = sortKeys(spec.orderBy, bind);
-  const found = functionOf(node, bind, timeZone);
+  const found = functionOf(node, bind, timeZone, spec);
   for (const part of [...found.arguments, ...partitionBy, ...order.map((key) => key.value)]) {
     if (contains(part, isWindowNode)) {
       throw fault('NESTED_WINDOW_FUNCTION', 'a window function contains another one', part.place);
@@ -106,7 +107,12 @@ type Found = {
 const wholePartition: WindowFrame = { unit: 'rows', from: { at: 'start' }, to: { at: 'end' } };
 const upToRow: WindowFrame = { unit: 'rows', from: { at: 'start' }, to: { at: 'current' } };
 
-function functionOf(node: ast.CallExpression, bind: Bind, timeZone: string): Found {
+function functionOf(
+  node: ast.CallExpression,
+  bind: Bind,
+  timeZone: string,
+  spec: ast.WindowSpec,
+): Found {
   const name = functionName(node);
   switch (name) {
     case 'row_number':
@@ -143,9 +149,10 @@ function functionOf(node: ast.CallExpression, bind: Bind, timeZone: string): Fou
   }
   const definition = findAggregate(name);
   if (definition === undefined) {
+    if (findGenerator(name)?.definition.isTableFunction === true) throw notScalar(name, node.place);
     throw fault('UNSUPPORTED_EXPR_FOR_WINDOW', `${name} is no window function`, node.place);
   }
-  if (node.distinct) {
+  if (node.distinct && node.withinGroup === undefined) {
     throw fault('DISTINCT_WINDOW_FUNCTION_UNSUPPORTED', 'a window has no DISTINCT', node.place);
   }
   const aggregate = bindAggregate(definition, { ...node, window: undefined }, bind, {
@@ -154,6 +161,14 @@ function functionOf(node: ast.CallExpression, bind: Bind, timeZone: string): Fou
       throw fault('INVALID_USAGE_OF_STAR_OR_REGEX', 'a star can not stand here', star.place);
     },
   });
+  const isWhole = node.withinGroup !== undefined || name === 'median';
+  if (isWhole && (spec.orderBy.length > 0 || spec.frame !== undefined)) {
+    throw fault(
+      'INVALID_WINDOW_SPEC_FOR_AGGREGATION_FUNC',
+      `the window of ${name} has neither an order nor a frame`,
+      node.place,
+    );
+  }
   return {
     name: aggregate.operation.name,
     function: { kind: 'aggregate', aggregate },
@@ -309,7 +324,10 @@ function frameBound(text: string, options: BoundOptions): FrameBound {
     throw mismatch('RANGE_FRAME_MULTI_ORDER', 'RANGE with a value needs one order', place);
   }
   const away = isBefore !== key.descending;
-  const limit = arithmetic(away ? '-' : '+', key.value, offset, { place });
+  const distance = distanceOf(offset, key.value.type);
+  const moved = arithmetic(away ? '-' : '+', key.value, distance, { place });
+  const isNumber = moved.type.kind === 'decimal' && key.value.type.kind === 'decimal';
+  const limit = isNumber ? castTo(moved, key.value.type) : moved;
   if (formatType(limit.type) !== formatType(key.value.type)) {
     throw mismatch(
       'RANGE_FRAME_INVALID_TYPE',
@@ -318,6 +336,17 @@ function frameBound(text: string, options: BoundOptions): FrameBound {
     );
   }
   return { at: 'value', index: limits.push(limit) - 1 };
+}
+
+/** The distance in the type that the values have, where it may become one. */
+function distanceOf(offset: Expression, type: DataType): Expression {
+  const isText = offset.type.kind === 'string';
+  if (!isNumeric(type) || !(isNumeric(offset.type) || isText)) return offset;
+  if (type.kind === 'decimal') return castTo(offset, type);
+  if (isText) return offset;
+  const common = commonType(type, offset.type);
+  const isWider = common !== undefined && formatType(common) === formatType(type);
+  return isWider ? castTo(offset, type) : offset;
 }
 
 function checkFixedFrame(

@@ -89,8 +89,9 @@ export function orderedArguments(
       );
     }
     if (placed[index] !== undefined) {
+      const isNamed = index >= node.arguments.length;
       throw fault(
-        'DUPLICATE_ROUTINE_PARAMETER_ASSIGNMENT.BOTH_POSITIONAL_AND_NAMED',
+        `DUPLICATE_ROUTINE_PARAMETER_ASSIGNMENT.${isNamed ? 'DOUBLE_NAMED_ARGUMENT_REFERENCE' : 'BOTH_POSITIONAL_AND_NAMED'}`,
         `${name.text} is given twice`,
         name.place,
       );

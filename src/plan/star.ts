@@ -18,6 +18,7 @@ export type StarColumn =
 export function expandStar(star: Star, columns: readonly BoundColumn[]): readonly StarColumn[] {
   const all = starColumns(star, columns);
   if (star.replace !== undefined) return replaced(all, star.replace);
+  refuseOverlaps(star.except);
   const nested = star.except.filter((name) => isField(name, star, all));
   const whole = star.except.filter((name) => !nested.includes(name));
   const dropped = new Set(whole.map((name) => exceptName(name, star, all)));
@@ -37,6 +38,15 @@ function replaced(
 }
 
 const noStar = { except: [], qualifier: undefined };
+
+function refuseOverlaps(names: readonly Name[]): void {
+  const keys = names.map((name) => name.parts.map((part) => `${nameKey(part.text)}.`).join(''));
+  for (const [i, name] of names.entries()) {
+    if (!keys.some((key, at) => at !== i && (keys[i] ?? '').startsWith(key))) continue;
+    const message = `"${nameText(name)}" is left out twice`;
+    throw refusal('EXCEPT_OVERLAPPING_COLUMNS', message, name.place, 'Name it once.');
+  }
+}
 
 /** Whether EXCEPT names a field of a column, and not the column of a relation. */
 function isField(name: Name, star: Star, all: readonly StarColumn[]): boolean {
@@ -95,9 +105,6 @@ function structOf(base: Name, type: StructType, paths: readonly FieldPath[]): Ex
         : { node: 'column', name, place };
     return [{ node: 'string', value: field.name, place }, value];
   });
-  if (args.length === 0) {
-    throw refusal('EXCEPT_NESTED_COLUMN_INVALID_TYPE', 'no field of the struct is left', place);
-  }
   return {
     ...{ node: 'call', distinct: false, arguments: args, named: [], filter: undefined, place },
     ...{ ignoreNulls: false, window: undefined },

@@ -190,7 +190,9 @@ function toBinary(text: string, format: string): Uint8Array {
       break;
     }
     case 'base64': {
-      const clean = text.replace(/[\r\n\t ]/g, '');
+      // Between the signs that fill it up there is no white space.
+      const [, letters = '', rest = ''] = /^([^=]*)(=*)\s*$/.exec(text) ?? [undefined, '?'];
+      const clean = letters.replace(/[\r\n\t ]/g, '') + rest;
       if (clean.length % 4 !== 1 && /^[A-Za-z0-9+/]*={0,2}$/.test(clean)) {
         return Buffer.from(clean, 'base64');
       }

@@ -10,7 +10,7 @@ import { coerceArgument, type FunctionCall, type FunctionDefinition } from '../f
 import { mapBuilder, requireMapKey } from '../map-builder.ts';
 import { mapFinder } from '../operators/access.ts';
 import { parameter } from '../parameter.ts';
-import { arrayOf, type MapType, mapOf, structOf, types } from '../types.ts';
+import { arrayOf, isNumeric, type MapType, mapOf, structOf, types } from '../types.ts';
 
 /** Maps. Invariant: keys keep the order in which they came. */
 export const mapFunctions: readonly FunctionDefinition[] = [
@@ -123,7 +123,8 @@ function mapContainsKey(c: FunctionCall): Expression {
     );
   }
   const { value, type } = mapArgument(c);
-  const common = tightestType(type.key, key.type);
+  const isNumber = isNumeric(type.key) && isNumeric(key.type);
+  const common = isNumber ? commonType(type.key, key.type) : tightestType(type.key, key.type);
   if (common === undefined || key.type.kind === 'void') {
     const kind = key.type.kind === 'void' ? 'NULL_TYPE' : 'MAP_FUNCTION_DIFF_TYPES';
     throw mismatch(

@@ -1,7 +1,7 @@
 import type { DataType } from '../../data/types.ts';
 import type { Value } from '../../data/value.ts';
 import { argumentAt } from '../arguments.ts';
-import { call } from '../call.ts';
+import { call, literal } from '../call.ts';
 import { castTo, tightestType } from '../coerce.ts';
 import { constantValue, isConstant } from '../compile.ts';
 import { murmurBytes } from '../digest/murmur3.ts';
@@ -9,7 +9,7 @@ import type { Expression } from '../expression.ts';
 import { fault, mismatch } from '../faults.ts';
 import { coerceArgument, type FunctionCall, type FunctionDefinition } from '../function.ts';
 import { parameter } from '../parameter.ts';
-import { isIntegral, types } from '../types.ts';
+import { decimal, isIntegral, isNumeric, types } from '../types.ts';
 
 /**
  * Draws from a seed, as a single partition of Spark's gives them. Without a seed there is no answer to compare or to
@@ -80,6 +80,10 @@ function seedOf(c: FunctionCall, written: Expression | undefined): bigint {
   if (!isConstant(written)) {
     throw mismatch('NON_FOLDABLE_INPUT', `the seed of ${c.name} must be constant`, written.place);
   }
+  const { kind } = written.type;
+  if (!isIntegral(written.type) && kind !== 'void') {
+    throw mismatch('UNEXPECTED_INPUT_TYPE', `the seed of ${c.name} is an int or bigint`, written.place);
+  }
   const seed = constantValue(coerceArgument(c.name, written, 0, parameter.bigint), c.timeZone);
   return typeof seed === 'bigint' ? seed : 0n;
 }
@@ -91,14 +95,18 @@ function uniform(c: FunctionCall): Expression {
     if (!isConstant(bound)) {
       throw mismatch('NON_FOLDABLE_INPUT', 'the bounds of uniform must be constant', bound.place);
     }
+    if (!isNumeric(bound.type) && bound.type.kind !== 'void') {
+      throw mismatch('UNEXPECTED_INPUT_TYPE', 'the bounds of uniform are numbers', bound.place);
+    }
     return coerceArgument(c.name, bound, index, parameter.numeric);
   });
   if (least === undefined || most === undefined) throw new TypeError('uniform has two bounds');
   const type = uniformType(least.type, most.type);
-  const numberOf = (bound: Expression): number =>
-    Number(constantValue(castTo(bound, types.double), c.timeZone));
+  const numberOf = (bound: Expression): number | null =>
+    constantValue(castTo(bound, types.double), c.timeZone) as number | null;
   const [from, to] = [numberOf(least), numberOf(most)];
   const seed = seedOf(c, c.arguments[2]);
+  if (from === null || to === null) return literal(null, type, c.place);
   const double = drawn(c, types.double, seed, (draws) => from + (to - from) * draws.double());
   return isIntegral(type) || type.kind === 'decimal' || type.kind === 'float'
     ? castTo(double, type)
@@ -111,7 +119,12 @@ function uniformType(a: DataType, b: DataType): DataType {
   if (kinds.includes('double')) return types.double;
   if (kinds.includes('float')) return types.float;
   if (a.kind === 'decimal' || b.kind === 'decimal') {
-    return a.kind === b.kind ? (tightestType(a, b) ?? types.double) : a.kind === 'decimal' ? a : b;
+    if (a.kind === 'decimal' && b.kind === 'decimal') {
+      const scale = Math.max(a.scale, b.scale);
+      const whole = Math.max(a.precision - a.scale, b.precision - b.scale);
+      return decimal(Math.min(whole + scale, 38), scale);
+    }
+    return a.kind === 'decimal' ? a : b;
   }
   return tightestType(a, b) ?? types.double;
 }
@@ -124,11 +137,11 @@ function randomText(c: FunctionCall): Expression {
     throw mismatch('NON_FOLDABLE_INPUT', 'the length of randstr must be constant', written.place);
   }
   const length = constantValue(coerceArgument(c.name, written, 0, parameter.int), c.timeZone);
-  if (typeof length !== 'number' || length < 0) {
+  if (typeof length === 'number' && length < 0) {
     throw mismatch('VALUE_OUT_OF_RANGE', 'the length of randstr is 0 or more', written.place);
   }
   return drawn(c, types.string, seedOf(c, c.arguments[1]), (draws) =>
-    Array.from({ length }, () => letters[Math.abs(draws.int() % letters.length)] ?? '').join(''),
+    Array.from({ length: Number(length ?? 0) }, () => letters[Math.abs(draws.int() % letters.length)] ?? '').join(''),
   );
 }
 

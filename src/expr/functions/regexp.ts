@@ -46,7 +46,8 @@ export const regexpFunctions: readonly FunctionDefinition[] = [
   ),
   regexp(['regexp_substr'], [2, 2], types.string, (regex) => (text) => {
     const match = regex.search(text);
-    return match === undefined ? null : groupText(text, match, 0);
+    const found = match === undefined ? '' : groupText(text, match, 0);
+    return found === '' ? null : found;
   }),
   regexp(['regexp_instr'], [2, 3], types.int, (regex) => (text) => {
     const match = regex.search(text);
@@ -229,5 +230,6 @@ function splitText(regex: Regex, pattern: string, text: string, limit: number): 
 
 function splitCharacters(text: string, limit: number): readonly string[] {
   const all = characters(text);
-  return limit > 0 ? all.slice(0, limit) : all;
+  if (limit <= 0 || all.length <= limit) return all;
+  return [...all.slice(0, limit - 1), all.slice(limit - 1).join('')];
 }

@@ -59,7 +59,7 @@ export const textToolFunctions: readonly FunctionDefinition[] = [
   {
     names: ['mask'],
     arity: [1, 5],
-    parameterNames: ['input', 'upperchar', 'lowerchar', 'digitchar', 'otherchar'],
+    parameterNames: ['str', 'upperchar', 'lowerchar', 'digitchar', 'otherchar'],
     parameterDefaults: [undefined, ...maskDefaults],
     bind: mask,
   },
