@@ -37,6 +37,7 @@ export type BatchContext = {
     bind: Bind,
     scope: ExpressionScope,
     context: BatchContext,
+    aggregate?: Bind,
   ) => Expression;
 };
 
@@ -45,6 +46,10 @@ export type BatchCommonTable = { readonly bind: () => BoundBatch };
 export type OuterQuery = {
   readonly resolve: (name: ast.Name) => ResolvedName;
   readonly captures: { readonly slot: number; readonly value: Expression }[];
+  /** The columns of a star that names a relation of the query around. */
+  readonly star?: ExpressionScope['star'];
+  /** Binds an aggregate of the query around, where that is asked for in its HAVING. */
+  readonly aggregate?: Bind | undefined;
 };
 
 /** Above those of all lambdas. */
@@ -57,6 +62,8 @@ export type BatchScopeOptions = {
   readonly columns: readonly BoundColumn[];
   readonly aliases?: readonly LateralAlias[];
   readonly call?: ExpressionScope['call'];
+  /** Whether subqueries may hold aggregates of this query, as those of HAVING do. */
+  readonly lendsAggregates?: boolean;
 };
 
 /** The scope of an expression over the rows of a relation; names that it lacks are looked for outside. */
@@ -71,15 +78,23 @@ export function batchScope(options: BatchScopeOptions, context: BatchContext): E
         return captured(name, context, error);
       }
     },
-    star: (star) =>
-      starColumns(star, columns).map((found) => {
-        if (found.kind === 'column') {
-          return { name: found.column.name ?? '', column: columnNode(found.column) };
-        }
-        return { name: found.name, column: bindExpression(found.value, scope) };
-      }),
+    star: (star) => {
+      try {
+        return starColumns(star, columns).map((found) => {
+          if (found.kind === 'column') {
+            return { name: found.column.name ?? '', column: columnNode(found.column) };
+          }
+          return { name: found.name, column: bindExpression(found.value, scope) };
+        });
+      } catch (error) {
+        return outerStar(star, context, error);
+      }
+    },
     subquery: (node, bind, isInLambda) => {
-      if (!isInLambda) return context.bindSubquery(node, bind, scope, context);
+      if (!isInLambda) {
+        const lent = options.lendsAggregates === true ? bind : undefined;
+        return context.bindSubquery(node, bind, scope, context, lent);
+      }
       throw fault(
         'UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.HIGHER_ORDER_FUNCTION',
         'a subquery can not stand in a lambda',
@@ -151,16 +166,43 @@ function captured(name: ast.Name, context: BatchContext, error: unknown): Resolv
   return { column: parameter, fields };
 }
 
+/** The columns of a star, from the query around where no relation of this one has its name. */
+export function outerStar(
+  star: Extract<ast.Expression, { node: 'star' }>,
+  { outer, slots }: BatchContext,
+  error: unknown,
+): readonly { readonly name: string; readonly column: Expression }[] {
+  const isUnknown =
+    error instanceof FaultError && error.fault.code.startsWith('CANNOT_RESOLVE_STAR_EXPAND');
+  if (!isUnknown || outer?.star === undefined) throw error;
+  return outer
+    .star(star)
+    .map(({ name, column }) => ({ name, column: capturedValue(outer, column, slots) }));
+}
+
+/** The parameter that stands for an expression of the query around. */
+export function capturedValue(
+  outer: OuterQuery,
+  value: Expression,
+  slots: BatchContext['slots'],
+): Expression {
+  const slot = slots.next;
+  slots.next += 1;
+  outer.captures.push({ slot, value });
+  return { node: 'parameter', index: slot, name: '', type: value.type, place: value.place };
+}
+
 /** Binds a query that sees the names of the scope around it. */
 export function bindInner(
   query: ast.Query,
-  scope: Pick<ExpressionScope, 'resolve'>,
+  scope: Pick<ExpressionScope, 'resolve' | 'star'>,
   context: BatchContext,
+  aggregate?: Bind,
 ): Subplan {
   const captures: { slot: number; value: Expression }[] = [];
   const bound = context.bindQuery(query, {
     ...context,
-    outer: { resolve: scope.resolve, captures },
+    outer: { resolve: scope.resolve, captures, aggregate, ...(scope.star && { star: scope.star }) },
   });
   return { ...bound, captures };
 }

@@ -18,7 +18,7 @@ import {
 import type { BatchPlan, BoundBatch } from './batch-plan.ts';
 import { bindRecursion, isRecursive, isShadowed } from './batch-recursion.ts';
 import { aliased, bindName, bindValues, plainRules, unionType } from './batch-relation.ts';
-import { ordinalOf, requireComparable } from './batch-rules.ts';
+import { isOrderByAll, ordinalOf, requireComparable } from './batch-rules.ts';
 import { bindBatchSelect } from './batch-select.ts';
 import { bindSubquery } from './batch-subquery.ts';
 import { bindExpression } from './bind-expression.ts';
@@ -222,7 +222,11 @@ function ordered(
     context,
   );
   const [first] = items;
-  if (first !== undefined && isAll(items) && !bound.columns.some((one) => one.name === 'all')) {
+  if (
+    first !== undefined &&
+    isOrderByAll(items) &&
+    !bound.columns.some((one) => one.name === 'all')
+  ) {
     const keys = bound.columns.map((column) => sortKey(first, columnNode(column)));
     return { ...bound, plan: { node: 'sort', input: bound.plan, keys } };
   }
@@ -235,13 +239,6 @@ function ordered(
     );
   });
   return { ...bound, plan: { node: 'sort', input: bound.plan, keys } };
-}
-
-/** `ORDER BY ALL`. */
-export function isAll(items: readonly ast.OrderItem[]): boolean {
-  const [first] = items;
-  const name = first?.value.node === 'column' ? first.value.name : undefined;
-  return items.length === 1 && name?.parts.length === 1 && nameKey(name.parts[0]?.text ?? '') === 'all';
 }
 
 function limited(bound: BoundBatch, query: ast.Query, context: BatchContext): BoundBatch {

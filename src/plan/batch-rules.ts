@@ -2,6 +2,7 @@ import type { Place } from '../base/place.ts';
 import type { DataType } from '../data/types.ts';
 import { fault } from '../expr/faults.ts';
 import type * as ast from '../sql/ast.ts';
+import { nameKey } from './names.ts';
 
 /** Maps and variants can't be told apart or found equal. */
 export function requireComparable(types: readonly DataType[], place: Place): void {
@@ -49,5 +50,14 @@ export function ordinalOf(
     `${clause}_POS_OUT_OF_RANGE`,
     `there is no column ${ordinal} among ${count}`,
     node.place,
+  );
+}
+
+/** `ORDER BY ALL`. */
+export function isOrderByAll(items: readonly ast.OrderItem[]): boolean {
+  const [first] = items;
+  const name = first?.value.node === 'column' ? first.value.name : undefined;
+  return (
+    items.length === 1 && name?.parts.length === 1 && nameKey(name.parts[0]?.text ?? '') === 'all'
   );
 }

@@ -1,6 +1,7 @@
 import { FaultError, type Place } from '../base/place.ts';
 import { isAggregateNode } from '../expr/aggregate.ts';
-import { castTo } from '../expr/coerce.ts';
+import { findAggregate } from '../expr/aggregate-registry.ts';
+import { castTo, writtenCast } from '../expr/coerce.ts';
 import type { Expression } from '../expr/expression.ts';
 import { fault, mismatch } from '../expr/faults.ts';
 import { findGenerator, strayGenerator } from '../expr/generator.ts';
@@ -14,12 +15,12 @@ import {
   type BatchRelation,
   batchScope,
   bindCondition,
-  starColumns,
+  capturedValue,
 } from './batch-context.ts';
 import { groupingShape, lateralKey } from './batch-grouping.ts';
 import { type BatchPlan, type BoundBatch, isWindowNode, type WindowNode } from './batch-plan.ts';
 import { bindFrom, generated, plainRules, widthOf } from './batch-relation.ts';
-import { ordinalOf, requireComparable } from './batch-rules.ts';
+import { isOrderByAll, ordinalOf, requireComparable } from './batch-rules.ts';
 import { type BoundTimeWindow, boundTimeWindow, isTimeWindow } from './batch-time-window.ts';
 import { bindWindow } from './batch-window.ts';
 import { functionName } from './bind-call.ts';
@@ -63,6 +64,8 @@ class SelectBinder {
   readonly #items: Item[] = [];
   readonly #aliases: LateralAlias[] = [];
   readonly #aliasValues: Expression[] = [];
+  /** Whether HAVING reads what is not selected; ORDER BY then sees no more than the result and the keys. */
+  #havingReadsMore = false;
   /** What GROUP BY groups by, once it is known. */
   #keys: readonly Expression[] = [];
   /** Values that read aliases of items before them, and where the aliases of these are. */
@@ -83,6 +86,7 @@ class SelectBinder {
     const shape = groupingShape(this.#select.groupBy, this.#groupingOptions());
     this.#keys = shape.keys;
     const having = this.#bindHaving();
+    this.#havingReadsMore = having !== undefined && this.#readsMore(having);
     const qualify = this.#bindQualify();
     const order = orderBy.length === 0 ? [] : this.#bindOrder(orderBy);
     let plan = this.#relation.plan;
@@ -147,6 +151,7 @@ class SelectBinder {
         {
           columns: relation.columns,
           call: (node, bind) =>
+            this.#outerAggregate(node, bind) ??
             bindSpecialCall(
               node,
               bind,
@@ -162,6 +167,22 @@ class SelectBinder {
       relation = { ...relation, plan: { node: 'filter', input: relation.plan, condition } };
     }
     this.#relation = relation;
+  }
+
+  /** An aggregate that reads only columns of the query around belongs to that one. */
+  #outerAggregate(node: ast.CallExpression, bind: Bind): Expression | undefined {
+    const { outer, slots } = this.#context;
+    if (outer?.aggregate === undefined || findAggregate(functionName(node)) === undefined) {
+      return undefined;
+    }
+    const before = outer.captures.length;
+    const isOwn = node.arguments
+      .filter((argument) => argument.node !== 'star')
+      .some((argument) => contains(bind(argument), (one) => one.node === 'column'));
+    if (isOwn) return undefined;
+    // Only the aggregate comes from outside, not what it reads.
+    outer.captures.splice(before);
+    return capturedValue(outer, outer.aggregate(node), slots);
   }
 
   #plainScope(columns: readonly BoundColumn[]): ExpressionScope {
@@ -218,16 +239,8 @@ class SelectBinder {
   }
 
   #addStar(star: Extract<ast.Expression, { node: 'star' }>, input: readonly BoundColumn[]): void {
-    for (const found of starColumns(star, input)) {
-      const value =
-        found.kind === 'column'
-          ? columnNode(found.column)
-          : bindExpression(found.value, this.#scope(input));
-      this.#push(
-        found.kind === 'column' ? (found.column.name ?? '') : found.name,
-        value,
-        undefined,
-      );
+    for (const { name, column } of this.#scope(input).star?.(star) ?? []) {
+      this.#push(name, column, undefined);
     }
   }
 
@@ -487,6 +500,8 @@ class SelectBinder {
     const bound = this.#inlined(bindExpression(node, scope), true);
     if (bound.type.kind === 'void') return castTo(bound, types.boolean);
     if (bound.type.kind === 'boolean') return bound;
+    // As Spark's parser does, HAVING casts what is no condition.
+    if (clause === 'HAVING') return writtenCast(bound, types.boolean, 'ansi', bound.place);
     throw mismatch('FILTER_NOT_BOOLEAN', `${clause} needs a boolean`, bound.place);
   }
 
@@ -500,6 +515,7 @@ class SelectBinder {
       {
         columns: inputScope,
         aliases: this.#aliases,
+        lendsAggregates: keysFirst,
         call: (node, bind) =>
           bindSpecialCall(node, bind, {
             ...this.#rules(scope, 'OUTSIDE_SELECT'),
@@ -562,25 +578,58 @@ class SelectBinder {
 
   #bindOrder(items: readonly ast.OrderItem[]): ReturnType<typeof sortKey>[] {
     const [first] = items;
-    const isAll =
-      items.length === 1 &&
-      first?.value.node === 'column' &&
-      first.value.name.parts.length === 1 &&
-      first.value.name.parts[0]?.text.toLowerCase() === 'all' &&
-      !this.#items.some((item) => nameKey(item.name) === 'all');
-    if (isAll && first !== undefined) {
+    const hasAll = this.#items.some((item) => nameKey(item.name) === 'all');
+    if (first !== undefined && isOrderByAll(items) && !hasAll) {
       return this.#items.map((item) => sortKey(first, item.value));
     }
     const scope = this.#outputScope(undefined);
     return items.map((item) => {
       const ordinal = ordinalOf(item.value, this.#items.length, 'ORDER_BY');
       const value =
-        ordinal === undefined
-          ? this.#inlined(this.#bindOrderItem(item.value, scope))
-          : this.#items[ordinal]?.value;
+        ordinal === undefined ? this.#orderValue(item.value, scope) : this.#items[ordinal]?.value;
       if (value === undefined) throw new RangeError('no such column');
       return sortKey(item, value);
     });
+  }
+
+  #orderValue(node: ast.Expression, scope: ExpressionScope): Expression {
+    const bound = this.#bindOrderItem(node, scope);
+    const value = this.#inlined(bound);
+    const isSelected = this.#items.some((item) => sameExpression(item.value, value));
+    if (this.#havingReadsMore && !isSelected) this.#requireKept(bound);
+    return value;
+  }
+
+  /** Whether an expression over the groups reads what is no column of the result. */
+  #readsMore(value: Expression): boolean {
+    if (this.#items.some((item) => sameExpression(item.value, value))) return false;
+    if (value.node === 'column' || isAggregateNode(value)) return true;
+    if (value.node === 'lambda') return this.#readsMore(value.body);
+    return value.node === 'call' && value.arguments.some((part) => this.#readsMore(part));
+  }
+
+  /** Behind such a HAVING, ORDER BY sees the result and the columns that are grouped by, and no aggregates. */
+  #requireKept(value: Expression): void {
+    const isLost = (node: Expression): boolean =>
+      node.node === 'column' &&
+      node.index < aliasBase &&
+      !this.#keys.some((key) => sameExpression(key, node));
+    if (contains(value, isLost)) {
+      throw fault(
+        'UNRESOLVED_COLUMN.WITH_SUGGESTION',
+        'behind HAVING a column is neither of the result nor grouped by',
+        value.place,
+        'Select it, and order by its name.',
+      );
+    }
+    if (contains(value, isAggregateNode)) {
+      throw fault(
+        'UNSUPPORTED_EXPR_FOR_OPERATOR',
+        'behind HAVING an aggregate of ORDER BY is none of the result',
+        value.place,
+        'Select it, and order by its name.',
+      );
+    }
   }
 
   /** A name of the result that has no such field or element may mean a key of the same name. */

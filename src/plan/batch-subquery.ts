@@ -24,8 +24,9 @@ export function bindSubquery(
   bind: Bind,
   scope: ExpressionScope,
   context: BatchContext,
+  aggregate?: Bind,
 ): Expression {
-  const subplan = bindInner(node.query, scope, context);
+  const subplan = bindInner(node.query, scope, context, aggregate);
   switch (node.node) {
     case 'exists':
       return subqueryCall('exists', subplan, [], types.boolean, node, (rows) => {

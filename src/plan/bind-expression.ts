@@ -19,6 +19,7 @@ import type * as ast from '../sql/ast.ts';
 import { bindCall, functionName, orderedArguments, unitName } from './bind-call.ts';
 import { bindInterval, bindIntervalRange, bindNumber, bindTyped } from './bind-literal.ts';
 import { resolveType } from './resolve-type.ts';
+import { specialTime } from './special-time.ts';
 
 /** What is no expression over the values of one row. */
 export type RefusedKind = 'aggregate' | 'window' | 'generator' | 'subquery' | 'star';
@@ -85,7 +86,7 @@ class Binder {
       case 'number':
         return bindNumber(node, false, node.place);
       case 'typed':
-        return bindTyped(node, this.#scope.timeZone);
+        return this.#typed(node);
       case 'interval':
         return bindInterval(node);
       case 'interval_range':
@@ -99,12 +100,7 @@ class Binder {
       case 'call':
         return this.#call(node);
       case 'cast':
-        return writtenCast(
-          this.bind(node.value),
-          resolveType(node.type),
-          node.isTry ? 'try' : 'ansi',
-          node.place,
-        );
+        return this.#cast(node);
       case 'case':
         return this.#case(node);
       case 'field':
@@ -125,6 +121,25 @@ class Binder {
       default:
         return this.#predicate(node);
     }
+  }
+
+  #typed(node: Extract<ast.Expression, { node: 'typed' }>): Expression {
+    const { timeZone } = this.#scope;
+    const kind = node.type === 'timestamp_ltz' ? 'timestamp' : node.type;
+    const isTime = kind === 'date' || kind === 'timestamp' || kind === 'timestamp_ntz';
+    const special = isTime && specialTime(node.text, { kind }, { timeZone, place: node.place });
+    return special || bindTyped(node, timeZone);
+  }
+
+  #cast(node: Extract<ast.Expression, { node: 'cast' }>): Expression {
+    const type = resolveType(node.type);
+    const { timeZone } = this.#scope;
+    const special =
+      node.value.node === 'string'
+        ? specialTime(node.value.value, type, { timeZone, place: node.place })
+        : undefined;
+    if (special !== undefined) return special;
+    return writtenCast(this.bind(node.value), type, node.isTry ? 'try' : 'ansi', node.place);
   }
 
   #predicate(node: ast.Expression): Expression {

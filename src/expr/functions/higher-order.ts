@@ -184,10 +184,27 @@ function quantified(c: FunctionCall, wanted: boolean): Expression {
   );
 }
 
+/** Whether two types differ in the names of fields only. */
+function sameShape(a: DataType, b: DataType): boolean {
+  if (a.kind === 'struct' && b.kind === 'struct') {
+    const { fields } = b;
+    return (
+      a.fields.length === fields.length &&
+      a.fields.every(({ type }, i) => sameShape(type, fields[i]?.type ?? types.void))
+    );
+  }
+  if (a.kind === 'array' && b.kind === 'array') return sameShape(a.element, b.element);
+  return sameType(a, b);
+}
+
 function aggregate(c: FunctionCall): Expression {
   const array = coerceArgument(c.name, argumentAt(c, 0), 0, onlyArray);
   const start = argumentAt(c, 1);
-  const merge = boundLambda(c, 0, [start.type, elementType(array)]);
+  const bound = boundLambda(c, 0, [start.type, elementType(array)]);
+  // Fields may have other names than those of the start.
+  const merge: LambdaNode = sameShape(bound.type, start.type)
+    ? { ...bound, type: start.type, body: castTo(bound.body, start.type) }
+    : bound;
   if (!sameType(merge.type, start.type)) {
     throw mismatch(
       'UNEXPECTED_INPUT_TYPE',

@@ -1,11 +1,12 @@
 import { parseDate, parseTime, parseTimestamp, parseTimestampNtz } from '../../data/date-time.ts';
 import { parseDecimal, toDecimalType } from '../../data/decimal.ts';
-import { formatType } from '../../data/type-text.ts';
 import type { DataType } from '../../data/types.ts';
 import type { Value, VariantNode } from '../../data/value.ts';
 import { variantObject } from '../../data/variant.ts';
 import { variantNumber } from '../../data/variant-decode.ts';
 import type { Zone } from '../../data/zones.ts';
+import { converter } from '../cast.ts';
+import { ExpressionError } from '../expression-error.ts';
 import { printJson } from './json-print.ts';
 import { isArray, isNumber, isObject, type JsonNode } from './json-tree.ts';
 
@@ -98,9 +99,24 @@ function presentConverter(type: DataType, formats: JsonFormats): JsonConverter {
       };
     case 'void':
       return () => null;
-    default:
-      throw new TypeError(`no ${formatType(type)} from JSON`);
+    case 'interval':
+    case 'interval_day_time':
+    case 'interval_year_month':
+      return interval(type, formats.zone);
   }
+}
+
+function interval(type: DataType, zone: Zone): JsonConverter {
+  const read = converter({ kind: 'string' }, type, 'ansi', zone);
+  return (node) => {
+    if (typeof node !== 'string') return misfit;
+    try {
+      return read(node) ?? misfit;
+    } catch (error) {
+      if (error instanceof ExpressionError) return misfit;
+      throw error;
+    }
+  };
 }
 
 /** undefined where a name stands twice in an object. */
