@@ -2,7 +2,7 @@ import { comparator } from '../data/compare.ts';
 import { formatType } from '../data/type-text.ts';
 import type { DataType } from '../data/types.ts';
 import type { Row, Value } from '../data/value.ts';
-import { call, literal } from '../expr/call.ts';
+import { call } from '../expr/call.ts';
 import { castTo, commonType } from '../expr/coerce.ts';
 import type { Evaluator, Expression, Frame, Operation } from '../expr/expression.ts';
 import { ExpressionError } from '../expr/expression-error.ts';
@@ -37,8 +37,12 @@ export function bindSubquery(
     case 'in_query': {
       const value = bind(node.value);
       const isNull = value.node === 'literal' && value.value === null;
-      // A NULL that is written out is decided without the rows.
-      if (isNull && !node.negated) return literal(null, types.boolean, node.place);
+      // For a NULL that is written out it only matters whether there are rows.
+      if (isNull && !node.negated) {
+        return subqueryCall('null_in_subquery', subplan, [], types.boolean, node, (rows) =>
+          rows.length > 0 ? null : false,
+        );
+      }
       return inQuery(value, subplan, node);
     }
   }

@@ -1,20 +1,19 @@
-import type { Place } from '../base/place.ts';
+import { FaultError, type Place } from '../base/place.ts';
 import { formatType } from '../data/type-text.ts';
 import type { DataType } from '../data/types.ts';
 import type { SortKey } from '../expr/aggregate.ts';
 import { findAggregate } from '../expr/aggregate-registry.ts';
 import { literal } from '../expr/call.ts';
-import { castTo, commonType } from '../expr/coerce.ts';
+import { castTo, commonType, writtenCast } from '../expr/coerce.ts';
 import { constantValue, isConstant } from '../expr/compile.ts';
 import type { Expression } from '../expr/expression.ts';
 import { fault, mismatch } from '../expr/faults.ts';
-import { findGenerator } from '../expr/generator.ts';
 import { arithmetic } from '../expr/operators/arithmetic.ts';
 import { parameter } from '../expr/parameter.ts';
 import { isNumeric, types } from '../expr/types.ts';
 import type * as ast from '../sql/ast.ts';
 import { parseExpression } from '../sql/parse.ts';
-import { bindAggregate, contains, notScalar, sortKeys } from './batch-call.ts';
+import { bindAggregate, contains, sortKeys } from './batch-call.ts';
 import {
   type FrameBound,
   isWindowNode,
@@ -149,7 +148,6 @@ function functionOf(
   }
   const definition = findAggregate(name);
   if (definition === undefined) {
-    if (findGenerator(name)?.definition.isTableFunction === true) throw notScalar(name, node.place);
     throw fault('UNSUPPORTED_EXPR_FOR_WINDOW', `${name} is no window function`, node.place);
   }
   if (node.distinct && node.withinGroup === undefined) {
@@ -287,7 +285,30 @@ function frameOf(
     frameBound(text, { unit, order, limits, bind, timeZone, place: spec.place });
   const from = bound(match[2] ?? match[4] ?? '');
   const to: FrameBound = match[3] === undefined ? { at: 'current' } : bound(match[3]);
+  if (from.at === 'end' || to.at === 'start') {
+    throw mismatch(
+      'SPECIFIED_WINDOW_FRAME_INVALID_BOUND',
+      'the frame ends before it begins',
+      spec.place,
+    );
+  }
+  const [first, last] = [sideOf(match[2] ?? '', from), sideOf(match[3] ?? '', to)];
+  const isTurned = from.at === 'rows' && to.at === 'rows' ? from.offset > to.offset : first > last;
+  if (isTurned) {
+    throw mismatch(
+      'SPECIFIED_WINDOW_FRAME_WRONG_COMPARISON',
+      'the frame ends before it begins',
+      spec.place,
+    );
+  }
   return { unit, from, to };
+}
+
+/** Before the row, at it or behind it. */
+function sideOf(text: string, bound: FrameBound): number {
+  if (bound.at === 'rows') return Math.sign(bound.offset);
+  if (/\spreceding\s*$/i.test(text)) return -1;
+  return /\sfollowing\s*$/i.test(text) ? 1 : 0;
 }
 
 type BoundOptions = {
@@ -325,28 +346,46 @@ function frameBound(text: string, options: BoundOptions): FrameBound {
   }
   const away = isBefore !== key.descending;
   const distance = distanceOf(offset, key.value.type);
-  const moved = arithmetic(away ? '-' : '+', key.value, distance, { place });
-  const isNumber = moved.type.kind === 'decimal' && key.value.type.kind === 'decimal';
-  const limit = isNumber ? castTo(moved, key.value.type) : moved;
-  if (formatType(limit.type) !== formatType(key.value.type)) {
+  const moved = movedBy(away ? '-' : '+', key.value, distance, place);
+  if (!isComparable(moved.type, key.value.type)) {
     throw mismatch(
       'RANGE_FRAME_INVALID_TYPE',
       `${formatType(offset.type)} is no distance between values of ${formatType(key.value.type)}`,
       place,
     );
   }
-  return { at: 'value', index: limits.push(limit) - 1 };
+  return { at: 'value', index: limits.push(moved) - 1 };
 }
 
-/** The distance in the type that the values have, where it may become one. */
+/** Whether values can be compared as they are: decimals may have more digits before the point. */
+function isComparable(a: DataType, b: DataType): boolean {
+  if (a.kind === 'decimal' && b.kind === 'decimal') return a.scale === b.scale;
+  return formatType(a) === formatType(b);
+}
+
+/** The distance in the type that numbers of the order have. */
 function distanceOf(offset: Expression, type: DataType): Expression {
   const isText = offset.type.kind === 'string';
   if (!isNumeric(type) || !(isNumeric(offset.type) || isText)) return offset;
-  if (type.kind === 'decimal') return castTo(offset, type);
-  if (isText) return offset;
-  const common = commonType(type, offset.type);
-  const isWider = common !== undefined && formatType(common) === formatType(type);
-  return isWider ? castTo(offset, type) : offset;
+  return writtenCast(offset, type, 'ansi', offset.place);
+}
+
+function movedBy(
+  operator: '+' | '-',
+  value: Expression,
+  distance: Expression,
+  place: Place,
+): Expression {
+  try {
+    return arithmetic(operator, value, distance, { place });
+  } catch (error) {
+    if (!(error instanceof FaultError)) throw error;
+    throw mismatch(
+      'RANGE_FRAME_INVALID_TYPE',
+      `${formatType(distance.type)} is no distance between values of ${formatType(value.type)}`,
+      place,
+    );
+  }
 }
 
 function checkFixedFrame(

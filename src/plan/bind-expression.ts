@@ -233,13 +233,17 @@ class Binder {
     if (node.operator === 'not' && node.operand.node === 'in_query') {
       return this.bind({ ...node.operand, negated: !node.operand.negated });
     }
+    if (node.operator === 'not' && node.operand.node === 'binary') {
+      const pushed = pushedNot(node.operand);
+      if (pushed !== undefined) return this.bind(pushed);
+    }
     const operand = this.bind(node.operand);
     switch (node.operator) {
       case '-':
         return negate(operand, node.place);
       case '+':
         // A number behind a plus no longer counts as written out.
-        return writtenCast(unaryOperand('+', operand), operand.type, 'ansi', node.place);
+        return positive(unaryOperand('+', operand), node.place);
       case '~':
         return bitwiseNot(operand, node.place);
       case 'not':
@@ -431,6 +435,37 @@ class Binder {
 }
 
 const emptyCall = { name: '', arguments: [], names: [], lambdas: [] } as const;
+
+function positive(value: Expression, place: Place): Expression {
+  return writtenCast(value, value.type, 'ansi', place);
+}
+
+/**
+ * NOT put on both sides of an AND or OR that holds IN (SELECT …): which of IN and NOT IN it is decides
+ * what a NULL among the rows means. undefined for all others.
+ */
+function pushedNot(node: Extract<ast.Expression, { node: 'binary' }>): ast.Expression | undefined {
+  if (node.operator !== 'and' && node.operator !== 'or') return undefined;
+  if (!holdsQuery(node)) return undefined;
+  const not = (operand: ast.Expression): ast.Expression => ({
+    ...{ node: 'unary', operator: 'not', operand, place: operand.place },
+  });
+  const operator = node.operator === 'and' ? 'or' : 'and';
+  return { ...node, operator, left: not(node.left), right: not(node.right) };
+}
+
+function holdsQuery(node: ast.Expression): boolean {
+  switch (node.node) {
+    case 'in_query':
+      return true;
+    case 'binary':
+      return holdsQuery(node.left) || holdsQuery(node.right);
+    case 'unary':
+      return holdsQuery(node.operand);
+    default:
+      return false;
+  }
+}
 
 function withFields(value: Expression, fields: readonly ast.Identifier[]): Expression {
   return fields.reduce<Expression>((base, name) => field(base, name.text, name.place), value);

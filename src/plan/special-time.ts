@@ -46,6 +46,7 @@ function clock(
 ): Expression | undefined {
   const definition = findFunction(name);
   return (
-    definition && bindCall(definition, { name, arguments: [], names: [], lambdas: [], timeZone, place })
+    definition &&
+    bindCall(definition, { name, arguments: [], names: [], lambdas: [], timeZone, place })
   );
 }

@@ -68,7 +68,7 @@ export abstract class QueryPrinter extends ExpressionPrinter {
       const changes = first.value.replace.map(
         ({ name, value }) => `${this.identifier(name)} = ${this.expression(value)}`,
       );
-      const where = select.where === undefined ? '' : ` WHERE ${this.expression(select.where)}`;
+      const where = select.where === undefined ? '' : ` |> WHERE ${this.expression(select.where)}`;
       return `FROM ${from}${where} |> SET ${changes.join(', ')}`;
     }
     return [

@@ -5,6 +5,8 @@ import type { Value } from '../../data/value.ts';
 import { localToUtc, utc, zoneOf } from '../../data/zones.ts';
 import { argumentAt } from '../arguments.ts';
 import { literal, strictCall } from '../call.ts';
+import { castTo } from '../coerce.ts';
+import { constantValue, isConstant } from '../compile.ts';
 import {
   addInterval,
   checkedMicros,
@@ -227,9 +229,26 @@ function timeBucket(c: FunctionCall): Expression {
       width.place,
     );
   }
+  requireConstant(width, c);
+  const size = constantValue(width, c.timeZone);
+  if (size !== null && Number(size) <= 0) {
+    throw mismatch('VALUE_OUT_OF_RANGE', 'a bucket needs a positive width', width.place);
+  }
   const isMonths = width.type.kind === 'interval_year_month';
-  const time = coerceArgument(c.name, argumentAt(c, 1), 1, parameter.anyTimestamp);
   const written = c.arguments[2];
+  const given = argumentAt(c, 1);
+  const time = given.type.kind === 'void' ? castTo(given, written?.type ?? types.timestamp) : given;
+  for (const [i, argument] of [time, ...(written === undefined ? [] : [written])].entries()) {
+    const { kind } = argument.type;
+    const isSame = kind === time.type.kind || kind === 'void';
+    if (isSame && (kind === 'timestamp' || kind === 'timestamp_ntz' || kind === 'void')) continue;
+    throw mismatch(
+      'UNEXPECTED_INPUT_TYPE',
+      `argument ${i + 2} of time_bucket must be a timestamp, not ${formatType(argument.type)}`,
+      argument.place,
+    );
+  }
+  if (written !== undefined) requireConstant(written, c);
   const args = [width, time];
   if (written !== undefined) args.push(coerceArgument(c.name, written, 2, parameterOf(time.type)));
   return strictCall({
@@ -253,6 +272,15 @@ function timeBucket(c: FunctionCall): Expression {
       };
     },
   });
+}
+
+function requireConstant(argument: Expression, c: FunctionCall): void {
+  if (isConstant(argument)) return;
+  throw mismatch(
+    'NON_FOLDABLE_INPUT',
+    `this argument of ${c.name} must be constant`,
+    argument.place,
+  );
 }
 
 function bucketStart(size: bigint, micros: bigint, origin: bigint): bigint {

@@ -82,7 +82,11 @@ function seedOf(c: FunctionCall, written: Expression | undefined): bigint {
   }
   const { kind } = written.type;
   if (!isIntegral(written.type) && kind !== 'void') {
-    throw mismatch('UNEXPECTED_INPUT_TYPE', `the seed of ${c.name} is an int or bigint`, written.place);
+    throw mismatch(
+      'UNEXPECTED_INPUT_TYPE',
+      `the seed of ${c.name} is an int or bigint`,
+      written.place,
+    );
   }
   const seed = constantValue(coerceArgument(c.name, written, 0, parameter.bigint), c.timeZone);
   return typeof seed === 'bigint' ? seed : 0n;
@@ -141,7 +145,10 @@ function randomText(c: FunctionCall): Expression {
     throw mismatch('VALUE_OUT_OF_RANGE', 'the length of randstr is 0 or more', written.place);
   }
   return drawn(c, types.string, seedOf(c, c.arguments[1]), (draws) =>
-    Array.from({ length: Number(length ?? 0) }, () => letters[Math.abs(draws.int() % letters.length)] ?? '').join(''),
+    Array.from(
+      { length: Number(length ?? 0) },
+      () => letters[Math.abs(draws.int() % letters.length)] ?? '',
+    ).join(''),
   );
 }
 

@@ -47,7 +47,7 @@ export const timestampFunctions: readonly FunctionDefinition[] = [
   { names: ['date_add', 'dateadd'], arity: [2, 3], unitFirst: true, bind: dateAddOrUnits },
   { names: ['timestampadd'], arity: [3, 3], unitFirst: true, bind: addUnits },
   { names: ['datediff', 'date_diff'], arity: [2, 3], unitFirst: true, bind: dateDifference },
-  { names: ['timestampdiff'], arity: [3, 3], unitFirst: true, bind: unitDifference },
+  { names: ['timestampdiff', 'timediff'], arity: [3, 3], unitFirst: true, bind: unitDifference },
   { names: ['current_timestamp', 'now'], arity: [0, 0], bind: currentTimestamp },
   { names: ['localtimestamp'], arity: [0, 0], bind: localTimestamp },
   strictFunction({
@@ -145,8 +145,13 @@ function fromUnit(name: string, micros: bigint): FunctionDefinition {
     names: [name],
     parameters: [exactly(parameter.integral)],
     returns: types.timestamp,
-    evaluate: (value) => exactMicros(BigInt(value) * micros),
+    evaluate: (value) => epochMicros(BigInt(value) * micros),
   });
+}
+
+function epochMicros(micros: bigint): bigint {
+  if (BigInt.asIntN(64, micros) === micros) return micros;
+  throw new ExpressionError('DATETIME_OVERFLOW', 'there is no timestamp so far off');
 }
 
 function exactMicros(micros: bigint): bigint {
@@ -158,7 +163,7 @@ function timestampSeconds(c: FunctionCall): Expression {
   const value = coerceArgument(c.name, argumentAt(c, 0), 0, exactly(parameter.numeric));
   const { type } = value;
   const prepare = (): StrictFunction => {
-    if (isIntegral(type)) return (v: number | bigint) => exactMicros(BigInt(v) * 1_000_000n);
+    if (isIntegral(type)) return (v: number | bigint) => epochMicros(BigInt(v) * 1_000_000n);
     if (type.kind === 'decimal') {
       const one = powerOfTen(type.scale);
       return (v: bigint) => {

@@ -190,6 +190,22 @@ describe('queries', () => {
     ['FROM t |> ORDER BY a LIMIT 1', '(SELECT * FROM t) ORDER BY a LIMIT 1'],
     ['FROM t |> UNION ALL SELECT 1', '(SELECT * FROM t) UNION ALL SELECT 1'],
     ['FROM t |> AGGREGATE count(*) AS n GROUP BY a', 'SELECT a, count(*) AS n FROM t GROUP BY a'],
+    [
+      'FROM t |> AGGREGATE count(*) n GROUP BY a x',
+      'SELECT a AS x, count(*) AS n FROM t GROUP BY a',
+    ],
+    ['FROM t |> WHERE a |> SET b = c + 1', 'FROM t |> WHERE a |> SET b = c + 1'],
+    ['FROM t |> SET a = 1, b = a', 'FROM (FROM t |> SET a = 1) |> SET b = a'],
+    ['FROM t |> SELECT a WINDOW w AS (ORDER BY a)', 'SELECT a FROM t WINDOW w AS (ORDER BY a)'],
+    ['FROM t |> TABLESAMPLE (1 ROWS)', 'SELECT * FROM (SELECT * FROM t) TABLESAMPLE (1 ROWS)'],
+    [
+      'WITH u AS (SELECT 1) FROM t |> UNION ALL TABLE u',
+      'WITH u AS (SELECT 1) (SELECT * FROM t) UNION ALL TABLE u',
+    ],
+    [
+      'SELECT a FROM t GROUP BY a, b GROUPING SETS (a, (b))',
+      'SELECT a FROM t GROUP BY a, b GROUPING SETS (a, (b))',
+    ],
   ])('the pipe syntax %s', (text, expected) => {
     expect(printed(text)).toBe(expected);
     expect(withoutPlaces(parseQuery(expected, 'f'))).toEqual(withoutPlaces(parseQuery(text, 'f')));
