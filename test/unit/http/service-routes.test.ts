@@ -224,12 +224,13 @@ describe('rows', () => {
 test('P127 a flow that sets rows aside tells how many, and the last one with its offset and why', async () => {
   const memory = world();
   order(memory, 'EU', 'a', 1);
+  memory.produce('orders', 0, { value: 'not json{' });
   memory.produce('orders', 0, { value: '{"region":{"x":1},"item":"b","qty":1,"seq":2}' });
-  const { service, url } = await serve({ memory }, 2);
+  const { service, url } = await serve({ memory }, 3);
   expect(await answer(`${url}/v1/flows/cur`)).toMatchObject({
     state: 'running',
-    account: { records: 2, deadLettered: 1 },
-    lastBadRow: { topic: 'orders', partition: 0, offset: 1, errorClass: 'VALUE_DOES_NOT_FIT' },
+    account: { records: 3, deadLettered: 2 },
+    lastBadRow: { topic: 'orders', partition: 0, offset: 2, errorClass: 'VALUE_DOES_NOT_FIT' },
   });
   const series = await service.scrape();
   expect(
