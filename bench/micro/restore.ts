@@ -13,6 +13,7 @@ import { ByteWriter } from '../../src/data/byte-writer.ts';
 import { provenanceTemplate, writeProvenance } from '../../src/data/provenance.ts';
 import { writeEnvelopeHead } from '../../src/data/row-envelope.ts';
 import { sequenceCodec } from '../../src/data/sequence.ts';
+import { StateEntries } from '../../src/data/state-entries.ts';
 import type { Slice } from '../../src/ports/log.ts';
 import { OutputWriter } from '../../src/task/output-record.ts';
 import { Restore } from '../../src/task/restore-entries.ts';
@@ -140,8 +141,7 @@ try {
     const entries = await stage('make entries', () => restoring.apply(changes, needed, present));
     await stage('write', () =>
       session.write({
-        keys: [...entries.keys()],
-        entries: [...entries.values()],
+        entries: StateEntries.of(entries),
         mark: { topicId: 't', offset: slice.nextOffset },
       }),
     );

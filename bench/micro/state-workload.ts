@@ -1,4 +1,5 @@
 import type { StateKey, StateSession, StateStore } from '../../src/ports/state-store.ts';
+import { packedEntries } from '../../test/support/packed-entries.ts';
 
 const keyCount = 1_000_000;
 const batchKeys = 1_000;
@@ -40,7 +41,10 @@ async function writeBatches(
     const keys = keysFrom(batch, step);
     const block = Buffer.alloc(batchKeys * entryBytes, batch);
     const entries = keys.map((_, at) => block.subarray(at * entryBytes, (at + 1) * entryBytes));
-    await session.write({ keys, entries, mark: { topicId: 'bench', offset: batch } });
+    await session.write({
+      entries: packedEntries(keys, entries),
+      mark: { topicId: 'bench', offset: batch },
+    });
   }
 }
 

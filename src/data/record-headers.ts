@@ -6,6 +6,7 @@ import { ByteWriter } from './byte-writer.ts';
  */
 export class HeaderWriter {
   readonly writer: ByteWriter = new ByteWriter(256);
+  #valueStart = 0;
 
   /** Starts a section of exactly `count` headers. */
   begin(count: number): void {
@@ -21,11 +22,26 @@ export class HeaderWriter {
     this.writer.bytes(value, start, end);
   }
 
-  /** Adds one header whose name was prepared with `headerName`. */
-  addNamed(name: Buffer, value: Uint8Array, start: number, end: number): void {
+  /** Begins a header whose name was prepared with `headerName`: its value is written to `writer`, then `close` is called. */
+  open(name: Buffer): void {
     this.writer.bytes(name);
-    writeVarint(this.writer, end - start);
-    this.writer.bytes(value, start, end);
+    this.writer.byte(0);
+    this.#valueStart = this.writer.length;
+  }
+
+  /** Puts the length before the value of the header that `open` began: nearly always one byte. */
+  close(): void {
+    const { writer } = this;
+    const start = this.#valueStart;
+    const length = writer.length - start;
+    if (length < 64) {
+      writer.buffer[start - 1] = length * 2;
+      return;
+    }
+    const value = Buffer.from(writer.buffer.subarray(start, writer.length));
+    writer.length = start - 1;
+    writeVarint(writer, length);
+    writer.bytes(value);
   }
 
   /** Adds one header that was prepared with `wholeHeader`. */

@@ -1,3 +1,5 @@
+import type { StateEntries } from '../data/state-entries.ts';
+
 /**
  * The keyed state of table tasks: a cache of the compacted output topic, never more. Contract:
  * 1. `open(epoch)` marks the store with the session's epoch, and rejects with TASK_MIGRATED under a higher one.
@@ -60,9 +62,8 @@ export type StateView = {
 };
 
 export type StateWrite = {
-  readonly keys: readonly StateKey[];
-  /** By position; undefined deletes the key. The encoding is the task's (`data/row-set.ts`). */
-  readonly entries: readonly (Buffer | undefined)[];
+  /** A key that is gone is deleted. The encoding of the others is the task's (`data/row-set.ts`). */
+  readonly entries: StateEntries;
   readonly mark: StateMark;
 };
 

@@ -1,5 +1,4 @@
 import { partitionOf } from '../data/murmur2.ts';
-import { storedRowCount } from '../data/row-set.ts';
 import type {
   Assignment,
   GroupMember,
@@ -357,9 +356,7 @@ export class FlowRunner {
         appended += this.#appendedBy(work, read.committedCounters);
       } else {
         const done = this.#options.stages.run('emit', () => work.task.effects(counted, nowMs));
-        for (const entry of done.entries) {
-          if (entry !== undefined) this.#tally.rowSet(storedRowCount(entry));
-        }
+        this.#tally.rowSets(done.setRows);
         this.#tally.replaced(done.replaced);
         effects.push([work, done]);
         metadata = tableMetadata(work.task.counters);

@@ -48,8 +48,10 @@ export class FlowTally {
     this.#inputBytes.set(topic, (this.#inputBytes.get(topic) ?? 0) + bytes);
   }
 
-  rowSet(rows: number): void {
-    this.#setRows.set(rows, (this.#setRows.get(rows) ?? 0) + 1);
+  rowSets(counts: ReadonlyMap<number, number>): void {
+    for (const [rows, keys] of counts) {
+      this.#setRows.set(rows, (this.#setRows.get(rows) ?? 0) + keys);
+    }
   }
 
   replaced({ sets, rows }: Replaced): void {

@@ -125,16 +125,15 @@ export class TableSlot {
    * decoded meanwhile; `settle` waits.
    */
   follow(effects: TableEffects, { output, levels }: FollowedEnds): void {
-    if (this.#isBroken || effects.keys.length === 0 || output === undefined) return;
+    const { entries } = effects;
+    if (this.#isBroken || entries.count === 0 || output === undefined) return;
     this.#mark = { topicId: this.#topicId, offset: output };
-    let { keys, entries } = effects;
     if (levels !== undefined && this.#levelsTopicId !== undefined) {
       const position = { topicId: this.#levelsTopicId, offset: levels };
-      keys = [...keys, levelsPositionKey];
-      entries = [...entries, encodeLevelsPosition(position)];
+      entries.addText(levelsPositionKey, encodeLevelsPosition(position));
     }
     if (this.#corrupted !== undefined) return;
-    this.#writing = this.#writeAfterRead({ keys, entries, mark: this.#mark });
+    this.#writing = this.#writeAfterRead({ entries, mark: this.#mark });
     this.#writing.catch((error: unknown) => {
       this.#writeFailure ??= { error };
     });

@@ -1,4 +1,5 @@
 import { FlowError } from '../base/errors.ts';
+import { StateEntries } from '../data/state-entries.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { CommittedOffset, Log, OffsetRange } from '../ports/log.ts';
 import type { StateMark, StateSession, StateStore } from '../ports/state-store.ts';
@@ -269,7 +270,7 @@ async function emptyState(
 ): Promise<StateMark> {
   const mark = { topicId, offset };
   await session.clear();
-  await session.write({ keys: [], entries: [], mark });
+  await session.write({ entries: new StateEntries(), mark });
   return mark;
 }
 
@@ -308,8 +309,7 @@ async function catchUp({
         const entries = step.apply(present);
         mark = { topicId: start.topicId, offset: slice.nextOffset };
         writing = session.write({
-          keys: [...entries.keys()],
-          entries: [...entries.values()],
+          entries: StateEntries.of(entries),
           mark,
         });
         // Whoever awaits it hears of its failure; until then it is nobody's.
@@ -355,11 +355,9 @@ async function restoreLevels(
         const step = stepOf(slice);
         const levels = step.apply(await readAt(session, step.keysNeeded, mark));
         offset = slice.nextOffset;
-        await session.write({
-          keys: [...levels.keys(), levelsPositionKey],
-          entries: [...levels.values(), encodeLevelsPosition({ topicId, offset })],
-          mark,
-        });
+        const entries = StateEntries.of(levels);
+        entries.addText(levelsPositionKey, encodeLevelsPosition({ topicId, offset }));
+        await session.write({ entries, mark });
       }
     }
   } finally {

@@ -4,6 +4,7 @@ import { compareSpans, type Span } from '../data/bytes.ts';
 import { Change, decodeChanges, encodeChanges, withChange } from '../data/change.ts';
 import { provenanceSize } from '../data/provenance.ts';
 import { deleteFlag, truncateFlag, truncateKey } from '../data/row-envelope.ts';
+import { StateEntries } from '../data/state-entries.ts';
 import type { MergeOutcome } from '../operators/replace-using.ts';
 import type { RecordSink } from '../ports/log.ts';
 import type { StateKey } from '../ports/state-store.ts';
@@ -11,7 +12,7 @@ import type { ChangeMerge } from './change-merge.ts';
 import { ChangeOutput, type ChangeTarget } from './change-output.ts';
 import { KeyCache } from './key-cache.ts';
 import { unknownEntry } from './key-state.ts';
-import { type KeyedTask, nothingReplaced, type TableEffects } from './keyed-task.ts';
+import { type KeyedTask, nothingReplaced, oneRowEach, type TableEffects } from './keyed-task.ts';
 import type { RowSlice } from './memory-shuffle.ts';
 import { emptyTableCounters, type TableCounters } from './row-account.ts';
 import { type LoadedRow, RowBatch } from './row-batch.ts';
@@ -214,8 +215,7 @@ export class ChangeTask implements KeyedTask {
   }
 
   effects(sink: RecordSink, nowMs: number): TableEffects {
-    const keys: StateKey[] = [];
-    const entries: (Buffer | undefined)[] = [];
+    const entries = new StateEntries();
     let outputRecords = 0;
     this.#entries = this.#touched.map((state) => {
       const { changes, isChanged, key } = state;
@@ -223,12 +223,11 @@ export class ChangeTask implements KeyedTask {
       const entry = changes.length === 0 ? undefined : encodeChanges(changes);
       if (state === this.#floor) this.#output.floor(sink, changes, nowMs);
       else outputRecords += this.#write(sink, state, changes, nowMs);
-      keys.push(key);
-      entries.push(entry);
+      entries.addText(key, entry);
       return entry ?? null;
     });
-    this.#keepFloor(keys, entries);
-    return { keys, entries, outputRecords, replaced: nothingReplaced };
+    this.#keepFloor(entries);
+    return { entries, outputRecords, setRows: oneRowEach(entries), replaced: nothingReplaced };
   }
 
   /**
@@ -236,11 +235,10 @@ export class ChangeTask implements KeyedTask {
    * not move with it, so nothing was written then; and how far the levels topic is in the state must not tell more than
    * the state holds.
    */
-  #keepFloor(keys: StateKey[], entries: (Buffer | undefined)[]): void {
+  #keepFloor(entries: StateEntries): void {
     const { key, stored, isChanged } = this.#floor;
-    if (keys.length === 0 || isChanged || stored === null || stored === undefined) return;
-    keys.push(key);
-    entries.push(stored);
+    if (entries.count === 0 || isChanged || stored === null || stored === undefined) return;
+    entries.addText(key, stored);
   }
 
   /** Gives the number of output records. */

@@ -1,5 +1,3 @@
-import { copyBytes } from './key-table.ts';
-
 const slabBytesMin = 1 << 13;
 const slabBytesMax = 1 << 18;
 
@@ -23,7 +21,7 @@ export class EntrySlab {
     }
     const at = this.#used;
     this.#used += length;
-    copyBytes(bytes, start, end, this.#slab, at);
+    this.#slab.set(bytes.subarray(start, end), at);
     return this.#slab.subarray(at, at + length);
   }
 }

@@ -4,6 +4,7 @@ import { decodeKeptRows, encodeKeptRows, type KeptRow } from '../data/kept-rows.
 import { provenanceSize } from '../data/provenance.ts';
 import { type RowDecoder, rowDecoder } from '../data/row-decoder.ts';
 import { timeFlag } from '../data/row-envelope.ts';
+import { StateEntries } from '../data/state-entries.ts';
 import type { Column } from '../data/types.ts';
 import type { Row } from '../data/value.ts';
 import { compile } from '../expr/compile.ts';
@@ -18,7 +19,7 @@ import { type JoinPlaces, JoinTimes, placeOf, timesKey } from './join-times.ts';
 import { joinedProvenance } from './joined-provenance.ts';
 import { KeyCache } from './key-cache.ts';
 import { unknownEntry } from './key-state.ts';
-import { type KeyedTask, nothingReplaced, type TableEffects } from './keyed-task.ts';
+import { type KeyedTask, nothingReplaced, oneRowEach, type TableEffects } from './keyed-task.ts';
 import type { RowSlice } from './memory-shuffle.ts';
 import { emptyTableCounters, type TableCounters } from './row-account.ts';
 import { type LoadedRow, RowBatch } from './row-batch.ts';
@@ -335,25 +336,22 @@ export class JoinTask implements KeyedTask {
   }
 
   effects(sink: RecordSink, nowMs: number): TableEffects {
-    const keys: StateKey[] = [];
-    const entries: (Buffer | undefined)[] = [];
+    const entries = new StateEntries();
     this.#entries = this.#open.map(({ key, rows, stored, isChanged }) => {
       if (!isChanged || rows === undefined) return stored ?? null;
       const entry = rows.length === 0 ? undefined : encodeKeptRows(rows);
       this.#output.kept(sink, key, entry, nowMs);
-      keys.push(key);
-      entries.push(entry);
+      entries.addText(key, entry);
       return entry ?? null;
     });
     if (this.#times?.isChanged === true) {
       const entry = this.#times.entry();
       this.#output.kept(sink, timesKey, entry, nowMs);
-      keys.push(timesKey);
-      entries.push(entry);
+      entries.addText(timesKey, entry);
     }
     const outputRecords = this.#joinedRows;
     this.#joinedRows = 0;
-    return { keys, entries, outputRecords, replaced: nothingReplaced };
+    return { entries, outputRecords, setRows: oneRowEach(entries), replaced: nothingReplaced };
   }
 
   applied(): void {

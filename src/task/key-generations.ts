@@ -29,7 +29,7 @@ export class KeyGenerations {
   }
 
   /** The number of a key; one that is not known gets an entry without value, whose numbers are 0. */
-  get(hash: number, bytes: Buffer, start: number, end: number): number {
+  get(hash: number, bytes: DataView, start: number, end: number): number {
     const young = this.#young;
     const found = young.find(hash, bytes, start, end);
     if (found >= 0) return found;
@@ -53,7 +53,7 @@ export class KeyGenerations {
 
 function move(from: KeyTable, before: number, to: KeyTable, entry: number): void {
   const start = from.valueStart(before);
-  to.setValue(entry, from.valueBytes(before), start, start + from.valueLength(before));
+  to.setValue(entry, from.valueView(before), start, start + from.valueLength(before));
   const source = from.recordStart(before);
   const target = to.recordStart(entry);
   const [block, own] = [from.recordBlock(before), to.recordBlock(entry)];

@@ -1,4 +1,5 @@
 import { FlowError } from '../base/errors.ts';
+import { viewOf } from '../data/byte-copy.ts';
 import { compareBytes, type Span } from '../data/bytes.ts';
 import { provenanceSize } from '../data/provenance.ts';
 import { emptyFlag } from '../data/row-envelope.ts';
@@ -34,7 +35,7 @@ const shortFlag = 16;
 
 // Fields of a key's record.
 const knownField = userField;
-const touchedField = userField + 1;
+const askedField = userField + 1;
 /** Number of the buffer that holds the row (or the marker) that stands now, + 1; 0: `stored` or a row-set decides. */
 const heldField = userField + 2;
 const envelopeField = userField + 3;
@@ -46,6 +47,10 @@ const rowSetField = userField + 6;
 /** The first and the last 4 bytes of a short sequence. */
 const highField = userField + 7;
 const lowField = userField + 8;
+/** Which of the holds of the transaction it is that counts. */
+const holdField = userField + 9;
+/** Numbers of a hold: the key, and where the key begins in the row's buffer. */
+const holdFields = 2;
 /** Where the length of the sequence stands in an envelope. */
 const sequenceLengthAt = 2 + provenanceSize;
 
@@ -64,10 +69,17 @@ export class KeyStates {
   #table: KeyTable;
   /** From 1 on: a new record has 0. */
   #transaction = 1;
-  /** Buffers that rows of the open transaction lie in. */
+  /** Buffers that rows of the open transaction lie in, and their views. */
   readonly #buffers: Buffer[] = [];
+  readonly #views: DataView[] = [];
   #lastBuffer: Buffer = nothing;
   readonly #rowSets: KeyRowSet[] = [];
+  /** Whose row-sets these are. */
+  readonly #rowSetKeys: number[] = [];
+  /** Each time that a key got another row, in the order of the rows, which is that of their bytes. */
+  #holds = new Int32Array(holdFields * 1024);
+  #holdsMax = 1024;
+  #holdCount = 0;
 
   constructor(options: KeyRowSetOptions, cacheBytesMax: number) {
     this.#options = options;
@@ -87,13 +99,13 @@ export class KeyStates {
 
   /** The key's number. */
   get(hash: number, row: LoadedRow): number {
-    return this.#cache.get(hash, row.bytes, row.keyStart, row.keyEnd);
+    return this.#cache.get(hash, row.view, row.keyStart, row.keyEnd);
   }
 
-  /** Whether the open transaction had not touched the key before. */
-  touch(key: number): boolean {
+  /** Whether the open transaction had not asked for the key before. */
+  ask(key: number): boolean {
     const block = this.#table.recordBlock(key);
-    const at = this.#table.recordStart(key) + touchedField;
+    const at = this.#table.recordStart(key) + askedField;
     if (block[at] === this.#transaction) return false;
     block[at] = this.#transaction;
     return true;
@@ -126,7 +138,7 @@ export class KeyStates {
       return;
     }
     const table = this.#table;
-    table.setValue(key, entry, 0, entry.length);
+    table.setValue(key, viewOf(entry), 0, entry.length);
     if (!sequenceOf(entry, storedSequence)) throw unknownEntry();
     const { start, end } = storedSequence;
     const kind = isLevelEntry(entry) ? levelFlag : isSingleEntry(entry) ? singleFlag : 0;
@@ -146,11 +158,6 @@ export class KeyStates {
     }
   }
 
-  /** Whether the open transaction changed anything. */
-  isChanged(key: number): boolean {
-    return this.isSingle(key) || this.rowSet(key)?.changed === true;
-  }
-
   /** Whether one row (or one marker) of the open transaction stands now. */
   isSingle(key: number): boolean {
     return this.#field(key, heldField) !== 0;
@@ -161,12 +168,43 @@ export class KeyStates {
     return number === 0 ? undefined : this.#rowSets[number - 1];
   }
 
+  /** How often keys got another row in the open transaction. */
+  get holdCount(): number {
+    return this.#holdCount;
+  }
+
+  /** The key of a hold, as long as it is the one that stands; else -1. */
+  heldKey(hold: number): number {
+    const key = this.#holds[hold * holdFields] as number;
+    const block = this.#table.recordBlock(key);
+    const at = this.#table.recordStart(key);
+    return block[at + holdField] === hold && block[at + heldField] !== 0 ? key : -1;
+  }
+
+  /** Where the key of a hold begins in the row's buffer. */
+  heldKeyStart(hold: number): number {
+    return this.#holds[hold * holdFields + 1] as number;
+  }
+
+  /** Row-sets that the open transaction has begun. */
+  get rowSetCount(): number {
+    return this.#rowSets.length;
+  }
+
+  /** The key of a row-set, as long as it is the one that stands; else -1. */
+  rowSetKey(index: number): number {
+    const key = this.#rowSetKeys[index] as number;
+    return this.#field(key, rowSetField) === index + 1 ? key : -1;
+  }
+
   /** Where the row (or the marker) of a single key lies. */
   loadSingle(key: number, into: HeldRow): void {
     const block = this.#table.recordBlock(key);
     const at = this.#table.recordStart(key);
-    const bytes = this.#buffers[(block[at + heldField] as number) - 1] as Buffer;
+    const buffer = (block[at + heldField] as number) - 1;
+    const bytes = this.#buffers[buffer] as Buffer;
     const envelopeStart = block[at + envelopeField] as number;
+    into.view = this.#views[buffer] as DataView;
     const lengthAt = envelopeStart + sequenceLengthAt;
     into.bytes = bytes;
     into.envelopeStart = envelopeStart;
@@ -227,6 +265,7 @@ export class KeyStates {
     }
     const opened = this.#openRowSet(key);
     this.#rowSets.push(opened);
+    this.#rowSetKeys.push(key);
     this.#setField(key, rowSetField, this.#rowSets.length);
     return opened.merge(row.input());
   }
@@ -316,14 +355,28 @@ export class KeyStates {
     if (row.bytes !== this.#lastBuffer) {
       this.#lastBuffer = row.bytes;
       this.#buffers.push(row.bytes);
+      this.#views.push(row.view);
     }
+    const hold = this.#holdCount;
+    if (hold === this.#holdsMax) this.#growHolds();
+    this.#holds[hold * holdFields] = key;
+    this.#holds[hold * holdFields + 1] = row.keyStart;
+    this.#holdCount = hold + 1;
     const block = this.#table.recordBlock(key);
     const at = this.#table.recordStart(key);
     block[at + heldField] = this.#buffers.length;
     block[at + envelopeField] = row.valueStart;
     block[at + rowField] = row.rowStart;
     block[at + rowEndField] = row.valueEnd;
+    block[at + holdField] = hold;
     this.#setSequence(key, row.bytes, row.sequenceStart, row.sequenceEnd);
+  }
+
+  #growHolds(): void {
+    this.#holdsMax *= 2;
+    const holds = new Int32Array(this.#holdsMax * holdFields);
+    holds.set(this.#holds);
+    this.#holds = holds;
   }
 
   /** A tie: from here on the rows are objects. */
@@ -346,18 +399,31 @@ export class KeyStates {
     return rowSet;
   }
 
-  /** Lets go of what the transaction made of a key; `entry` is what was stored of it, undefined where nothing changed. */
-  settle(key: number, entry: Buffer | undefined): void {
+  /** What was held of a key is written as the entry in [start, end): its sequence stands in the record already. */
+  settleSingle(key: number, entry: DataView, start: number, end: number): void {
+    const table = this.#table;
+    table.setValue(key, entry, start, end);
+    const block = table.recordBlock(key);
+    const at = table.recordStart(key);
+    const kind = (entry.getUint8(start + 1) & emptyFlag) !== 0 ? levelFlag : singleFlag;
+    block[at + knownField] = isStored | kind | ((block[at + knownField] as number) & shortFlag);
+    block[at + heldField] = 0;
+  }
+
+  /** Lets go of a key's row-set; `entry` is what was written of it, undefined where nothing changed. */
+  settleRowSet(key: number, entry: Buffer | undefined): void {
     if (entry !== undefined) this.setStored(key, entry);
-    this.#setField(key, heldField, 0);
     this.#setField(key, rowSetField, 0);
   }
 
-  /** After `settle` of every key that was touched: numbers hold no longer. */
+  /** After every hold and every row-set was settled: numbers hold no longer. */
   endTransaction(): void {
     this.#buffers.length = 0;
+    this.#views.length = 0;
     this.#lastBuffer = nothing;
     this.#rowSets.length = 0;
+    this.#rowSetKeys.length = 0;
+    this.#holdCount = 0;
     this.#transaction += 1;
     this.#cache.turn();
     this.#table = this.#cache.table;
@@ -385,6 +451,8 @@ export class KeyStates {
 /** A row as it lies in its envelope; one object is filled again and again. */
 export class HeldRow {
   bytes: Buffer = nothing;
+  /** Of the bytes. */
+  view: DataView = viewOf(nothing);
   envelopeStart = 0;
   sequenceStart = 0;
   sequenceEnd = 0;

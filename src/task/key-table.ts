@@ -1,3 +1,5 @@
+import { copyBytes, viewOf } from '../data/byte-copy.ts';
+
 /** What a key costs beside its bytes: its record, and its share of the slots. */
 export const keyOverheadBytes = 88;
 
@@ -39,6 +41,8 @@ export class KeyTable {
   #slots = new Int32Array(2 * slotsMin);
   readonly #blocks: Int32Array[] = [];
   readonly #chunks: Buffer[] = [];
+  /** Of the chunks. */
+  readonly #views: DataView[] = [];
   #chunk = -1;
   #chunkUsed = 0;
   #size = 0;
@@ -83,7 +87,7 @@ export class KeyTable {
   #prefetched = 0;
 
   /** The number of a key's entry, or -1. */
-  find(hash: number, bytes: Uint8Array, start: number, end: number): number {
+  find(hash: number, bytes: DataView, start: number, end: number): number {
     const slots = this.#slots;
     const mask = slots.length - 1;
     for (let slot = (hash << 1) & mask; ; slot = (slot + 2) & mask) {
@@ -94,20 +98,14 @@ export class KeyTable {
   }
 
   /** Adds an entry for a key that has none; it has no value, and all its numbers are 0. */
-  insert(hash: number, bytes: Uint8Array, start: number, end: number): number {
+  insert(hash: number, bytes: DataView, start: number, end: number): number {
     const entry = this.#size;
     if (entry >>> blockBits === this.#blocks.length) {
       this.#blocks.push(new Int32Array(recordFields << blockBits));
     }
     this.#size += 1;
     const position = this.#take(end - start);
-    copyBytes(
-      bytes,
-      start,
-      end,
-      this.#chunks[position >>> chunkBits] as Buffer,
-      position & chunkMask,
-    );
+    copyBytes(bytes, start, end, this.#viewAt(position), position & chunkMask);
     const block = this.#blocks[entry >>> blockBits] as Int32Array;
     const at = (entry & blockMask) * recordFields;
     block.fill(0, at, at + recordFields);
@@ -152,6 +150,10 @@ export class KeyTable {
     return this.#chunks[this.#field(entry, valueField) >>> chunkBits] as Buffer;
   }
 
+  valueView(entry: number): DataView {
+    return this.#viewAt(this.#field(entry, valueField));
+  }
+
   valueStart(entry: number): number {
     return this.#field(entry, valueField) & chunkMask;
   }
@@ -161,7 +163,7 @@ export class KeyTable {
   }
 
   /** Copies [start, end) in as the entry's value: over the one before where it has the room. */
-  setValue(entry: number, bytes: Uint8Array, start: number, end: number): void {
+  setValue(entry: number, bytes: DataView, start: number, end: number): void {
     const block = this.recordBlock(entry);
     const at = this.recordStart(entry);
     const length = end - start;
@@ -171,13 +173,7 @@ export class KeyTable {
       block[at + valueRoomField] = room;
     }
     const position = block[at + valueField] as number;
-    copyBytes(
-      bytes,
-      start,
-      end,
-      this.#chunks[position >>> chunkBits] as Buffer,
-      position & chunkMask,
-    );
+    copyBytes(bytes, start, end, this.#viewAt(position), position & chunkMask);
     block[at + valueLengthField] = length;
   }
 
@@ -188,25 +184,37 @@ export class KeyTable {
     this.#arenaBytes = 0;
     // Those for giant values are not kept.
     for (let index = this.#chunks.length - 1; index >= 0; index -= 1) {
-      if ((this.#chunks[index] as Buffer).length > chunkBytesMax) this.#chunks.splice(index, 1);
+      if ((this.#chunks[index] as Buffer).length <= chunkBytesMax) continue;
+      this.#chunks.splice(index, 1);
+      this.#views.splice(index, 1);
     }
     this.#chunk = this.#chunks.length > 0 ? 0 : -1;
     this.#chunkUsed = 0;
   }
 
-  #hasKey(entry: number, bytes: Uint8Array, start: number, end: number): boolean {
+  #hasKey(entry: number, bytes: DataView, start: number, end: number): boolean {
     const length = end - start;
     const block = this.#blocks[entry >>> blockBits] as Int32Array;
     const at = (entry & blockMask) * recordFields;
     if (block[at + keyLengthField] !== length) return false;
     const position = block[at + keyField] as number;
-    const chunk = this.#chunks[position >>> chunkBits] as Buffer;
+    const chunk = this.#viewAt(position);
     const stored = position & chunkMask;
-    // From the end: keys differ there more often than in their beginning.
-    for (let index = length - 1; index >= 0; index -= 1) {
-      if (chunk[stored + index] !== bytes[start + index]) return false;
+    if (length < 4) {
+      for (let index = 0; index < length; index += 1) {
+        if (chunk.getUint8(stored + index) !== bytes.getUint8(start + index)) return false;
+      }
+      return true;
     }
-    return true;
+    // By words from the end: keys differ there more often than in their beginning. The last one may overlap the one before.
+    for (let index = length - 4; index > 0; index -= 4) {
+      if (chunk.getInt32(stored + index) !== bytes.getInt32(start + index)) return false;
+    }
+    return chunk.getInt32(stored) === bytes.getInt32(start);
+  }
+
+  #viewAt(position: number): DataView {
+    return this.#views[position >>> chunkBits] as DataView;
   }
 
   #take(length: number): number {
@@ -225,7 +233,9 @@ export class KeyTable {
     if (kept !== undefined && kept.length >= length) return;
     const before = this.#chunks[this.#chunk - 1]?.length ?? 0;
     const usual = Math.min(Math.max(2 * before, chunkBytesMin), chunkBytesMax);
-    this.#chunks.splice(this.#chunk, 0, Buffer.allocUnsafeSlow(Math.max(usual, length)));
+    const chunk = Buffer.allocUnsafeSlow(Math.max(usual, length));
+    this.#chunks.splice(this.#chunk, 0, chunk);
+    this.#views.splice(this.#chunk, 0, viewOf(chunk));
   }
 
   #addSlot(hash: number, entry: number): void {
@@ -266,23 +276,4 @@ function putSlot(slots: Int32Array, hash: number, value: number): void {
   while (slots[slot + 1] !== 0) slot = (slot + 2) & mask;
   slots[slot] = hash;
   slots[slot + 1] = value;
-}
-
-/** Spans up to here are copied by a loop: a call of the native copy costs as much. */
-const loopBytes = 40;
-
-export function copyBytes(
-  from: Uint8Array,
-  start: number,
-  end: number,
-  to: Uint8Array,
-  at: number,
-): void {
-  if (end - start > loopBytes) {
-    to.set(from.subarray(start, end), at);
-    return;
-  }
-  for (let index = start, target = at; index < end; index += 1, target += 1) {
-    to[target] = from[index] as number;
-  }
 }

@@ -1,3 +1,4 @@
+import type { StateEntries } from '../data/state-entries.ts';
 import type { RecordSink } from '../ports/log.ts';
 import type { StateKey } from '../ports/state-store.ts';
 import type { RowSlice } from './memory-shuffle.ts';
@@ -5,10 +6,10 @@ import type { TableCounters } from './row-account.ts';
 
 /** What one commit asks of the state store, once the transaction stands. */
 export type TableEffects = {
-  readonly keys: readonly StateKey[];
-  /** By position; undefined: nothing is left of the key. */
-  readonly entries: readonly (Buffer | undefined)[];
+  readonly entries: StateEntries;
   readonly outputRecords: number;
+  /** Rows of a key that was written → how many such keys. */
+  readonly setRows: ReadonlyMap<number, number>;
   /** Row-sets that stood at the last commit and gave way to a higher sequence, and the rows that went with them. */
   readonly replaced: Replaced;
 };
@@ -17,6 +18,13 @@ export type Replaced = { readonly sets: number; readonly rows: number };
 
 /** Of a task whose keys have no row-sets. */
 export const nothingReplaced: Replaced = { sets: 0, rows: 0 };
+
+/** Of such a task: each key that is left counts as one row. */
+export function oneRowEach(entries: StateEntries): ReadonlyMap<number, number> {
+  let left = 0;
+  for (let index = 0; index < entries.count; index += 1) if (!entries.isGone(index)) left += 1;
+  return left === 0 ? new Map() : new Map([[1, left]]);
+}
 
 /**
  * One partition of a table that keeps rows by their key: a slice of rows (of the repartition topic, or of the

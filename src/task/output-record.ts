@@ -68,7 +68,6 @@ export class OutputWriter {
     end: 0,
   };
   readonly #headers = new HeaderWriter();
-  readonly #sources = new ByteWriter(256);
   readonly #generation: Buffer;
   readonly #sourceText = new SourceTextWriter();
   readonly #record: OutgoingRecord = {
@@ -112,17 +111,21 @@ export class OutputWriter {
     row: SingleRow,
     { isNumbered, nowMs }: { readonly isNumbered: boolean; readonly nowMs: number },
   ): void {
-    const value = this.#value;
-    value.reset();
-    if (!isNumbered) value.byte(openBracket);
-    value.bytes(row.bytes, row.rowStart, row.rowEnd);
-    if (!isNumbered) value.byte(closeBracket);
     this.#writeSingleHeaders(row);
     if (isNumbered) {
-      this.#send(sink, this.#numbered(key, 0), value.length, nowMs);
-    } else {
-      this.#send(sink, key, value.length, nowMs);
+      // The row is the value as it lies.
+      this.#record.value = row.bytes;
+      this.#record.valueStart = row.rowStart;
+      this.#record.valueEnd = row.rowEnd;
+      this.#append(sink, this.#numbered(key, 0), nowMs);
+      return;
     }
+    const value = this.#value;
+    value.reset();
+    value.byte(openBracket);
+    value.bytes(row.bytes, row.rowStart, row.rowEnd);
+    value.byte(closeBracket);
+    this.#send(sink, key, value.length, nowMs);
   }
 
   /** One numbered record of output mode `rows`; of equal rows, with DISTINCT, the one that stands for all. */
@@ -182,9 +185,9 @@ export class OutputWriter {
   #writeSingleHeaders(row: SingleRow): void {
     this.#headers.begin(3);
     this.#writeSequence(row.bytes, row.sequenceStart, row.sequenceEnd);
-    this.#sources.reset();
-    this.#sourceText.whole(this.#sources, row.bytes, row.envelopeStart + 2);
-    this.#headers.addNamed(sourceHeader, this.#sources.buffer, 0, this.#sources.length);
+    this.#headers.open(sourceHeader);
+    this.#sourceText.whole(this.#headers.writer, row.bytes, row.envelopeStart + 2);
+    this.#headers.close();
     this.#headers.addWhole(this.#generation);
   }
 
@@ -205,23 +208,23 @@ export class OutputWriter {
   #writeHeaders(sequence: Span, groups: readonly (readonly SetRow[])[]): void {
     this.#headers.begin(3);
     this.#writeSequence(sequence.bytes, sequence.start, sequence.end);
-    this.#sources.reset();
+    this.#headers.open(sourceHeader);
     let before: SetRow | undefined;
     for (const group of groups) {
       for (const [position, row] of group.entries()) {
-        if (before !== undefined) this.#sources.byte(position === 0 ? comma : plus);
+        if (before !== undefined) this.#headers.writer.byte(position === 0 ? comma : plus);
         this.#writeSource(row.provenance, before?.provenance);
         before = row;
       }
     }
-    this.#headers.addNamed(sourceHeader, this.#sources.buffer, 0, this.#sources.length);
+    this.#headers.close();
     this.#headers.addWhole(this.#generation);
   }
 
   #writeSequence(bytes: Buffer, start: number, end: number): void {
-    this.#sources.reset();
-    this.#target.writeSequence(this.#sources, bytes, start, end);
-    this.#headers.addNamed(sequenceHeader, this.#sources.buffer, 0, this.#sources.length);
+    this.#headers.open(sequenceHeader);
+    this.#target.writeSequence(this.#headers.writer, bytes, start, end);
+    this.#headers.close();
   }
 
   /** An entry that begins with `@` repeats the topic and partition before it. */
@@ -230,8 +233,8 @@ export class OutputWriter {
     const isSamePartition =
       before !== undefined &&
       bytes.compare(before.bytes, before.start, before.start + 20, start, start + 20) === 0;
-    if (isSamePartition) this.#sourceText.position(this.#sources, bytes, start);
-    else this.#sourceText.whole(this.#sources, bytes, start);
+    if (isSamePartition) this.#sourceText.position(this.#headers.writer, bytes, start);
+    else this.#sourceText.whole(this.#headers.writer, bytes, start);
   }
 
   #send(
@@ -241,10 +244,18 @@ export class OutputWriter {
     nowMs: number,
     topic: string = this.#target.topic,
   ): void {
+    this.#record.value = this.#value.buffer;
+    this.#record.valueStart = 0;
+    this.#record.valueEnd = valueLength;
+    this.#append(sink, key, nowMs, topic);
+  }
+
+  #append(sink: RecordSink, key: Span, nowMs: number, topic: string = this.#target.topic): void {
     const { table, partition, recordBytesMax } = this.#target;
+    const record = this.#record;
     const headers = this.#headers.writer;
-    const size =
-      key.end - key.start + Math.max(valueLength, 0) + headers.length + recordOverheadBytes;
+    const valueLength = record.valueEnd < 0 ? 0 : record.valueEnd - record.valueStart;
+    const size = key.end - key.start + valueLength + headers.length + recordOverheadBytes;
     if (size > recordBytesMax) {
       throw recordTooLarge(
         { table, topic, size, bytesMax: recordBytesMax },
@@ -252,12 +263,9 @@ export class OutputWriter {
         "Set output = 'rows' on the table, so that each row is a record of its own, or raise max.message.bytes of the topic.",
       );
     }
-    const record = this.#record;
     record.key = key.bytes;
     record.keyStart = key.start;
     record.keyEnd = key.end;
-    record.value = this.#value.buffer;
-    record.valueEnd = valueLength;
     record.headers = headers.buffer;
     record.headersEnd = headers.length;
     // The time of writing, never the source's: an old timestamp would expose the row to retention.

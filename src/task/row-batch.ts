@@ -1,4 +1,5 @@
 import { FlowError } from '../base/errors.ts';
+import { viewOf } from '../data/byte-copy.ts';
 import { murmur2 } from '../data/murmur2.ts';
 import { provenanceSize } from '../data/provenance.ts';
 import { type EnvelopeParts, readEnvelope } from '../data/row-envelope.ts';
@@ -7,11 +8,14 @@ import type { StateKey } from '../ports/state-store.ts';
 import { RowLane, type RowSlice } from './memory-shuffle.ts';
 import type { TimeRuns } from './time-runs.ts';
 
-const nothing = Buffer.alloc(0);
+const nothing: Buffer = Buffer.alloc(0);
+const noView = viewOf(nothing);
 
 /** One row between the stages, as spans of the fetched bytes. */
 export class LoadedRow implements EnvelopeParts {
   bytes: Buffer = nothing;
+  /** Of the bytes. */
+  view: DataView = noView;
   keyStart = 0;
   keyEnd = 0;
   valueStart = 0;
@@ -48,10 +52,17 @@ export class RowBatch {
   load(slice: RowSlice, table: string, times?: TimeRuns): void {
     const { records } = slice;
     const lane = records instanceof RowLane ? records : undefined;
+    let bytes = nothing;
+    let view = noView;
     this.count = 0;
     while (records.next()) {
       const row = this.#next();
-      row.bytes = records.bytes;
+      if (records.bytes !== bytes) {
+        bytes = records.bytes;
+        view = viewOf(bytes);
+      }
+      row.bytes = bytes;
+      row.view = view;
       row.keyStart = records.keyStart;
       row.keyEnd = records.keyEnd;
       row.valueStart = records.valueStart;
@@ -86,7 +97,11 @@ export class RowBatch {
 
   /** Lets go of the fetched bytes. */
   clear(): void {
-    for (let index = 0; index < this.count; index += 1) this.at(index).bytes = nothing;
+    for (let index = 0; index < this.count; index += 1) {
+      const row = this.at(index);
+      row.bytes = nothing;
+      row.view = noView;
+    }
     this.count = 0;
   }
 }

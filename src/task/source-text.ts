@@ -1,3 +1,4 @@
+import { viewOf } from '../data/byte-copy.ts';
 import type { ByteWriter } from '../data/byte-writer.ts';
 import { writeWhole } from '../data/number-bytes.ts';
 import { readProvenance } from '../data/provenance.ts';
@@ -6,6 +7,8 @@ import { readProvenance } from '../data/provenance.ts';
 const placeBytes = 20;
 const placesMax = 64;
 const at = 0x40;
+
+type Place = { readonly bytes: Buffer; readonly text: Buffer; readonly view: DataView };
 
 /** From the end: partitions differ more often than topics. */
 function isAt(place: Buffer, bytes: Buffer, start: number): boolean {
@@ -21,9 +24,7 @@ function isAt(place: Buffer, bytes: Buffer, start: number): boolean {
  */
 export class SourceTextWriter {
   /** Each place with its text, in the slot of its partition. */
-  readonly #places: ({ readonly bytes: Buffer; readonly text: Buffer } | undefined)[] = new Array(
-    placesMax,
-  ).fill(undefined);
+  readonly #places: (Place | undefined)[] = new Array(placesMax).fill(undefined);
 
   /** A whole entry, topic and partition included. */
   whole(out: ByteWriter, bytes: Buffer, start: number): void {
@@ -31,13 +32,15 @@ export class SourceTextWriter {
     let place = this.#places[slot];
     if (place === undefined || !isAt(place.bytes, bytes, start)) {
       const { topicId, partition } = readProvenance(bytes, start);
+      const text = Buffer.from(`${topicId}/${partition}`, 'latin1');
       place = {
         bytes: Buffer.from(bytes.subarray(start, start + placeBytes)),
-        text: Buffer.from(`${topicId}/${partition}`, 'latin1'),
+        text,
+        view: viewOf(text),
       };
       this.#places[slot] = place;
     }
-    out.bytes(place.text);
+    out.span(place.text, place.view, 0, place.text.length);
     this.position(out, bytes, start);
   }
 

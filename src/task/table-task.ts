@@ -7,16 +7,16 @@ import {
   equalRows,
   isLevelEntry,
   isVacant,
+  makeSingleEntry,
   type RowSet,
   type SetRow,
-  singleEntry,
   storedRowCount,
 } from '../data/row-set.ts';
+import { StateEntries } from '../data/state-entries.ts';
 import type { KeyRowSetOptions } from '../operators/replace-using.ts';
 import type { OutputMode } from '../plan/pipeline-plan.ts';
 import type { RecordSink } from '../ports/log.ts';
 import type { StateKey } from '../ports/state-store.ts';
-import { EntrySlab } from './entry-slab.ts';
 import { HeldRow, KeyStates } from './key-state.ts';
 import { mixedHash } from './key-table.ts';
 import type { KeyedTask, TableEffects } from './keyed-task.ts';
@@ -50,19 +50,14 @@ export class TableTask implements KeyedTask {
   readonly #batch = new RowBatch();
   /** The number of the key of each row of the batch. */
   readonly #keyOf: number[] = [];
-  /** Keys of the open transaction. */
-  readonly #touched: number[] = [];
   readonly #asked: number[] = [];
   #counters: TableCounters = emptyTableCounters();
-  /** The entries of `effects`, by position of `#touched`; undefined where nothing changed. */
-  readonly #entries: (Buffer | undefined)[] = [];
   readonly #key: { bytes: Buffer; start: number; end: number } = {
     bytes: nothing,
     start: 0,
     end: 0,
   };
   readonly #held = new HeldRow();
-  readonly #slab = new EntrySlab();
 
   constructor(options: TableTaskOptions) {
     this.#options = options;
@@ -110,9 +105,7 @@ export class TableTask implements KeyedTask {
     for (let index = 0; index < count; index += 1) {
       const key = keys.get(keyOf[index] as number, batch.at(index));
       keyOf[index] = key;
-      if (!keys.touch(key)) continue;
-      this.#touched.push(key);
-      if (!keys.isUnread(key)) continue;
+      if (!keys.isUnread(key) || !keys.ask(key)) continue;
       this.#asked.push(key);
       asked.push(keys.keyText(key));
     }
@@ -162,37 +155,60 @@ export class TableTask implements KeyedTask {
     );
   }
 
-  /** Appends the records of everything that changed since the last commit. */
+  /**
+   * Appends the records of everything that changed since the last commit. Keys with one row come in the order of their
+   * rows: their bytes, keys included, lie one behind the other, while a key's place in the table is anywhere in memory.
+   */
   effects(sink: RecordSink, nowMs: number): TableEffects {
     const states = this.#keys;
-    const keys: StateKey[] = [];
-    const entries: Buffer[] = [];
-    let outputRecords = 0;
-    let sets = 0;
-    let rows = 0;
-    for (let index = 0; index < this.#touched.length; index += 1) {
-      const state = this.#touched[index] as number;
-      if (!states.isChanged(state)) {
-        this.#entries[index] = undefined;
+    const entries = new StateEntries();
+    const done = { sink, nowMs, entries, outputRecords: 0, replacedSets: 0, replacedRows: 0 };
+    const held = this.#held;
+    const key = this.#key;
+    let levels = 0;
+    for (let hold = 0; hold < states.holdCount; hold += 1) {
+      const state = states.heldKey(hold);
+      if (state < 0) continue;
+      states.loadSingle(state, held);
+      key.bytes = held.bytes;
+      key.start = states.heldKeyStart(hold);
+      key.end = key.start + states.keyLength(state);
+      const isLevel = states.isLevel(state);
+      if (isLevel) levels += 1;
+      this.#writeLevel(done, key, state, isLevel);
+      this.#singleEffects(done, key, state, isLevel);
+    }
+    const singles = entries.count - levels;
+    const setRows = new Map<number, number>();
+    if (singles > 0) setRows.set(1, singles);
+    if (levels > 0) setRows.set(0, levels);
+    for (let index = 0; index < states.rowSetCount; index += 1) {
+      const state = states.rowSetKey(index);
+      if (state < 0) continue;
+      const rowSet = states.rowSet(state);
+      if (rowSet?.changed !== true) {
+        states.settleRowSet(state, undefined);
         continue;
       }
-      const key = this.#key;
       key.bytes = states.keyBytes(state);
       key.start = states.keyStart(state);
       key.end = key.start + states.keyLength(state);
-      this.#writeLevel(sink, key, state, nowMs);
-      const entry = states.isSingle(state)
-        ? this.#singleEffects(sink, key, state, nowMs)
-        : this.#setEffects(sink, key, state, nowMs);
-      outputRecords += this.#emitted;
-      const gone = this.#replacedRows(state);
-      if (gone > 0) sets += 1;
-      rows += gone;
-      keys.push(states.keyText(state));
-      entries.push(entry);
-      this.#entries[index] = entry;
+      this.#writeLevel(done, key, state, false);
+      const entry = this.#setEffects(done, key, state);
+      const rows = storedRowCount(entry);
+      setRows.set(rows, (setRows.get(rows) ?? 0) + 1);
+      this.#countReplaced(done, this.#replacedRows(state));
+      entries.addText(states.keyText(state), entry);
+      states.settleRowSet(state, entry);
     }
-    return { keys, entries, outputRecords, replaced: { sets, rows } };
+    const replaced = { sets: done.replacedSets, rows: done.replacedRows };
+    return { entries, outputRecords: done.outputRecords, setRows, replaced };
+  }
+
+  #countReplaced(done: Emission, rows: number): void {
+    if (rows === 0) return;
+    done.replacedSets += 1;
+    done.replacedRows += rows;
   }
 
   /** Rows that stood at the last commit, of a key whose sequence is another one now. */
@@ -205,36 +221,38 @@ export class TableTask implements KeyedTask {
     return isSame ? 0 : count;
   }
 
-  /** Records of the key that was emitted last. */
-  #emitted = 0;
-
-  #singleEffects(sink: RecordSink, key: Span, state: number, nowMs: number): Buffer {
+  #singleEffects(done: Emission, key: Span, state: number, isLevel: boolean): void {
+    const { sink, nowMs, entries } = done;
     const isNumbered = this.#options.output === 'rows';
     const held = this.#held;
-    this.#keys.loadSingle(state, held);
-    this.#emitted = 0;
-    if (isNumbered) this.#bury(sink, key, state, 1, nowMs);
-    this.#emitted += 1;
-    if (this.#keys.isLevel(state)) {
+    if (isNumbered) this.#bury(done, key, state, 1);
+    done.outputRecords += 1;
+    if (isLevel) {
       // Also where no row stood before: the end of the output topic moves with every change of the state.
       this.#writer.emptied(sink, key, held, { isNumbered, nowMs });
     } else {
       this.#writer.single(sink, key, held, { isNumbered, nowMs });
     }
+    this.#countReplaced(done, this.#replacedRows(state));
     const withRow = !isNumbered || this.#setOptions.distinct;
     const end = withRow ? held.rowEnd : held.rowStart;
-    return singleEntry(this.#slab.copy(held.bytes, held.envelopeStart, end));
+    const index = entries.count;
+    entries.add(held.view, key.start, key.end, held.envelopeStart, end);
+    const start = entries.valueStart(index);
+    makeSingleEntry(entries.bytesOf(index), start);
+    const length = end - held.envelopeStart;
+    this.#keys.settleSingle(state, entries.viewOf(index), start, start + length);
   }
 
-  #setEffects(sink: RecordSink, key: Span, state: number, nowMs: number): Buffer {
+  #setEffects(done: Emission, key: Span, state: number): Buffer {
+    const { sink, nowMs } = done;
     const rowSet = this.#keys.rowSet(state)?.rowSet;
     assert(rowSet !== undefined, 'a key that changed has rows');
     if (this.#options.output === 'row_set') {
-      this.#emitted = 1;
+      done.outputRecords += 1;
       this.#writer.rowSet(sink, key, rowSet, nowMs);
       return encodeRowSet(rowSet);
     }
-    this.#emitted = 0;
     const { sequence } = rowSet;
     if (this.#setOptions.distinct) {
       const groups = equalRows(rowSet.rows);
@@ -243,9 +261,9 @@ export class TableTask implements KeyedTask {
         if (rows.some(isVacant)) this.#writer.tombstone(sink, key, position, nowMs);
         else if (isSameGroup(before[position], rows)) continue;
         else this.#writer.row(sink, key, { sequence, rows, position }, nowMs);
-        this.#emitted += 1;
+        done.outputRecords += 1;
       }
-      this.#bury(sink, key, state, groups.length, nowMs);
+      this.#bury(done, key, state, groups.length);
       return encodeRowSet({ sequence, rows: upToLast(rowSet.rows) });
     }
     for (const [position, row] of rowSet.rows.entries()) {
@@ -253,21 +271,16 @@ export class TableTask implements KeyedTask {
       // Rows that were there before have no bytes in the state: their records stand as they are.
       else if (row.row.end === row.row.start) continue;
       else this.#writer.row(sink, key, { sequence, rows: [row], position }, nowMs);
-      this.#emitted += 1;
+      done.outputRecords += 1;
     }
-    this.#bury(sink, key, state, rowSet.rows.length, nowMs);
+    this.#bury(done, key, state, rowSet.rows.length);
     return encodeRowSet(withoutBytes(sequence, upToLast(rowSet.rows)));
   }
 
   /** A level stands in the levels topic exactly while the output topic has no rows of the key. */
-  #writeLevel(sink: RecordSink, key: Span, state: number, nowMs: number): void {
-    const states = this.#keys;
-    if (states.isLevel(state)) {
-      states.loadSingle(state, this.#held);
-      this.#writer.level(sink, key, this.#held, nowMs);
-    } else if (states.wasLevel(state)) {
-      this.#writer.level(sink, key, undefined, nowMs);
-    }
+  #writeLevel({ sink, nowMs }: Emission, key: Span, state: number, isLevel: boolean): void {
+    if (isLevel) this.#writer.level(sink, key, this.#held, nowMs);
+    else if (this.#keys.wasLevel(state)) this.#writer.level(sink, key, undefined, nowMs);
   }
 
   /** How many numbers of a key have a record. With DISTINCT one stands for all equal rows. */
@@ -280,25 +293,29 @@ export class TableTask implements KeyedTask {
    * Tombstones for the numbers that the stored set had beyond the present one, from the last one down: a restore
    * that meets some of them knows how many numbers are left.
    */
-  #bury(sink: RecordSink, key: Span, state: number, from: number, nowMs: number): void {
+  #bury(done: Emission, key: Span, state: number, from: number): void {
     const before = this.#keys.storedNumbers(state, this.#numbersOf);
     for (let position = before - 1; position >= from; position -= 1) {
-      this.#writer.tombstone(sink, key, position, nowMs);
-      this.#emitted += 1;
+      this.#writer.tombstone(done.sink, key, position, done.nowMs);
+      done.outputRecords += 1;
     }
   }
 
-  /** The transaction stands. */
+  /** `effects` has let go of everything: where the transaction does not stand, so does the task. */
   applied(): void {
-    const keys = this.#keys;
-    for (let index = 0; index < this.#touched.length; index += 1) {
-      keys.settle(this.#touched[index] as number, this.#entries[index]);
-    }
-    this.#touched.length = 0;
-    this.#entries.length = 0;
-    keys.endTransaction();
+    this.#keys.endTransaction();
   }
 }
+
+/** What `effects` adds up from key to key. */
+type Emission = {
+  readonly sink: RecordSink;
+  readonly nowMs: number;
+  readonly entries: StateEntries;
+  outputRecords: number;
+  replacedSets: number;
+  replacedRows: number;
+};
 
 /** Rows that count against LIMIT: the account rides with the checkpoint, and so does what remains. */
 function admitted({ rows, limited, duplicate }: TableCounters): number {

@@ -53,9 +53,10 @@ export class FragileState {
     const image = this.store.image(task);
     await session.write(write);
     if (image === undefined) return;
-    const { keys, entries } = write;
-    for (const [index, key] of keys.slice(0, Math.ceil(keys.length / 2)).entries()) {
-      const entry = entries[index];
+    const { entries } = write;
+    for (let index = 0; index < Math.ceil(entries.count / 2); index += 1) {
+      const key = entries.key(index);
+      const entry = entries.value(index);
       if (entry === undefined) image.entries.delete(key);
       else image.entries.set(key, Buffer.from(entry));
     }

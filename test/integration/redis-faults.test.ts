@@ -7,6 +7,7 @@ import {
   type RedisStateStoreOptions,
 } from '../../src/adapters/redis/redis-state-store.ts';
 import type { StateSession, StateStore } from '../../src/ports/state-store.ts';
+import { packedEntries } from '../support/packed-entries.ts';
 import { freePort, type PrivateRedis, startPrivateRedis } from '../support/services.ts';
 import {
   at,
@@ -68,7 +69,7 @@ const manyKeys = numbered(6_000, (index) => `key-${index}`);
 
 function many(session: StateSession, text: string, offset: number): Promise<void> {
   const entries = manyKeys.map((key) => bytes(`${text} of ${key}`));
-  return session.write({ keys: manyKeys, entries, mark: at(offset) });
+  return session.write({ entries: packedEntries(manyKeys, entries), mark: at(offset) });
 }
 
 describe('layout', () => {
@@ -236,8 +237,10 @@ describe('writes in pieces', () => {
     await write(session, { a: '1' }, at(1));
     await admin.config('RESETSTAT');
     await session.write({
-      keys: numbered(40, (index) => `big-${index}`),
-      entries: numbered(40, () => 'x'.repeat(300_000)).map(bytes),
+      entries: packedEntries(
+        numbered(40, (index) => `big-${index}`),
+        numbered(40, () => 'x'.repeat(300_000)).map(bytes),
+      ),
       mark: at(2),
     });
     expect(await calls()).toBe(10);

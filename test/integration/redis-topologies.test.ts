@@ -6,6 +6,7 @@ import { Redis } from 'ioredis';
 import { afterEach, describe, expect, test } from 'vitest';
 import { openRedisStateStore } from '../../src/adapters/redis/redis-state-store.ts';
 import type { StateStore, StateTaskId } from '../../src/ports/state-store.ts';
+import { packedEntries } from '../support/packed-entries.ts';
 import { freePort, type PrivateRedis, startPrivateRedis } from '../support/services.ts';
 import {
   at,
@@ -76,7 +77,7 @@ describe('cluster', () => {
     for (const own of tasks) {
       const session = await store.open(own, 1);
       const entries = keys.map((key) => bytes(`${key} of ${own.partition}`));
-      await session.write({ keys, entries, mark: at(own.partition) });
+      await session.write({ entries: packedEntries(keys, entries), mark: at(own.partition) });
       const view = await read(session, keys);
       expect(view.mark).toEqual(at(own.partition));
       expect(view.values.at(-1)).toBe(`k4999 of ${own.partition}`);
@@ -96,7 +97,7 @@ describe('cluster', () => {
     const { nodes, store } = await startCluster();
     const session = await store.open(task, 1);
     const keys = numbered(3_000, (index) => `k${index}`);
-    await session.write({ keys, entries: keys.map(bytes), mark: at(1) });
+    await session.write({ entries: packedEntries(keys, keys.map(bytes)), mark: at(1) });
     const slot = String(await nodes[0]?.admin.call('CLUSTER', 'KEYSLOT', hash));
     const [from, to] = Number(slot) < 8192 ? nodes : [...nodes].reverse();
     if (from === undefined || to === undefined) throw new Error('two nodes were started');

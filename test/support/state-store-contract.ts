@@ -8,6 +8,7 @@ import type {
   StateStore,
   StateTaskId,
 } from '../../src/ports/state-store.ts';
+import { packedEntries } from './packed-entries.ts';
 
 /** A place in which state is kept, and what can befall it from outside. */
 export type StateStoreHarness = {
@@ -45,8 +46,10 @@ export async function write(
 ): Promise<void> {
   const values = Object.values(entries);
   await session.write({
-    keys: Object.keys(entries),
-    entries: values.map((value) => (value === undefined ? undefined : bytes(value))),
+    entries: packedEntries(
+      Object.keys(entries),
+      values.map((value) => (value === undefined ? undefined : bytes(value))),
+    ),
     mark,
   });
 }
@@ -291,11 +294,17 @@ export function describeStateStore(
       ];
       const session = await store.open(task, 1);
       const entries = keys.map((key) => bytes(`value of ${key}`));
-      await session.write({ keys, entries, mark: at(1) });
+      await session.write({ entries: packedEntries(keys, entries), mark: at(1) });
       expect(await session.read(keys)).toEqual({ mark: at(1), entries });
       const found = await everything(session);
       expect(found).toEqual(new Map(keys.map((key) => [key, `value of ${key}`])));
-      await session.write({ keys, entries: keys.map(() => undefined), mark: at(2) });
+      await session.write({
+        entries: packedEntries(
+          keys,
+          keys.map(() => undefined),
+        ),
+        mark: at(2),
+      });
       expect(await session.read(keys)).toEqual({ mark: at(2), entries: keys.map(() => undefined) });
       expect(await everything(session)).toEqual(new Map());
     });
@@ -306,7 +315,7 @@ export function describeStateStore(
         numbered(256, (byte) => String.fromCharCode(byte)).join(''),
         'latin1',
       );
-      await session.write({ keys: ['k'], entries: [entry], mark: at(1) });
+      await session.write({ entries: packedEntries(['k'], [entry]), mark: at(1) });
       expect((await session.read(['k'])).entries).toEqual([entry]);
     });
 
@@ -338,7 +347,7 @@ export function describeStateStore(
       const keys = numbered(100_000, (index) => `key-${index}`);
       const session = await store.open(task, 1);
       const entries = keys.map((_, index) => bytes(`value ${index}`));
-      await session.write({ keys, entries, mark: at(100_000) });
+      await session.write({ entries: packedEntries(keys, entries), mark: at(100_000) });
       const view = await session.read([...keys, 'missing']);
       expect(view.mark).toEqual(at(100_000));
       expect(view.entries.length).toBe(100_001);
@@ -347,8 +356,10 @@ export function describeStateStore(
       ).toBe(100_000);
       const half = keys.filter((_, index) => index % 2 === 0);
       await session.write({
-        keys,
-        entries: keys.map((_, index) => (index % 2 === 0 ? bytes('even') : undefined)),
+        entries: packedEntries(
+          keys,
+          keys.map((_, index) => (index % 2 === 0 ? bytes('even') : undefined)),
+        ),
         mark: at(200_000),
       });
       expect(await everything(session)).toEqual(new Map(half.map((key) => [key, 'even'])));
@@ -361,7 +372,7 @@ export function describeStateStore(
       const views: Promise<string>[] = [];
       for (let step = 1; step <= 10; step++) {
         const entries = keys.map(() => bytes(`${step}`));
-        steps.push(session.write({ keys, entries, mark: at(step) }));
+        steps.push(session.write({ entries: packedEntries(keys, entries), mark: at(step) }));
         views.push(
           session.read(keys).then((view) => {
             return `${view.mark?.offset} ${[...new Set(view.entries.map(String))].join()}`;
@@ -532,7 +543,7 @@ export function describeStateStore(
         for (let run = 0; run < flushedReads; run++) {
           const session = await store.open(task, run + 1);
           await session.clear();
-          await session.write({ keys, entries, mark: at(1) });
+          await session.write({ entries: packedEntries(keys, entries), mark: at(1) });
           const outcome = session.read(keys).then(
             (view) => ({ mark: view.mark, missing: view.entries.filter((e) => !e).length }),
             (error: { code: string }) => error.code,

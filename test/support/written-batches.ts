@@ -1,4 +1,5 @@
 import type { StateKey, StateTaskId, StateWrite } from '../../src/ports/state-store.ts';
+import { packedEntries } from './packed-entries.ts';
 
 export const writtenTask: StateTaskId = {
   pipeline: 'shop',
@@ -23,16 +24,20 @@ export function batchOf(number: number): StateWrite {
   const entries = [...keys].map((key) =>
     random(5) === 0 ? undefined : Buffer.from(`${number} ${key} `.repeat(1 + random(40))),
   );
-  return { keys: [...keys], entries, mark: { topicId: 'topic-1', offset: number } };
+  return {
+    entries: packedEntries([...keys], entries),
+    mark: { topicId: 'topic-1', offset: number },
+  };
 }
 
 /** The state after the batch with a number, as texts. */
 export function stateAfter(number: number): Map<StateKey, string> {
   const state = new Map<StateKey, string>();
   for (let each = number - (number % clearEvery); each <= number; each++) {
-    const { keys, entries } = batchOf(each);
-    for (const [index, key] of keys.entries()) {
-      const entry = entries[index];
+    const { entries } = batchOf(each);
+    for (let index = 0; index < entries.count; index++) {
+      const key = entries.key(index);
+      const entry = entries.value(index);
       if (entry === undefined) state.delete(key);
       else state.set(key, entry.toString('latin1'));
     }

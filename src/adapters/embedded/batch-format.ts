@@ -24,7 +24,7 @@ export type BatchState = {
  *  44 flags · 45 reserved · 46 length of the mark's topic id · 48 checksum of the batch before
  *  52 topic id · entries
  *
- * An entry: length of the key, length of the value and one (0: deleted), both in 7-bit groups; key; value.
+ * Entries lie as in `data/state-entries.ts`.
  */
 const magic = 0x3142_4d54;
 const headerBytes = 52;
@@ -33,23 +33,6 @@ const resetFlag = 1;
 /** Bytes before the first entry. */
 export function headBytes(mark: StateMark | undefined): number {
   return headerBytes + (mark === undefined ? 0 : Buffer.byteLength(mark.topicId));
-}
-
-/** Bytes of an entry in a batch. A value of length `deleted` is none. */
-export function entryBytes(keyLength: number, valueLength: number): number {
-  const value = valueLength === deleted ? 0 : valueLength;
-  return groups(keyLength) + groups(value + 1) + keyLength + value;
-}
-
-/** Writes the two lengths before an entry's key, and returns the position after them. */
-export function putEntryLengths(
-  bytes: Buffer,
-  start: number,
-  keyLength: number,
-  valueLength: number,
-): number {
-  const position = putGroups(bytes, start, keyLength);
-  return putGroups(bytes, position, valueLength === deleted ? 0 : valueLength + 1);
 }
 
 export type BatchContents = {
@@ -153,20 +136,6 @@ export function readEntries(
     entryStart = entryEnd;
   }
   return entryStart;
-}
-
-function groups(value: number): number {
-  let bytes = 1;
-  for (let rest = value; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes++;
-  return bytes;
-}
-
-function putGroups(bytes: Buffer, start: number, value: number): number {
-  let position = start;
-  let rest = value;
-  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes[position++] = (rest % 0x80) | 0x80;
-  bytes[position++] = rest;
-  return position;
 }
 
 /** The number that `takeGroups` read last; a second result without an object for it. */

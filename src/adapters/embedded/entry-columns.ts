@@ -1,6 +1,3 @@
-import { assert } from '../../base/assert.ts';
-import type { StateKey } from '../../ports/state-store.ts';
-
 /** The value length of an entry that says that its key was deleted. */
 export const deleted = 0xffff_ffff;
 
@@ -47,21 +44,6 @@ export class EntryColumns {
     this.valueStarts = grown(this.valueStarts, capacity);
     this.valueLengths = grown(this.valueLengths, capacity);
   }
-}
-
-/** Copies a key's bytes into a buffer that has room for them. */
-export function putKey(bytes: Buffer, start: number, key: StateKey): void {
-  if (key.length > 48) {
-    bytes.write(key, start, 'latin1');
-    return;
-  }
-  let all = 0;
-  for (let index = 0; index < key.length; index++) {
-    const code = key.charCodeAt(index);
-    all |= code;
-    bytes[start + index] = code;
-  }
-  assert(all < 256, 'a state key holds a character that is no byte');
 }
 
 function grown(column: Uint32Array<ArrayBuffer>, capacity: number): Uint32Array<ArrayBuffer> {

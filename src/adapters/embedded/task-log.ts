@@ -2,20 +2,20 @@ import { readdirSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { assert } from '../../base/assert.ts';
 import { FlowError } from '../../base/errors.ts';
+import { putByteText } from '../../data/byte-text.ts';
+import { entryLength, putEntryLengths } from '../../data/state-entries.ts';
 import type { StateKey, StateMark, StateWrite } from '../../ports/state-store.ts';
 import {
   type BatchState,
   batchLength,
   entriesStart,
-  entryBytes,
   headBytes,
   isResetBatch,
   openBatch,
-  putEntryLengths,
   readEntries,
   sealBatch,
 } from './batch-format.ts';
-import { deleted, EntryColumns, putKey } from './entry-columns.ts';
+import { deleted, EntryColumns } from './entry-columns.ts';
 import { KeyIndex } from './key-index.ts';
 import { makeDirectory } from './make-directory.ts';
 import { fileError, SegmentFile, segmentNumbers, type TailCache } from './segment-file.ts';
@@ -123,28 +123,15 @@ export class TaskLog {
     this.#append(this.#emptyBatch(this.mark), { epoch });
   }
 
-  write(write: StateWrite): void {
-    const { keys, entries, mark } = write;
+  write({ entries, mark }: StateWrite): void {
     const start = headBytes(mark);
-    let size = start;
-    for (const [index, key] of keys.entries()) {
-      size += entryBytes(key.length, entries[index]?.length ?? deleted);
-    }
+    const size = start + entries.byteLength;
     const batch = this.#takeScratch(size);
+    entries.copyTo(batch, start);
     const columns = this.#columns;
-    columns.reset(batch, keys.length);
-    let position = start;
-    for (const [index, key] of keys.entries()) {
-      const entry = entries[index];
-      const valueLength = entry?.length ?? deleted;
-      const keyStart = putEntryLengths(batch, position, key.length, valueLength);
-      putKey(batch, keyStart, key);
-      const valueStart = keyStart + key.length;
-      if (entry !== undefined) batch.set(entry, valueStart);
-      columns.add(keyStart, key.length, valueStart, valueLength);
-      position = valueStart + (entry?.length ?? 0);
-    }
-    assert(position === size, 'a batch has another size than its entries');
+    columns.reset(batch, entries.count);
+    readEntries(columns, start, size, entries.count);
+    assert(columns.count === entries.count, 'a batch has another size than its entries');
     this.#appendEntries(batch, { mark }, columns);
     this.#clean(size);
   }
@@ -220,7 +207,7 @@ export class TaskLog {
     columns.reset(bytes, keys.length);
     let position = 0;
     for (const key of keys) {
-      putKey(bytes, position, key);
+      putByteText(bytes, position, key);
       columns.add(position, key.length, 0, 0);
       position += key.length;
     }
@@ -268,7 +255,7 @@ export class TaskLog {
       const length = columns.valueLengths[position] ?? 0;
       let entry = index.find(columns, position);
       if (entry >= 0) {
-        const bytes = entryBytes(keyLength, index.lengthOf(entry));
+        const bytes = entryLength(keyLength, index.lengthOf(entry));
         const owner = this.#segments.get(index.segmentOf(entry));
         if (owner !== undefined) owner.liveBytes -= bytes;
         this.#liveBytes -= bytes;
@@ -279,7 +266,7 @@ export class TaskLog {
       }
       if (entry < 0) entry = index.insert(columns, position);
       index.place(entry, segment.number, start + (columns.valueStarts[position] ?? 0), length);
-      const bytes = entryBytes(keyLength, length);
+      const bytes = entryLength(keyLength, length);
       segment.liveBytes += bytes;
       this.#liveBytes += bytes;
     });

@@ -125,8 +125,10 @@ class MemoryStateSession implements StateSession {
     return attempt(() => {
       const state = this.#own();
       this.#checkGoesOn(state, write.mark);
-      for (const [index, key] of write.keys.entries()) {
-        const entry = write.entries[index];
+      const { entries } = write;
+      for (let index = 0; index < entries.count; index += 1) {
+        const key = entries.key(index);
+        const entry = entries.value(index);
         if (entry === undefined) {
           state.entries.delete(key);
         } else {

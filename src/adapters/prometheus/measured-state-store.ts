@@ -115,7 +115,7 @@ class MeasuredSession implements StateSession {
   }
 
   write(write: StateWrite): Promise<void> {
-    this.#meter.keys('write', write.keys.length);
+    this.#meter.keys('write', write.entries.count);
     return this.#meter.time('write', () => this.#session.write(write));
   }
 

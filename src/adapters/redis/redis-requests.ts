@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Command } from 'ioredis';
+import { copyBytes, longCopyBytes, viewOf } from '../../data/byte-copy.ts';
+import type { StateEntries } from '../../data/state-entries.ts';
 import type { StateKey, StateWrite } from '../../ports/state-store.ts';
 import { epochField, markField, redisScripts } from './redis-scripts.ts';
 
@@ -37,9 +39,9 @@ export type WritePiece = {
 };
 
 /** One piece of a write for the write script: by its digest, or by its text where the server does not know it. */
-export function writeRequest(piece: WritePiece, write: StateWrite, byText: boolean): Command {
+export function writeRequest(piece: WritePiece, { entries }: StateWrite, byText: boolean): Command {
   const { start, end } = piece;
-  const { deletes, bytes } = sizeOf(piece, write);
+  const { deletes, bytes } = sizeOf(piece, entries);
   const sets = end - start - deletes;
   const name = byText ? 'EVAL' : 'EVALSHA';
   const script = byText ? redisScripts.write : writeSha;
@@ -47,28 +49,21 @@ export function writeRequest(piece: WritePiece, write: StateWrite, byText: boole
   head.push(piece.attempt, String(piece.index), piece.isLast ? '1' : '0', String(sets));
   const request = new RequestWriter(head, 2 * sets + deletes, bytes);
   for (let index = start; index < end; index++) {
-    const entry = write.entries[index];
-    if (entry !== undefined) {
-      request.field(write.keys[index] ?? '');
-      request.bytes(entry);
-    }
+    if (!entries.isGone(index)) request.entry(entries, index);
   }
   for (let index = start; deletes > 0 && index < end; index++) {
-    if (write.entries[index] === undefined) {
-      request.field(write.keys[index] ?? '');
-    }
+    if (entries.isGone(index)) request.field(entries.key(index));
   }
   return new EncodedCommand(name, [script, '1', piece.hash], request.finish());
 }
 
-function sizeOf(piece: WritePiece, write: StateWrite): { deletes: number; bytes: number } {
+function sizeOf(piece: WritePiece, entries: StateEntries): { deletes: number; bytes: number } {
   let deletes = 0;
   let bytes = 0;
   for (let index = piece.start; index < piece.end; index++) {
-    const entry = write.entries[index];
-    if (entry === undefined) deletes++;
-    bytes += argumentBytes((write.keys[index]?.length ?? 0) + 1);
-    bytes += argumentBytes(entry?.length ?? 0);
+    if (entries.isGone(index)) deletes++;
+    bytes += argumentBytes(entries.keyLength(index) + 1);
+    bytes += argumentBytes(Math.max(entries.valueLength(index), 0));
   }
   return { deletes, bytes };
 }
@@ -113,12 +108,14 @@ function argumentBytes(length: number): number {
 /** Writes a request of known size. Texts are latin1: one byte a character. */
 class RequestWriter {
   readonly #buffer: Buffer;
+  readonly #view: DataView;
   #position: number;
 
   constructor(head: readonly string[], moreArguments: number, moreBytes: number) {
     const count = `*${head.length + moreArguments}\r\n`;
     const headBytes = head.reduce((sum, text) => sum + argumentBytes(text.length), count.length);
     this.#buffer = Buffer.allocUnsafe(headBytes + moreBytes);
+    this.#view = viewOf(this.#buffer);
     this.#position = this.#buffer.write(count, 'latin1');
     for (const text of head) {
       this.#open(text.length);
@@ -137,11 +134,30 @@ class RequestWriter {
     this.#close();
   }
 
-  bytes(value: Buffer): void {
-    this.#open(value.length);
-    this.#buffer.set(value, this.#position);
-    this.#position += value.length;
+  /** Key and value, as they lie. */
+  entry(entries: StateEntries, index: number): void {
+    const bytes = entries.bytesOf(index);
+    const view = entries.viewOf(index);
+    const keyStart = entries.keyStart(index);
+    const keyLength = entries.keyLength(index);
+    const escaped = bytes[keyStart] === 0 && keyLength > 0;
+    this.#open(keyLength + (escaped ? 1 : 0));
+    if (escaped) {
+      this.#buffer[this.#position++] = 0;
+    }
+    this.#span(bytes, view, keyStart, keyStart + keyLength);
     this.#close();
+    const valueStart = keyStart + keyLength;
+    const valueLength = entries.valueLength(index);
+    this.#open(valueLength);
+    this.#span(bytes, view, valueStart, valueStart + valueLength);
+    this.#close();
+  }
+
+  #span(bytes: Buffer, view: DataView, start: number, end: number): void {
+    if (end - start < longCopyBytes) copyBytes(view, start, end, this.#view, this.#position);
+    else this.#buffer.set(bytes.subarray(start, end), this.#position);
+    this.#position += end - start;
   }
 
   finish(): Buffer {

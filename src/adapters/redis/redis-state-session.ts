@@ -176,12 +176,12 @@ export class RedisStateSession implements StateSession {
       const requests: Command[] = [];
       do {
         const end = pieceEnd(write, start);
-        const isLast = end === write.keys.length;
+        const isLast = end === write.entries.count;
         const piece: WritePiece = { ...pieces, index, isLast, start, end };
         requests.push(writeRequest(piece, write, byText));
         start = end;
         index++;
-      } while (start < write.keys.length && requests.length < windowPieces);
+      } while (start < write.entries.count && requests.length < windowPieces);
       for (const outcome of await this.#client.sendAll(requests)) {
         if (outcome.status === 'rejected' && isMissingScript(outcome.reason)) {
           return false;
@@ -191,7 +191,7 @@ export class RedisStateSession implements StateSession {
           throw this.#refused(reply);
         }
       }
-    } while (start < write.keys.length);
+    } while (start < write.entries.count);
     return true;
   }
 
@@ -233,12 +233,12 @@ export class RedisStateSession implements StateSession {
 }
 
 /** Where the piece of a write that begins at `start` ends, so that both its keys and its bytes are bounded. */
-function pieceEnd(write: StateWrite, start: number): number {
-  const last = Math.min(start + pieceKeysMax, write.keys.length);
+function pieceEnd({ entries }: StateWrite, start: number): number {
+  const last = Math.min(start + pieceKeysMax, entries.count);
   let bytes = 0;
   let end = start;
   while (end < last && bytes < pieceBytesMax) {
-    bytes += (write.keys[end]?.length ?? 0) + (write.entries[end]?.length ?? 0);
+    bytes += entries.keyLength(end) + Math.max(entries.valueLength(end), 0);
     end++;
   }
   return end;

@@ -8,6 +8,7 @@ import { type KeyDifference, verifyTable } from '../../../src/runtime/verify-tab
 import { explainKey } from '../../../src/runtime/why-key.ts';
 import type { PipelineWorld } from '../../../src/testing/pipeline-world.ts';
 import { planned, worldOf } from '../../support/append-world.ts';
+import { packedEntries } from '../../support/packed-entries.ts';
 
 const source = 'CREATE SOURCE s (k STRING, v INT, seq BIGINT);';
 const table = (more: string, select = 'SELECT k, v, seq') => `${source}
@@ -100,7 +101,7 @@ describe.each(['row_set', 'rows'])('output %s', (output) => {
     let victim = '';
     for await (const part of session.scan()) victim ||= part[0]?.[0] ?? '';
     if (mark === undefined) throw new Error('no mark');
-    await session.write({ keys: [victim], entries: [undefined], mark });
+    await session.write({ entries: packedEntries([victim], [undefined]), mark });
     await session.close();
     const damaged = (await scrubState(await options(sql)))[partition];
     expect(damaged).toMatchObject({ state: 'differs', differences: 1 });

@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openEmbeddedStateStore } from '../../../src/adapters/embedded/embedded-state-store.ts';
 import type { StateStore } from '../../../src/ports/state-store.ts';
+import { packedEntries } from '../../support/packed-entries.ts';
 import {
   at,
   bytes,
@@ -104,7 +105,7 @@ describe('space', () => {
     let largest = 0;
     for (let round = 1; round <= 200; round++) {
       const entries = keys.map((key) => bytes(`${round} of ${key}`.padEnd(50)));
-      await session.write({ keys, entries, mark: at(round) });
+      await session.write({ entries: packedEntries(keys, entries), mark: at(round) });
       largest = Math.max(largest, logBytes());
     }
     expect(largest).toBeLessThan(2 * liveBytes + 6 * 20_000);
@@ -117,7 +118,7 @@ describe('space', () => {
     const store = await open(sizes);
     const session = await store.open(task, 1);
     const cold = numbered(300, (index) => `cold ${index}`);
-    await session.write({ keys: cold, entries: cold.map(bytes), mark: at(1) });
+    await session.write({ entries: packedEntries(cold, cold.map(bytes)), mark: at(1) });
     for (let round = 2; round < 600; round++) {
       await write(
         session,
@@ -137,7 +138,7 @@ describe('space', () => {
   test('a clear gives the space back', async () => {
     const session = await (await open()).open(task, 1);
     const keys = numbered(2_000, (index) => `key ${index}`);
-    await session.write({ keys, entries: keys.map(bytes), mark: at(1) });
+    await session.write({ entries: packedEntries(keys, keys.map(bytes)), mark: at(1) });
     await session.clear();
     expect(readdirSync(folder()).length).toBe(1);
     expect(logBytes()).toBeLessThan(200);
@@ -150,10 +151,9 @@ describe('space', () => {
     for (const cacheBytes of [0, 1 << 20, 64 << 20]) {
       const store = await open({ cacheBytes });
       const session = await store.open({ ...task, partition: cacheBytes }, 1);
-      await session.write({ keys, entries, mark: at(1) });
+      await session.write({ entries: packedEntries(keys, entries), mark: at(1) });
       await session.write({
-        keys: [...keys].reverse(),
-        entries: [...entries].reverse(),
+        entries: packedEntries([...keys].reverse(), [...entries].reverse()),
         mark: at(2),
       });
       const view = await session.read(keys);

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { EntryColumns, putKey } from '../../../src/adapters/embedded/entry-columns.ts';
+import { EntryColumns } from '../../../src/adapters/embedded/entry-columns.ts';
 import { KeyIndex } from '../../../src/adapters/embedded/key-index.ts';
+import { putByteText } from '../../../src/data/byte-text.ts';
 
 /** Columns of some keys; with `hashBits`, of hashes that collide. */
 function columnsOf(keys: readonly string[], hashBits = 32): EntryColumns {
@@ -9,7 +10,7 @@ function columnsOf(keys: readonly string[], hashBits = 32): EntryColumns {
   columns.reset(Buffer.alloc(keys.reduce((sum, key) => sum + key.length, 0)), keys.length);
   let position = 0;
   for (const key of keys) {
-    putKey(columns.bytes, position, key);
+    putByteText(columns.bytes, position, key);
     columns.add(position, key.length, 0, 0);
     position += key.length;
   }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { MemoryStateStore } from '../../../src/adapters/memory/memory-state-store.ts';
+import { packedEntries } from '../../support/packed-entries.ts';
 import { at, describeStateStore, task } from '../../support/state-store-contract.ts';
 
 describeStateStore(
@@ -25,7 +26,7 @@ describeStateStore(
 test('an entry is copied, so that a buffer may be used again after the write', async () => {
   const session = await new MemoryStateStore().open(task, 1);
   const shared = Buffer.from('before');
-  await session.write({ keys: ['k'], entries: [shared], mark: at(1) });
+  await session.write({ entries: packedEntries(['k'], [shared]), mark: at(1) });
   shared.fill('x');
   expect((await session.read(['k'])).entries).toEqual([Buffer.from('before')]);
 });

@@ -96,8 +96,10 @@ test.each(['row_set', 'rows'] as const)(
               task.process(task.keysOf(slice).map((key) => store.get(key)));
             }
           }
-          const { keys, entries } = task.effects({ append: () => undefined }, 0);
-          for (const [index, key] of keys.entries()) store.set(key, entries[index] as Buffer);
+          const { entries } = task.effects({ append: () => undefined }, 0);
+          for (let index = 0; index < entries.count; index += 1) {
+            store.set(entries.key(index), entries.value(index) as Buffer);
+          }
           task.applied();
           shuffle.turn();
         }

@@ -9,6 +9,7 @@ import { simulate } from '../../../src/testing/simulate-pipeline.ts';
 import { SimulatedLog } from '../../../src/testing/simulated-log.ts';
 import { SimulatedProcess } from '../../../src/testing/simulated-process.ts';
 import { SimulatedStateStore } from '../../../src/testing/simulated-state-store.ts';
+import { packedEntries } from '../../support/packed-entries.ts';
 
 const always = 1000;
 const task = { pipeline: 'p', flow: 'f', generation: 0, partition: 0 };
@@ -93,7 +94,7 @@ describe('a simulated process', () => {
     const session = await store.open(task, 1);
     process.crash();
     await process.crashed;
-    const write = session.write({ keys: ['k'], entries: [Buffer.from('e')], mark });
+    const write = session.write({ entries: packedEntries(['k'], [Buffer.from('e')]), mark });
     const calls = [write, producer.commit([]), mine.describeTopics(['t']), mine.fence('p')];
     expect(await Promise.all(calls.map(isAnswered))).toEqual([false, false, false, false]);
     expect(await (await state.store.open(task, 2)).mark()).toBeUndefined();
@@ -134,7 +135,7 @@ describe('a fragile state', () => {
       const { store } = world({ [fault]: always });
       const session = await store.open(task, 1);
       const outcome = await session
-        .write({ keys: ['k'], entries: [Buffer.from('e')], mark })
+        .write({ entries: packedEntries(['k'], [Buffer.from('e')]), mark })
         .then(() => session.read(['k']))
         .catch((error: { code: string }) => error.code);
       expect(outcome).toBe('TASK_CORRUPTED');
@@ -143,7 +144,7 @@ describe('a fragile state', () => {
 
   test('keeps everything while nothing strikes', async () => {
     const session = await world({}).store.open(task, 1);
-    await session.write({ keys: ['k'], entries: [Buffer.from('e')], mark });
+    await session.write({ entries: packedEntries(['k'], [Buffer.from('e')]), mark });
     const view = await session.read(['k', 'other']);
     expect(view.mark).toEqual(mark);
     expect(view.entries.map((entry) => entry?.toString())).toEqual(['e', undefined]);
@@ -152,8 +153,8 @@ describe('a fragile state', () => {
   test('a write that breaks off leaves entries without a mark, and must be cleared', async () => {
     const { store, faults } = world({ half_write: always });
     const session = await store.open(task, 1);
-    const entries = [Buffer.from('a'), Buffer.from('b')];
-    const write = { keys: ['k', 'l'], entries, mark };
+    const entries = packedEntries(['k', 'l'], [Buffer.from('a'), Buffer.from('b')]);
+    const write = { entries, mark };
     await expect(session.write(write)).rejects.toMatchObject({ code: 'STATE_UNAVAILABLE' });
     faults.calm();
     const view = await session.read(['k', 'l']);
