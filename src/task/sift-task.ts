@@ -1,9 +1,10 @@
 import { assert } from '../base/assert.ts';
+import { StateEntries } from '../data/state-entries.ts';
 import { sha2 } from '../expr/digest/sha2.ts';
 import type { RecordSink } from '../ports/log.ts';
 import type { StateKey } from '../ports/state-store.ts';
 import { KeyCache } from './key-cache.ts';
-import { type KeyedTask, nothingReplaced, type TableEffects } from './keyed-task.ts';
+import { type KeyedTask, nothingReplaced, oneRowEach, type TableEffects } from './keyed-task.ts';
 import type { RowSlice } from './memory-shuffle.ts';
 import { emptyTableCounters, type TableCounters } from './row-account.ts';
 import { type LoadedRow, RowBatch } from './row-batch.ts';
@@ -123,10 +124,10 @@ export class SiftTask implements KeyedTask {
   }
 
   effects(): TableEffects {
-    const keys = this.#open.map(({ key }) => key);
+    const entries = StateEntries.of(this.#open.map(({ key }) => [key, letThrough] as const));
     const outputRecords = this.#outputRecords;
     this.#outputRecords = 0;
-    return { keys, entries: keys.map(() => letThrough), outputRecords, replaced: nothingReplaced };
+    return { entries, outputRecords, setRows: oneRowEach(entries), replaced: nothingReplaced };
   }
 
   applied(): void {
