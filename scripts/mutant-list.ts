@@ -399,6 +399,34 @@ export const mutants: readonly Mutant[] = [
   ),
   mutantIn(
     'summed',
+    'groups that a row has left',
+    'a group that is computed again is without the rows that went to another one',
+    edit('src/task/part-rows.ts', '      this.#parts.get(part)?.units.delete(unit);\n', ''),
+  ),
+  mutantIn(
+    'distinct_rows',
+    'equal rows of one transaction',
+    'a row that was let through is known in the transaction that lets it through',
+    edit('src/task/sift-task.ts', '      known.stored = letThrough;\n', ''),
+  ),
+  mutantIn(
+    'distinct_rows',
+    'let through and forgotten',
+    'what was let through is known again from its records',
+    edit(
+      'src/task/restore-sifted.ts',
+      'if (keyEnd >= 0) keys.add(',
+      'if (keyEnd > bytes.length) keys.add(',
+    ),
+  ),
+  mutantIn(
+    'few_rows',
+    'one row beyond the limit',
+    'LIMIT lets through so many rows and no more',
+    edit('src/task/sift-task.ts', 'counters.new >= limit', 'counters.new > limit'),
+  ),
+  mutantIn(
+    'sliced',
     'groups that are gone',
     'a view has no record of a group that is no more',
     edit(

@@ -11,7 +11,7 @@ import { bindRow } from './bind-row.ts';
 import type { FlowDeclaration, TableDataset } from './catalog.ts';
 import { warnOfEnvelope } from './cdc-hint.ts';
 import { chanceUpstream } from './chance.ts';
-import { notSupportedYet, planFault } from './faults.ts';
+import { planFault } from './faults.ts';
 import { checkAutoCdc } from './flow-rules.ts';
 import { columnNode } from './move-columns.ts';
 import { nameHint } from './name-hint.ts';
@@ -125,8 +125,11 @@ function checkTable(table: TableDataset, { context, body }: Feed): void {
   const { faults } = context;
   const output = table.options.text('output');
   if (output?.value === 'rows') {
-    const hint = 'Leave the option out: the record of a key holds its row, or its whole history.';
-    faults.add(notSupportedYet("output = 'rows' for a table of AUTO CDC", output.place, hint));
+    const message = "a table of AUTO CDC has no output = 'rows'";
+    const detail =
+      'The record of a key holds its row, or its whole history, so that no reader sees half of it.';
+    const hint = "Leave the option out, or write output = 'row_set', which says the same.";
+    faults.add(planFault('OPTION_VALUE', message, output.place, { detail, hint }));
   }
   const { columns } = table;
   if (body.cdc.scdType !== 2 || columns === undefined || columns === 'broken') return;

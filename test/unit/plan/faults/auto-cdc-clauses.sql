@@ -20,3 +20,6 @@ CREATE FLOW k AS AUTO CDC INTO w FROM STREAM(refunds) KEYS (item) SEQUENCE BY it
 CREATE STREAMING TABLE x (region STRING, seq BIGINT);
 --                     ^ CDC_HISTORY_COLUMNS
 CREATE FLOW l AS AUTO CDC INTO x FROM STREAM(refunds) KEYS (region) SEQUENCE BY seq COLUMNS (region, seq) STORED AS SCD TYPE 2;
+CREATE STREAMING TABLE numbered WITH (output = 'rows');
+--                                    ^ OPTION_VALUE
+CREATE FLOW numbered AS AUTO CDC INTO numbered FROM STREAM(orders) KEYS (region) SEQUENCE BY seq;
