@@ -130,3 +130,40 @@ describe('LIMIT in an append flow', () => {
     });
   });
 });
+
+test('OP-04 OP-10 DISTINCT and LIMIT around a join of streams, and a table over the rows', async () => {
+  const sql = `${source} CREATE SOURCE o (k INT, v STRING) WITH (topic = 'o');
+CREATE STREAMING TABLE t AS SELECT DISTINCT l.k, r.v FROM STREAM(s) l JOIN STREAM(o) r ON l.k = r.k;
+CREATE STREAMING TABLE last FLOW REPLACE USING (k) SEQUENCE BY v BY NAME SELECT k, v FROM STREAM(t);`;
+  await scenario(sql, { partitions: 2 }, async (told) => {
+    const other = (k: number, v: string): Given => ({ topic: 'o', value: { k, v } });
+    await told.settle(
+      row(1, 1),
+      row(1, 2, 1),
+      row(2, 1),
+      other(1, 'a'),
+      other(1, 'a'),
+      other(1, 'b'),
+    );
+    expect(told.rows('t')).toEqual(['{"k":1,"v":"a"}', '{"k":1,"v":"b"}']);
+    expect(told.rows('last')).toEqual(['{"k":1,"v":"b"}']);
+    await told.restart();
+    await told.settle(row(1, 3), other(2, 'c'));
+    expect(told.rows('t')).toEqual(['{"k":1,"v":"a"}', '{"k":1,"v":"b"}', '{"k":2,"v":"c"}']);
+  });
+});
+
+test('FR-28 DISTINCT that comes or goes is another source, and a higher LIMIT lets further rows through', async () => {
+  const sql = (limit: number) =>
+    `CREATE STREAMING TABLE t AS SELECT k FROM STREAM(a) LIMIT ${limit};`;
+  const world = new RefreshWorld(sql(1), ['a'], 1);
+  await world.produce('a', 0, { k: 'A', seq: 1, v: '' }, { k: 'B', seq: 2, v: '' });
+  await world.update();
+  world.sql = sql(3);
+  await world.produce('a', 0, { k: 'C', seq: 1, v: '' });
+  await world.update();
+  // B came when there was no room for it.
+  expect(valuesOf(world.log.readCommitted('t'))).toEqual(['{"k":"A"}', '{"k":"C"}']);
+  world.sql = 'CREATE STREAMING TABLE t AS SELECT k FROM STREAM(a);';
+  await expect(world.update()).rejects.toMatchObject({ code: 'DEFINITION_CHANGED' });
+});

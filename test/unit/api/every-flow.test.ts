@@ -185,6 +185,7 @@ describe('SX-21 each kind of flow and dataset is what its SQL is', () => {
       emptyWhen: sql`name IS NULL`,
       query: stream(feed).select('id', 'name', 'lsn').limit(10),
     });
+    p.table({ name: 'names', query: stream(feed).select('id', 'name').distinct().limit(5) });
     p.table({ name: 'copied', query: stream(raw, { skipChangeCommits: true }).select('id') });
     expectSamePlan(
       p,
@@ -194,6 +195,7 @@ describe('SX-21 each kind of flow and dataset is what its SQL is', () => {
        SELECT \`left\`.id AS id, \`right\`.n AS n FROM STREAM(feed) AS \`left\` JOIN STREAM(other) AS \`right\` ON \`left\`.id = \`right\`.id;
        CREATE STREAMING TABLE first FLOW REPLACE USING (id) SEQUENCE BY lsn APPLY AS EMPTY WHEN (name IS NULL) BY NAME
        SELECT id, name, lsn FROM STREAM(feed) LIMIT 10;
+       CREATE STREAMING TABLE names AS SELECT DISTINCT id, name FROM STREAM(feed) LIMIT 5;
        CREATE STREAMING TABLE copied AS SELECT id FROM STREAM(raw) WITH (skipChangeCommits = true);`,
     );
   });
