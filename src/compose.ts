@@ -270,6 +270,12 @@ export function instanceOf(config: Config, once: boolean): string {
   return once && name === hostname() ? `${name}-once` : name;
 }
 
+/** What is not in the cache is read: over the network, or from the page cache of this machine. */
+const stateCacheBytes: Readonly<Record<Config['state.kind'], number>> = {
+  redis: 64 << 20,
+  embedded: 8 << 20,
+};
+
 /** What a worker of the configured pipeline goes by. */
 export function workerSettings(config: Config, once: boolean): WorkerSettings {
   return {
@@ -282,7 +288,7 @@ export function workerSettings(config: Config, once: boolean): WorkerSettings {
     viewIntervalMs: config['views.intervalMs'],
     commitRecordsMax: config['commit.recordsMax'],
     commitBytesMax: config['commit.bytesMax'],
-    cacheBytesMax: config['state.cacheBytes'],
+    cacheBytesMax: config['state.cacheBytes'] ?? stateCacheBytes[config['state.kind']],
     shuffle: config['flow.shuffle'],
     sessionTimeoutMs: config['group.sessionTimeoutMs'],
     rebalanceTimeoutMs: config['group.rebalanceTimeoutMs'],

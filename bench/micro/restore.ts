@@ -69,7 +69,10 @@ function outputSets(): { readonly bytes: Buffer; readonly position: number }[] {
     distinct: false,
     recordBytesMax: 1_000_000,
   });
-  const template = provenanceTemplate('0123456789abcdef0123456789abcdef', 0, 0);
+  // Rows of several source partitions take turns, as they do where no key says which one is theirs.
+  const templates = [0, 1, 2, 3].map((partition) =>
+    provenanceTemplate('0123456789abcdef0123456789abcdef', partition, 0),
+  );
   const envelope = new ByteWriter(1024);
   const encoded = new ByteWriter(16);
   const provenance = new ByteWriter(64);
@@ -78,7 +81,7 @@ function outputSets(): { readonly bytes: Buffer; readonly position: number }[] {
     encoded.reset();
     provenance.reset();
     sequence.encode(BigInt(1_700_000_000_000 + index * 7), encoded);
-    writeProvenance(provenance, template, index, 0);
+    writeProvenance(provenance, templates[index % 4] as Buffer, index, 0);
     writeEnvelopeHead(envelope, 0, provenance.buffer, encoded);
     const rowStart = envelope.length;
     const note = `order ${index * 7_919} of a customer who has \\"asked\\" for it`;

@@ -124,10 +124,10 @@ const declared = [
   {
     name: 'state.cacheBytes',
     kind: 'int',
-    default: 67108864,
+    default: undefined,
     min: 1048576,
     max: 8589934592,
-    doc: 'Bound of the cache in front of the state store, in bytes per table partition.',
+    doc: 'Bound of the cache in front of the state store, in bytes per table partition. Default: 67108864 with Redis; 8388608 with the embedded state, whose index is in memory anyway.',
   },
   {
     name: 'redis.url',

@@ -30,6 +30,8 @@ const digit0 = 0x30;
 const atSign = 0x40;
 const openBracket = 0x5b;
 const closeBracket = 0x5d;
+/** Source partitions that are known by their text. */
+const placesMax = 64;
 /** More digits might not be a safe integer. */
 const offsetDigitsMax = 15;
 
@@ -43,6 +45,7 @@ export class SingleRecords {
   readonly #sequence = new ByteWriter(32);
   readonly #entry = new ByteWriter(1024);
   readonly #slab = new EntrySlab();
+  readonly #places: Place[] = [];
   #place: Place | undefined;
   /** End of the header that was read last. */
   #end = 0;
@@ -122,17 +125,24 @@ export class SingleRecords {
     return provenance;
   }
 
-  /** Sources come in runs: most of the time it is that of the record before. */
+  /** Most of the time it is that of the record before, else nearly always one of the few that were met lately. */
   #placeAt(bytes: Buffer, start: number, end: number): Place | undefined {
-    const known = this.#place;
-    if (known !== undefined && isAt(known.text, bytes, start, end)) return known;
+    const last = this.#place;
+    if (last !== undefined && isAt(last.text, bytes, start, end)) return last;
+    for (const known of this.#places) {
+      if (!isAt(known.text, bytes, start, end)) continue;
+      this.#place = known;
+      return known;
+    }
     let at = start;
     while (at < end && bytes[at] !== atSign) at += 1;
     const text = Buffer.from(bytes.subarray(start, at));
     const found = /^([0-9a-f]{32})\/(\d{1,9})$/.exec(text.toString('latin1'));
     if (found === null || at === end) return undefined;
     const provenance = provenanceTemplate(found[1] as string, Number(found[2]), 0);
+    if (this.#places.length === placesMax) this.#places.length = 0;
     this.#place = { text, provenance };
+    this.#places.push(this.#place);
     return this.#place;
   }
 }

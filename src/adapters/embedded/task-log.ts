@@ -36,6 +36,8 @@ const loadedEntries = 4_096;
 const scratchBytesKept = 1 << 22;
 const slabBytes = 1 << 16;
 const loadedBytes = 1 << 22;
+/** Of all logs: no call leaves anything in it, and each runs to its end before another one begins. */
+let scratch: Buffer = Buffer.allocUnsafeSlow(1 << 16);
 /** The state of a log without any batch. */
 const nothing: BatchState = {
   number: 0,
@@ -65,7 +67,6 @@ export class TaskLog {
   readonly #columns = new EntryColumns();
   readonly #moved = new EntryColumns();
   #index = new KeyIndex();
-  #scratch: Buffer = Buffer.allocUnsafeSlow(1 << 16);
   #state = nothing;
   #active: SegmentFile;
   #bytes = 0;
@@ -218,10 +219,10 @@ export class TaskLog {
     if (size > scratchBytesKept) {
       return Buffer.allocUnsafeSlow(size);
     }
-    if (size > this.#scratch.length) {
-      this.#scratch = Buffer.allocUnsafeSlow(Math.min(2 * size, scratchBytesKept));
+    if (size > scratch.length) {
+      scratch = Buffer.allocUnsafeSlow(Math.min(2 * size, scratchBytesKept));
     }
-    return this.#scratch.subarray(0, size);
+    return scratch.subarray(0, size);
   }
 
   #emptyBatch(mark: StateMark | undefined): Buffer {
