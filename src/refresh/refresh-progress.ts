@@ -44,7 +44,10 @@ export function progressText(facts: ProgressFacts): string {
   const what = `generation ${generation}: ${stateTexts[state]}`;
   if (state !== 'building' || read === undefined || toRead === undefined) return what;
   const { ratio, secondsLeft } = refreshFigures(facts);
-  const rate = recordsPerSecond === undefined ? '' : `, ${recordsPerSecond} records/s`;
+  const rate =
+    recordsPerSecond === undefined || recordsPerSecond === 0
+      ? ''
+      : `, ${recordsPerSecond} records/s`;
   const left = secondsLeft === undefined ? '' : `, about ${secondsLeft} s left`;
   return `${what}, ${Math.floor(ratio * 100)} % (${read} of ${toRead} offsets)${rate}${left}`;
 }

@@ -298,10 +298,14 @@ class Beside {
   /** Keeps the catalog's figures up to date for whoever asks how far it is, and heeds whoever gives it up. */
   async #tell(worker: Worker, running: Promise<void>): Promise<void> {
     const { clock, catalog } = this.#options;
-    const startedMs = clock.monotonic();
-    let toldMs = startedMs;
-    let first: number | undefined;
+    let toldMs = clock.monotonic();
+    let first: { readonly read: number; readonly atMs: number } | undefined;
     while (!(await isSettledWithin(clock, pollMs, running))) {
+      // As soon as it is known where the flows stand: what an attempt before has read says nothing of the rate.
+      if (first === undefined) {
+        const { read, toRead } = this.#figures(worker);
+        if (toRead > 0) first = { read, atMs: clock.monotonic() };
+      }
       if (clock.monotonic() - toldMs < tellIntervalMs) continue;
       toldMs = clock.monotonic();
       await catalog.read();
@@ -312,12 +316,18 @@ class Beside {
         return;
       }
       const { read, toRead } = this.#figures(worker);
-      first ??= read;
-      const recordsPerSecond = Math.round(((read - first) * 1000) / (toldMs - startedMs));
+      const recordsPerSecond = first && this.#rateSince(first, read);
       if (this.#run.progress.state !== 'building') continue;
       await this.#run.progress.enter('building', clock.now(), { read, toRead, recordsPerSecond });
       this.#options.onStep?.(progressText(this.#run.progress.record));
     }
+  }
+
+  /** What comes at once, before the first wait, is no faster than it will be allowed to go on. */
+  #rateSince(first: { readonly read: number; readonly atMs: number }, read: number): number {
+    const { clock, recordsPerSecondMax = Number.POSITIVE_INFINITY } = this.#options;
+    const tookMs = Math.max(1, clock.monotonic() - first.atMs);
+    return Math.min(recordsPerSecondMax, Math.round(((read - first.read) * 1000) / tookMs));
   }
 
   /** Of the sources, from the first record that is there. */

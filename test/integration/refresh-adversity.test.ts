@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
@@ -164,4 +165,29 @@ test('FR-11 another definition while it builds: the last command counts, and its
   // What is kept lacks the new column until it is sent again.
   const added = world.produced.filter(isReadable).length;
   expect(found.filter((row) => row.includes('"u":"x"'))).toHaveLength(added);
+});
+
+test('FR-34 FR-35 throttled: it reads no faster, and console and status tell how far it is and how long it takes', async () => {
+  // More than one fetch of each partition, however well they are compressed.
+  const more = Array.from({ length: 3_000 }, (_, at) => ({
+    k: `k${at % keys}`,
+    seq: 2 + Math.floor(at / keys),
+    v: randomBytes(1_000).toString('hex'),
+    gone: false,
+  }));
+  await world.produce('a', more);
+  await world.update();
+  const run = refresh('--rate', '300');
+  await run.says(' s left');
+  const { refreshes } = JSON.parse((await world.cli('status', '--json')).out) as {
+    refreshes: readonly { progress: number; secondsLeft: number }[];
+  };
+  expect(refreshes).toMatchObject([{ table: 't', mode: 'beside', state: 'building' }]);
+  const [{ progress, secondsLeft } = { progress: 0, secondsLeft: 0 }] = refreshes;
+  expect([progress > 0, progress < 1, secondsLeft > 0]).toEqual([true, true, true]);
+  const { code, err } = await run.ended;
+  expect(code).toBe(0);
+  const rates = [...err.matchAll(/ offsets\), (\d+) records\/s/g)].map(([, rate]) => Number(rate));
+  expect(rates.every((rate) => rate <= 300)).toBe(true);
+  await expectWhole();
 });

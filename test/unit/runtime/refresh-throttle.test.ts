@@ -55,3 +55,35 @@ test('FR-34 --rate: what is no source of the table is not held back by itself', 
     expect(await readAll(log, 'own', 100)).toEqual({ records: 100, tookMs: 0 });
   }
 });
+
+test('FR-34 --rate: what was given was waited for, and what comes besides then comes at once', async () => {
+  const own = new LeapingClock();
+  const memory = new MemoryLog({ clock: own });
+  for (const topic of ['a', 'own']) memory.createTopic(topic, 1);
+  for (let at = 0; at < 100; at += 1) memory.produce('a', 0, { value: `${at}` });
+  const log = throttledLog(memory.connect(), own, {
+    recordsPerSecond: 50,
+    topics: new Set(['a']),
+  });
+  const reader = log.openReader();
+  reader.assign('a', 0, 0);
+  reader.assign('own', 0, 0);
+  const startedMs = own.monotonic();
+  let slices = await reader.poll(500);
+  while (slices.length === 0) slices = await reader.poll(500);
+  expect(slices.map(({ nextOffset }) => nextOffset)).toEqual([100]);
+  const tookMs = own.monotonic() - startedMs;
+  expect(tookMs).toBeGreaterThanOrEqual(2_000);
+  memory.produce('own', 0, { value: 'x' });
+  expect((await reader.poll(500)).map(({ topic }) => topic)).toEqual(['own']);
+  expect(own.monotonic() - startedMs).toBe(tookMs);
+  // What was fetched before is not given after another assignment.
+  reader.assign('a', 0, 50);
+  expect(await reader.poll(500)).toEqual([]);
+  reader.assign('a', 0, 90);
+  slices = [];
+  while (slices.length === 0) slices = await reader.poll(500);
+  expect(slices.map(({ fromOffset }) => fromOffset)).toEqual([90]);
+  await reader.close();
+  own.stop();
+});
