@@ -84,6 +84,8 @@ export type ViewRunnerOptions = {
   readonly generation: () => Promise<number>;
   /** undefined: rows and checkpoint are not one transaction. */
   readonly transactionalId: string | undefined;
+  /** What is never computed again need not be held. */
+  readonly isComputedOnce: boolean;
 };
 
 /**
@@ -107,7 +109,7 @@ export class ViewRunner {
   constructor(options: ViewRunnerOptions) {
     this.#options = options;
     this.facts = options.facts;
-    this.#divided = incrementalView(options.facts.view);
+    this.#divided = options.isComputedOnce ? undefined : incrementalView(options.facts.view);
   }
 
   /**

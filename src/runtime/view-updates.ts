@@ -112,7 +112,15 @@ export class ViewUpdates {
     });
     const transactionalId = settings.delivery === 'exactly_once' ? facts.group : undefined;
     return {
-      runner: new ViewRunner({ facts, log, clock, member, transactionalId, generation }),
+      runner: new ViewRunner({
+        facts,
+        log,
+        clock,
+        member,
+        transactionalId,
+        generation,
+        isComputedOnce: settings.once,
+      }),
       restsUntilMs: 0,
       isDone: false,
       failed: undefined,
