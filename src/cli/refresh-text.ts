@@ -1,5 +1,6 @@
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import type { RowLoss } from '../refresh/loss.ts';
+import type { RefreshReport } from '../refresh/refresh-report.ts';
 import type { TrialReport } from '../refresh/trial.ts';
 import type { RefreshFacts } from '../runtime/refresh-facts.ts';
 import type { Preview } from '../runtime/refresh-preview.ts';
@@ -12,6 +13,12 @@ const reasonTexts: Readonly<Record<RowLoss['reason'], string>> = {
   expired: 'expired: before the log start',
   truncated: 'behind the end of the log',
   elsewhere: 'in a topic that was deleted, created anew, or is not read any more',
+};
+
+const rateTexts: Readonly<Record<RefreshReport['rate']['basis'], string>> = {
+  assumed: 'assumed',
+  given: 'given',
+  measured: 'measured by its last refresh',
 };
 
 /** The sources as they stand: known at once, before anything is scanned. */
@@ -42,7 +49,7 @@ export function previewText(
 ): string {
   const { table, lost, atRisk, pending, downstream, records, estimateSeconds, rate } = report;
   const lines = [
-    `A refresh of table ${table} (generation ${report.generation}) goes through ${countText(records, 'offset')} again, markers of transactions among them: about ${estimateSeconds} s at ${rate.recordsPerSecond} records/s (${rate.basis}).`,
+    `A refresh of table ${table} (generation ${report.generation}) goes through ${countText(records, 'offset')} again, markers of transactions among them: about ${estimateSeconds} s at ${rate.recordsPerSecond} records/s (${rateTexts[rate.basis]}).`,
   ];
   if (lost.keys === 0 && pending.lost === 0) {
     lines.push(

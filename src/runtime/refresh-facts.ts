@@ -59,6 +59,8 @@ export type RefreshFacts = {
   readonly swaps: readonly SwapRange[];
   /** How often the table was refreshed. */
   readonly generation: number;
+  /** Records a second that its last refresh has read; undefined: there was none, or it was too short to tell. */
+  readonly measuredRate: number | undefined;
   /** Whether the records that are there are single rows with a number. */
   readonly isNumbered: boolean;
   /** Whether each record is a row that nothing replaces. */
@@ -115,6 +117,7 @@ export async function gatherFacts(options: FactsOptions): Promise<RefreshFacts> 
     flows,
     swaps: swapsOf(catalog, flow.name),
     generation: Math.max(...flows.map(({ name }) => generationOf(catalog, name))),
+    measuredRate: measuredRate(catalog, flow),
     isNumbered: (before?.topic === table.topic ? before.output : table.output) === 'rows',
     isAppended: table.output === 'append',
     isChanging: flow.kind === 'auto_cdc',
@@ -127,6 +130,11 @@ export async function gatherFacts(options: FactsOptions): Promise<RefreshFacts> 
     levels: flow.kind === 'join' ? undefined : await ownTopic(own.levels),
     repartition: await ownTopic(own.repartition),
   };
+}
+
+function measuredRate(catalog: Catalog | undefined, { name }: FlowPlan): number | undefined {
+  const known = catalog?.get('refresh', name)?.value['recordsPerSecond'];
+  return typeof known === 'number' && known > 0 ? known : undefined;
 }
 
 /** Whether the checkpoint of a source partition was made with a topic that was deleted since. */

@@ -29,7 +29,7 @@ export type Preview = { readonly report: RefreshReport; readonly loss: LossRepor
 
 /** What a full refresh of a table would do and lose, to the key. Nothing is changed. */
 export async function previewRefresh(options: PreviewOptions): Promise<Preview> {
-  const { log, plan, facts, rate = assumedRate, onLoss, onProgress } = options;
+  const { log, plan, facts, rate = rateOf(facts), onLoss, onProgress } = options;
   const account = new LossAccount();
   const scan = { log, facts, ...(onProgress === undefined ? {} : { onProgress }) };
   for await (const loss of scanLoss(scan)) {
@@ -50,4 +50,9 @@ export async function previewRefresh(options: PreviewOptions): Promise<Preview> 
     isoTime: (ms) => new Date(ms).toISOString(),
   });
   return { report, loss };
+}
+
+function rateOf({ measuredRate }: RefreshFacts): ReadRate {
+  if (measuredRate === undefined) return assumedRate;
+  return { recordsPerSecond: measuredRate, basis: 'measured' };
 }

@@ -175,6 +175,20 @@ describe('the report', () => {
     expect(report.sources[0]?.from).toMatch(/^\d{4}-\d\d-\d\dT/);
   });
 
+  test('FR-07 the duration is computed with the rate of the last refresh', async () => {
+    const world = new RefreshWorld(single, ['a'], 1);
+    await world.produce('a', 0, ...['R1', 'R2', 'R3'].map((k) => ({ k, seq: 1, v: k })));
+    await world.update();
+    const { catalog } = await world.outside();
+    const value = { flow: 't', table: 't', state: 'done', recordsPerSecond: 1 };
+    await catalog.write([{ kind: 'refresh', name: 't', value }], 0);
+    const { report } = await world.preview('t');
+    expect(report).toMatchObject({
+      estimateSeconds: 3,
+      rate: { recordsPerSecond: 1, basis: 'measured' },
+    });
+  });
+
   test('what flows read after the facts were gathered is no loss', async () => {
     const world = new RefreshWorld(single, ['a'], 1);
     await world.produce('a', 0, { k: 'x', seq: 1, v: 'x' });
