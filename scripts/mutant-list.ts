@@ -369,7 +369,7 @@ export const mutants: readonly Mutant[] = [
     'upserted',
     'a truncate that met no rows',
     'the state never tells of levels that it does not hold',
-    edit('src/task/change-task.ts', '    this.#keepFloor(keys, entries);\n', ''),
+    edit('src/task/change-task.ts', '    this.#keepFloor(entries);\n', ''),
   ),
   mutantIn(
     'upserted',

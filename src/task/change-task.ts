@@ -226,8 +226,9 @@ export class ChangeTask implements KeyedTask {
       entries.addText(key, entry);
       return entry ?? null;
     });
+    const setRows = oneRowEach(entries);
     this.#keepFloor(entries);
-    return { entries, outputRecords, setRows: oneRowEach(entries), replaced: nothingReplaced };
+    return { entries, outputRecords, setRows, replaced: nothingReplaced };
   }
 
   /**
