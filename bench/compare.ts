@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 
 /** A run as it is kept: what was asked for, what came out, when and on what. */
 export type KeptRun = {
@@ -33,6 +33,14 @@ export function compareRun(run: KeptRun, kept: readonly KeptRun[]): readonly Rat
 
 export function readKept(file: string): readonly KeptRun[] {
   return JSON.parse(readFileSync(file, 'utf8')) as KeptRun[];
+}
+
+/** Puts a run into a file of kept runs, in the place of the one that was asked for in the same way. */
+export function keepRun(run: KeptRun, file: string): void {
+  const others = existsSync(file)
+    ? readKept(file).filter(({ asked }) => !isSame(asked, run.asked))
+    : [];
+  writeFileSync(file, `${JSON.stringify([...others, run], undefined, 2)}\n`);
 }
 
 function isSame(left: KeptRun['asked'], right: KeptRun['asked']): boolean {

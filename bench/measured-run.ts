@@ -11,6 +11,8 @@ export type MeasuredRun = {
   readonly startSeconds: number;
   readonly cpuSeconds: number;
   readonly peakRssMb: number;
+  /** The longest single pause of the garbage collector. */
+  readonly longestGcMs: number;
   readonly records: number;
   readonly outputRecords: number;
   readonly commits: number;
@@ -58,6 +60,7 @@ export async function measuredRun(
     startSeconds: (assignedAt(log) - startedAt) / 1000,
     cpuSeconds: (used['cpuMicros'] ?? Number.NaN) / 1e6,
     peakRssMb: (used['peakRssKb'] ?? Number.NaN) / 1024,
+    longestGcMs: used['longestGcMs'] ?? Number.NaN,
     records: summary['records'] ?? 0,
     outputRecords: summary['outputRecords'] ?? 0,
     commits: summary['commits'] ?? 0,

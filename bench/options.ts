@@ -32,8 +32,15 @@ export type BenchOptions = {
   readonly seconds: number;
   /** Of work `instances`. */
   readonly processes: number;
+  readonly shuffle: 'memory' | 'topic';
+  /** Every row of the table, one after the other, in place of one work. */
+  readonly all: boolean;
+  /** Of the records of each row, with `all`. */
+  readonly percent: number;
   /** File with figures of an earlier time. */
   readonly compare: string | undefined;
+  /** File with kept runs that this one goes into, in the place of the same run there. */
+  readonly keepIn: string | undefined;
   readonly json: boolean;
   /** Leaves topics and state where they are. */
   readonly keep: boolean;
@@ -54,7 +61,12 @@ export const usage = `npm run bench -- [options]
   --rate N                  latency: records a second, default 1000
   --seconds N               latency, idle: how long to measure, default 20
   --processes N             instances: default 2
+  --shuffle memory|topic    how rows reach their table partition, default memory
+  --all                     every row of the table in bench/README.md, one after the other, each compared with
+                            bench/figures.json
+  --percent N               with --all: of the records of each row, default 100
   --compare FILE            tell each figure's ratio to that of the same run in FILE (bench/figures.json)
+  --keep-in FILE            put the run into FILE, a list of runs, in the place of the same run there
   --keep                    leave topics and state behind
   --json                    one JSON document on standard output
 `;
@@ -76,7 +88,11 @@ export function benchOptions(args: readonly string[]): BenchOptions {
       rate: { type: 'string', default: '1000' },
       seconds: { type: 'string', default: '20' },
       processes: { type: 'string', default: '2' },
+      shuffle: { type: 'string', default: 'memory' },
+      all: { type: 'boolean', default: false },
+      percent: { type: 'string', default: '100' },
       compare: { type: 'string' },
+      'keep-in': { type: 'string' },
       json: { type: 'boolean', default: false },
       keep: { type: 'boolean', default: false },
     },
@@ -97,7 +113,11 @@ export function benchOptions(args: readonly string[]): BenchOptions {
     rate: whole('rate', values.rate),
     seconds: whole('seconds', values.seconds),
     processes: whole('processes', values.processes),
-    compare: values.compare,
+    shuffle: oneOf('shuffle', values.shuffle, ['memory', 'topic']),
+    all: values.all,
+    percent: whole('percent', values.percent),
+    compare: values.compare ?? (values.all ? 'bench/figures.json' : undefined),
+    keepIn: values['keep-in'],
     json: values.json,
     keep: values.keep,
   };

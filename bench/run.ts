@@ -1,5 +1,5 @@
 import { cpus, loadavg } from 'node:os';
-import { compareRun, type KeptRun, readKept } from './compare.ts';
+import { compareRun, type KeptRun, keepRun, readKept } from './compare.ts';
 import { idle } from './idle.ts';
 import { instances } from './instances.ts';
 import { kill } from './kill.ts';
@@ -7,6 +7,7 @@ import { latency } from './latency.ts';
 import { type BenchOptions, benchOptions, usage } from './options.ts';
 import { restore } from './restore.ts';
 import type { BenchResult } from './result.ts';
+import { tableRows } from './rows.ts';
 import { round } from './service.ts';
 import { throughput } from './throughput.ts';
 import { BenchWorld } from './world.ts';
@@ -19,6 +20,23 @@ const quietLoad = 2.5;
  * figure is printed only together with the differences of the same run.
  */
 async function bench(options: BenchOptions): Promise<number> {
+  if (!options.all) return benchOne(options);
+  let code = 0;
+  for (const row of tableRows(options)) {
+    const asked = Object.values(askedOf(row)).join(' ');
+    tell(`--- ${asked}`);
+    try {
+      code = Math.max(code, await benchOne(row));
+    } catch (error) {
+      // The other rows are measured all the same.
+      tell(`${asked}: ${error instanceof Error ? error.message : String(error)}`);
+      code = 1;
+    }
+  }
+  return code;
+}
+
+async function benchOne(options: BenchOptions): Promise<number> {
   const [load = 0] = loadavg();
   if (load > quietLoad) {
     tell(`the machine is busy (load ${load.toFixed(1)}): the times of this run say little`);
@@ -58,7 +76,7 @@ function measure(world: BenchWorld, options: BenchOptions): Promise<BenchResult>
 
 /** What a kept run is found by. */
 function askedOf(options: BenchOptions): Record<string, string | number> {
-  const { work, output, state, commitMs, partitions, delivery } = options;
+  const { work, output, state, commitMs, partitions, delivery, shuffle } = options;
   const asked: Record<string, string | number> = {
     work,
     output,
@@ -70,11 +88,13 @@ function askedOf(options: BenchOptions): Record<string, string | number> {
   if (work === 'latency') asked['rate'] = options.rate;
   else if (work !== 'idle') asked['records'] = options.records;
   if (work === 'instances') asked['processes'] = options.processes;
+  if (shuffle !== 'memory') asked['shuffle'] = shuffle;
   if (options.keys !== undefined) asked['keys'] = options.keys;
   return asked;
 }
 
-function report({ json, compare }: BenchOptions, run: KeptRun): void {
+function report({ json, compare, keepIn }: BenchOptions, run: KeptRun): void {
+  if (keepIn !== undefined) keepRun(run, keepIn);
   const ratios = compare === undefined ? undefined : compareRun(run, readKept(compare));
   if (compare !== undefined && ratios === undefined) tell(`${compare} has no such run`);
   if (json) {

@@ -33,6 +33,7 @@ export async function throughput(
     recordsPerSecond: Math.round(records / run.seconds),
     cpuSecondsPerMillion: round((run.cpuSeconds / records) * 1e6, 2),
     peakRssMb: Math.round(run.peakRssMb),
+    longestGcMs: round(run.longestGcMs, 1),
     outputRecords: run.outputRecords,
     differences: differences + (run.records === records ? 0 : 1),
     keys,

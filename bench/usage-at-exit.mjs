@@ -1,5 +1,6 @@
 // Loaded into the measured process (node --import): writes what it used to the file that BENCH_USAGE_FILE names.
 import { readFileSync, writeFileSync } from 'node:fs';
+import { PerformanceObserver } from 'node:perf_hooks';
 
 const path = process.env.BENCH_USAGE_FILE;
 
@@ -13,8 +14,15 @@ function peakRssKb() {
 }
 
 if (path !== undefined) {
+  let longestGcMs = 0;
+  new PerformanceObserver((list) => {
+    for (const { duration } of list.getEntries()) longestGcMs = Math.max(longestGcMs, duration);
+  }).observe({ entryTypes: ['gc'] });
   process.on('exit', () => {
     const { user, system } = process.cpuUsage();
-    writeFileSync(path, JSON.stringify({ cpuMicros: user + system, peakRssKb: peakRssKb() }));
+    writeFileSync(
+      path,
+      JSON.stringify({ cpuMicros: user + system, peakRssKb: peakRssKb(), longestGcMs }),
+    );
   });
 }

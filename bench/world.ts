@@ -61,7 +61,7 @@ SELECT ${query.select} FROM STREAM(payments);
   }
 
   environment(instance = 'bench'): Record<string, string> {
-    const { state, commitMs, delivery } = this.#options;
+    const { state, commitMs, delivery, shuffle } = this.#options;
     return {
       TIDEMARK_PIPELINE_NAME: this.name,
       TIDEMARK_INSTANCE_NAME: instance,
@@ -70,6 +70,7 @@ SELECT ${query.select} FROM STREAM(payments);
       TIDEMARK_STATE_DIRECTORY: join(this.folder, 'state'),
       TIDEMARK_REDIS_URL: process.env['REDIS_URL'] ?? 'redis://127.0.0.1:16379',
       TIDEMARK_DELIVERY: delivery,
+      TIDEMARK_FLOW_SHUFFLE: shuffle,
       TIDEMARK_COMMIT_INTERVAL_MS: String(commitMs),
       // Commits go by time here, as far as commit.bytesMax allows.
       TIDEMARK_COMMIT_RECORDS_MAX: '10000000',

@@ -1,6 +1,10 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { compareRun, type KeptRun } from '../../../bench/compare.ts';
-import { benchOptions } from '../../../bench/options.ts';
+import { compareRun, type KeptRun, keepRun, readKept } from '../../../bench/compare.ts';
+import { benchOptions, works } from '../../../bench/options.ts';
+import { tableRows } from '../../../bench/rows.ts';
 
 const run: KeptRun = {
   asked: { work: 'w1-a', records: 1000 },
@@ -30,4 +34,32 @@ test('each work has its own defaults', () => {
   });
   expect(benchOptions(['--work', 'latency'])).toMatchObject({ commitMs: 100, rate: 1000 });
   expect(() => benchOptions(['--work', 'nothing'])).toThrow(/--work takes w1-a, w1-b/);
+});
+
+test('a run is kept in the place of the same one, beside the others', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tidemark-bench-'));
+  try {
+    const file = join(folder, 'figures.json');
+    const other = { ...run, asked: { work: 'w1-b', records: 1000 } };
+    const later = { ...run, figures: { cpuSecondsPerMillion: 2 } };
+    for (const one of [run, other, later]) keepRun(one, file);
+    expect(readKept(file)).toEqual([other, later]);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('--all has every work, both stores, both outputs, and a share of the records of each', () => {
+  const whole = tableRows(benchOptions(['--all']));
+  expect(new Set(whole.map(({ work }) => work))).toEqual(new Set(works));
+  const kinds = whole
+    .filter(({ work }) => work === 'w1-a')
+    .map((one) => `${one.state} ${one.output}`);
+  expect(new Set(kinds).size).toBe(4);
+  expect(whole.every(({ compare }) => compare === 'bench/figures.json')).toBe(true);
+  const processes = whole.filter(({ work }) => work === 'instances').map((one) => one.processes);
+  expect(processes).toEqual([1, 2, 4]);
+  const part = tableRows(benchOptions(['--all', '--percent', '5', '--json', '--keep-in', 'f']));
+  expect(part[0]).toMatchObject({ records: 100_000, json: true, keepIn: 'f' });
+  expect(part.length).toBe(whole.length);
 });
