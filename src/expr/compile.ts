@@ -1,6 +1,7 @@
 import { assert } from '../base/assert.ts';
 import type { CallNode, CompileContext, Evaluator, Expression, Frame } from './expression.ts';
 import { ExpressionError } from './expression-error.ts';
+import { metered } from './lambda-cost.ts';
 
 /**
  * Turns a typed expression into a closure over the row. Invariant: a call whose arguments are all
@@ -22,7 +23,7 @@ export function compile(expression: Expression, context: CompileContext): Evalua
       return (_, frame) => frame.parameters[index] ?? null;
     }
     case 'lambda':
-      return compile(expression.body, context);
+      return metered(compile(expression.body, context));
     case 'call':
       return compileCall(expression, context);
   }

@@ -73,6 +73,8 @@ export type Frame = {
   nowMicros: bigint;
   /** The rows of a subquery, for the parameters as they are; always the same when it `isFixed`. Absent where none can stand. */
   readonly rowsOf?: (query: object, isFixed: boolean) => readonly Row[];
+  /** What lambdas have cost so far in the call of a function that is being evaluated; see `lambda-cost.ts`. */
+  lambdas?: { depth: number; cost: number };
 };
 
 /** `timeZone` is the session's: an IANA name or an offset. */

@@ -3,8 +3,12 @@ import type { DataType } from '../data/types.ts';
 import type { Value } from '../data/value.ts';
 import type { Zone } from '../data/zones.ts';
 import { ExpressionError } from './expression-error.ts';
+import { tooLarge } from './row-errors.ts';
 import { isIntegral } from './types.ts';
 import { textOf } from './value-text.ts';
+
+const widthMax = 10_000_000;
+const precisionMax = 100_000;
 
 /** A value with its type, as an argument of a format. */
 export type FormatArgument = { readonly value: Value; readonly type: DataType };
@@ -30,6 +34,9 @@ export function javaFormat(format: string, args: readonly FormatArgument[], zone
         precision: precision === undefined ? undefined : Number(precision),
         conversion,
       };
+      if (spec.width > widthMax || (spec.precision ?? 0) > precisionMax) {
+        throw tooLarge('format_string');
+      }
       if (conversion === '%') return padded('%', spec);
       if (conversion === 'n') return '\n';
       let at = next;

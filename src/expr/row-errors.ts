@@ -12,3 +12,15 @@ export function tooLarge(name: string): ExpressionError {
     `the result of ${name} is too large`,
   );
 }
+
+/** As many UTF-16 units as a text may have; no record takes more. */
+export const textLengthMax = 64 * 1024 * 1024;
+
+/** As many elements as an array may have. */
+export const arrayLengthMax = 10_000_000;
+
+/** The length of a text that is about to be made, when it may be. */
+export function textLength(length: number, name: string): number {
+  if (length > textLengthMax) throw tooLarge(name);
+  return length;
+}

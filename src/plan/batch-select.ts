@@ -17,6 +17,7 @@ import {
   bindCondition,
   capturedValue,
 } from './batch-context.ts';
+import { overGroups } from './batch-exploded-groups.ts';
 import { groupingShape, lateralKey } from './batch-grouping.ts';
 import { type BatchPlan, type BoundBatch, isWindowNode, type WindowNode } from './batch-plan.ts';
 import { bindFrom, generated, plainRules, widthOf } from './batch-relation.ts';
@@ -54,7 +55,7 @@ export function bindBatchSelect(
   orderBy: readonly ast.OrderItem[],
   context: BatchContext,
 ): BoundBatch {
-  return new SelectBinder(select, context).bind(orderBy);
+  return new SelectBinder(overGroups(select) ?? select, context).bind(orderBy);
 }
 
 class SelectBinder {

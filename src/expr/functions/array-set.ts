@@ -16,7 +16,7 @@ import {
 } from '../function.ts';
 import { requireOrderable } from '../operators/comparison.ts';
 import { exactly, parameter } from '../parameter.ts';
-import { indexOfZero, tooLarge } from '../row-errors.ts';
+import { arrayLengthMax, indexOfZero, tooLarge } from '../row-errors.ts';
 import { arrayOf, structOf, types } from '../types.ts';
 import { distinctValues, lookupKey } from '../value-set.ts';
 import { arrayAndElement, elementType } from './array.ts';
@@ -41,7 +41,6 @@ export const arraySetFunctions: readonly FunctionDefinition[] = [
 ];
 
 /** The longest array that a function makes out of a few values. */
-export const arrayLengthMax = 10_000_000;
 
 function arrayChange(
   name: string,

@@ -17,7 +17,7 @@ import {
 import { mapFinder } from '../operators/access.ts';
 import { requireOrderable } from '../operators/comparison.ts';
 import { exactly, oneOf, type Parameter, parameter, parameterOf } from '../parameter.ts';
-import { indexOfZero } from '../row-errors.ts';
+import { arrayLengthMax, indexOfZero, textLength, tooLarge } from '../row-errors.ts';
 import { characters } from '../text.ts';
 import { type ArrayType, arrayOf, types } from '../types.ts';
 
@@ -96,12 +96,16 @@ const arrayOperation: Operation = {
 function concat(c: FunctionCall): Expression {
   if (c.arguments.length > 0 && c.arguments.every((a) => a.type.kind === 'array')) {
     const { type, expressions } = unify(c.arguments, 'concat', c.place);
-    return joined(c, type, expressions, (...parts: readonly (readonly Value[])[]) => parts.flat(1));
+    return joined(c, type, expressions, (...parts: readonly (readonly Value[])[]) => {
+      if (lengthOf(parts) > arrayLengthMax) throw tooLarge(c.name);
+      return parts.flat(1);
+    });
   }
   if (c.arguments.length > 0 && c.arguments.every((a) => a.type.kind === 'binary')) {
-    return joined(c, types.binary, c.arguments, (...parts: readonly Uint8Array[]) =>
-      Buffer.concat(parts),
-    );
+    return joined(c, types.binary, c.arguments, (...parts: readonly Uint8Array[]) => {
+      textLength(lengthOf(parts), c.name);
+      return Buffer.concat(parts);
+    });
   }
   const isText = ({ kind }: DataType): boolean => kind !== 'map' && kind !== 'struct';
   if (
@@ -111,7 +115,16 @@ function concat(c: FunctionCall): Expression {
     throw mismatch('DATA_DIFF_TYPES', 'concat takes arrays only, or none', c.place);
   }
   const texts = c.arguments.map((a, i) => coerceArgument(c.name, a, i, parameter.string));
-  return joined(c, types.string, texts, (...parts: readonly string[]) => parts.join(''));
+  return joined(c, types.string, texts, (...parts: readonly string[]) => {
+    textLength(lengthOf(parts), c.name);
+    return parts.join('');
+  });
+}
+
+function lengthOf(parts: readonly { readonly length: number }[]): number {
+  let length = 0;
+  for (const part of parts) length += part.length;
+  return length;
 }
 
 function joined(

@@ -8,6 +8,7 @@ import { castTo, commonTypeWithoutStrings } from '../coerce.ts';
 import type { Evaluator, Expression, Frame, LambdaNode, Operation } from '../expression.ts';
 import { fault, mismatch } from '../faults.ts';
 import { coerceArgument, type FunctionCall, type FunctionDefinition } from '../function.ts';
+import { enterLambdas, leaveLambdas } from '../lambda-cost.ts';
 import { mapBuilder, requireMapKey } from '../map-builder.ts';
 import { type Parameter, parameter } from '../parameter.ts';
 import { arrayOf, mapOf, types } from '../types.ts';
@@ -90,11 +91,13 @@ function saved(
   const positions = lambdas.flatMap((lambda) => lambda.parameters);
   return (frame, work) => {
     const before = positions.map((position) => frame.parameters[position] ?? null);
+    enterLambdas(frame);
     try {
       return work();
     } catch (error) {
       throw located(error, place);
     } finally {
+      leaveLambdas(frame);
       positions.forEach((position, i) => {
         frame.parameters[position] = before[i] ?? null;
       });

@@ -16,9 +16,8 @@ import type { Expression } from '../expression.ts';
 import { ExpressionError } from '../expression-error.ts';
 import { mismatch } from '../faults.ts';
 import type { FunctionCall, FunctionDefinition } from '../function.ts';
-import { tooLarge } from '../row-errors.ts';
+import { arrayLengthMax, tooLarge } from '../row-errors.ts';
 import { arrayOf, isIntegral } from '../types.ts';
-import { arrayLengthMax } from './array-set.ts';
 
 /** `sequence(start, stop[, step])` of integers, dates and timestamps; both ends belong to it. */
 export const sequenceFunctions: readonly FunctionDefinition[] = [

@@ -13,7 +13,7 @@ import {
 import { coalesce } from '../operators/conditional.ts';
 import { escapeOf, like } from '../operators/like.ts';
 import { oneOf, parameter, parameterOf } from '../parameter.ts';
-import { indexOfZero } from '../row-errors.ts';
+import { indexOfZero, textLength } from '../row-errors.ts';
 import { characters, padded, paddedBytes, subBinary, subString, trimSet } from '../text.ts';
 import { arrayOf, types } from '../types.ts';
 
@@ -89,7 +89,7 @@ export const stringFunctions: readonly FunctionDefinition[] = [
     names: ['repeat'],
     parameters: [text, int],
     returns: types.string,
-    evaluate: (s, n) => (n <= 0 ? '' : s.repeat(n)),
+    evaluate: (s, n) => (textLength(s.length * n, 'repeat') <= 0 ? '' : s.repeat(n)),
   }),
   padFunction('lpad'),
   padFunction('rpad'),
@@ -144,7 +144,7 @@ export const stringFunctions: readonly FunctionDefinition[] = [
     names: ['space'],
     parameters: [int],
     returns: types.string,
-    evaluate: (n) => ' '.repeat(Math.max(n, 0)),
+    evaluate: (n) => ' '.repeat(Math.max(textLength(n, 'space'), 0)),
   }),
   strictFunction({
     names: ['translate'],
@@ -259,14 +259,15 @@ function padFunction(name: 'lpad' | 'rpad'): FunctionDefinition {
     parameters: [text, int, text],
     defaults: [[' ', types.string]],
     returns: types.string,
-    evaluate: (s, length, pad) => padded(s, length, pad, name === 'lpad'),
+    evaluate: (s, length, pad) => padded(s, textLength(length, name), pad, name === 'lpad'),
   });
   const ofBytes = strictFunction({
     names: [name],
     parameters: [parameter.binary, int, parameter.binary],
     defaults: [[new Uint8Array(1), types.binary]],
     returns: types.binary,
-    evaluate: (bytes, length, pad) => paddedBytes(bytes, length, pad, name === 'lpad'),
+    evaluate: (bytes, length, pad) =>
+      paddedBytes(bytes, textLength(length, name), pad, name === 'lpad'),
   });
   return {
     ...ofText,

@@ -179,6 +179,19 @@ test.each([
   ["levenshtein(repeat('a', 6000), repeat('b', 6000))", '6000 int'],
   ["levenshtein(repeat('a', 100000), repeat('b', 100000))", 'LEVENSHTEIN_TOO_LONG'],
   ["jaro_winkler_similarity(repeat('a', 100000), repeat('b', 100000))", 'LEVENSHTEIN_TOO_LONG'],
+  [
+    'exists(sequence(1, 100000), x -> exists(sequence(1, 100000), y -> x + y < 0))',
+    'LAMBDA_STEP_LIMIT',
+  ],
+  ['flatten(transform(sequence(1, 100000), x -> array_repeat(x, 1000)))', 'LAMBDA_STEP_LIMIT'],
+  ["aggregate(sequence(1, 40), 'a', (a, x) -> concat(a, a))", 'LAMBDA_STEP_LIMIT'],
+  [
+    'aggregate(sequence(1, 40), array(1), (a, x) -> concat(a, a))',
+    'COLLECTION_SIZE_LIMIT_EXCEEDED.FUNCTION',
+  ],
+  ["length(repeat('ab', 1000000000))", 'COLLECTION_SIZE_LIMIT_EXCEEDED.FUNCTION'],
+  ["length(lpad('a', 1000000000, 'b'))", 'COLLECTION_SIZE_LIMIT_EXCEEDED.FUNCTION'],
+  ["length(format_string('%.99999999f', 1.0D))", 'COLLECTION_SIZE_LIMIT_EXCEEDED.FUNCTION'],
 ])('a distance that would hold up everything else is refused: %s', (sql, expected) => {
   expect(told(sql)).toBe(expected);
 });
