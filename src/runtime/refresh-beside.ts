@@ -70,8 +70,10 @@ export async function refreshBeside(options: BesideOptions): Promise<RefreshOutc
   await options.catalog.read();
   const run = beginRun(options, 'beside');
   const beside = new Beside(options, run);
-  if (isUntouched(run.progress.state)) await beside.build();
-  return beside.swapIn();
+  return beside.whileAlone(async () => {
+    if (isUntouched(run.progress.state)) await beside.build();
+    return beside.swapIn();
+  });
 }
 
 /** The result of a batch query stands in one topic, which the live table still needs. */
@@ -127,6 +129,13 @@ function isOfOtherSource(error: unknown): error is FlowError {
   return error instanceof FlowError && otherSourceCodes.includes(error.code);
 }
 
+const fenceCodes: ReadonlySet<ErrorCode> = new Set(['PRODUCER_FENCED', 'TASK_MIGRATED']);
+const goneCodes: ReadonlySet<ErrorCode> = new Set([
+  'TOPIC_MISSING',
+  'TOPIC_RECREATED',
+  'DEFINITION_MISSING',
+]);
+
 class Beside {
   readonly #options: BesideOptions;
   readonly #run: RefreshRun;
@@ -155,7 +164,7 @@ class Beside {
     const toRead = await refuseLossOf(this.#run, facts);
     await this.#refuseOvertaken();
     // What an attempt with another definition has built is of no use.
-    if (this.#built.isOther()) await this.#built.cleanUp();
+    if (!this.#built.mayGoOn()) await this.#built.cleanUp();
     await this.#run.progress.enter('building', clock.now(), { toRead });
     await this.#built.prepare();
     // What an attempt that was killed has left.
@@ -181,13 +190,41 @@ class Beside {
       try {
         return await this.#update(this.#throttledLog());
       } catch (error) {
-        if (!isOfOtherSource(error) || attempt > gapAttemptsMax) throw error;
-        this.#options.onStep?.(
-          'a source is not what it was: what was built goes, to build it anew',
-        );
+        const why = isOfOtherSource(error)
+          ? 'a source is not what it was'
+          : this.#isDisturbed(error)
+            ? 'another command that refreshes the table was in the way'
+            : undefined;
+        if (why === undefined || attempt > gapAttemptsMax) throw error;
+        this.#options.onStep?.(`${why}: what was built goes, to build it anew`);
         await this.#built.cleanUp();
         await this.#built.prepare();
       }
+    }
+  }
+
+  /**
+   * Whether two commands that began at once fell over each other: only refreshes of the table write under the names that it
+   * is built under. The one that entered itself first stops by the catalog, and this one has the names for itself then.
+   */
+  #isDisturbed(error: unknown): boolean {
+    if (!(error instanceof FlowError) || this.#isStopped) return false;
+    const { code, message } = error;
+    return fenceCodes.has(code) || (goneCodes.has(code) && message.includes(this.#built.name));
+  }
+
+  /** Says so where another command was in the way to the end. */
+  async whileAlone<Result>(work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work();
+    } catch (error) {
+      if (!this.#isDisturbed(error)) throw error;
+      await this.#refuseOvertaken();
+      const { table } = this.#options;
+      throw new FlowError('TABLE_LOCKED', `another command refreshes table "${table.name}"`, {
+        hint: 'Start this one once more when the other one is over.',
+        cause: error,
+      });
     }
   }
 

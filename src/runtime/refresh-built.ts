@@ -100,13 +100,13 @@ export class BuiltGeneration {
     return { ...flow, name: builtFlowOf(flow.name), target: this.#table.name };
   }
 
-  /** Whether what an attempt before has built is of another definition. */
-  isOther(): boolean {
+  /** Whether what an attempt before has built is of this definition: one of which the catalog knows nothing may be of any. */
+  mayGoOn(): boolean {
     const { catalog } = this.#options;
-    return this.#flows.some((flow) => {
+    return this.#flows.every((flow) => {
       const found = readDeployedFlow(catalog.get('flow', builtFlowOf(flow.name))?.value);
       if (found === undefined) return false;
-      return flowChanges(found, deployedFlow(this.#built(flow), this.#table)).length > 0;
+      return flowChanges(found, deployedFlow(this.#built(flow), this.#table)).length === 0;
     });
   }
 
