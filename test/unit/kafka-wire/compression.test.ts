@@ -31,7 +31,7 @@ describe.each<Compression>(packers)('%s', (name) => {
     fc.assert(
       fc.property(text, (bytes) => {
         const plain = Buffer.from(bytes);
-        const packed = compress(name, plain);
+        const packed = Buffer.concat(compress(name, plain));
         expect(decompress(name, packed, 1 << 20)?.equals(plain)).toBe(true);
         // Zstandard's bound goes by whole blocks of 128 KB where node:zlib does not have it.
         const exact = name !== 'zstd' && plain.length > 1;
@@ -94,7 +94,7 @@ describe('lz4 frames of others', () => {
     '%i bytes of %i kinds come out whole, whatever came before, and the bound holds',
     (size, kinds) => {
       const bytes = Buffer.from(Uint8Array.from({ length: size }, (_, at) => (at * at) % kinds));
-      const frame = compress('lz4', bytes);
+      const frame = Buffer.concat(compress('lz4', bytes));
       expect(decompress('lz4', frame, size)?.equals(bytes)).toBe(true);
       if (size > 0) expect(decompress('lz4', frame, size - 1)).toBeUndefined();
     },
@@ -110,7 +110,9 @@ describe('the bound of zstandard', () => {
   test('is never below what the frames hold', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 400_000 }), { maxLength: 3 }), (sizes) => {
-        const frames = sizes.map((size) => compress('zstd', Buffer.alloc(size, 'abc')));
+        const frames = sizes.map((size) =>
+          Buffer.concat(compress('zstd', Buffer.alloc(size, 'abc'))),
+        );
         const total = sizes.reduce((sum, size) => sum + size, 0);
         expect(zstdDecompressedSizeMax(Buffer.concat(frames))).toBeGreaterThanOrEqual(total);
       }),
@@ -120,7 +122,7 @@ describe('the bound of zstandard', () => {
 
   test('passes over skippable frames', () => {
     const skippable = Buffer.from('502a4d18' + '03000000' + 'aabbcc', 'hex');
-    const frame = compress('zstd', Buffer.alloc(1000));
+    const frame = Buffer.concat(compress('zstd', Buffer.alloc(1000)));
     const bound = zstdDecompressedSizeMax(frame);
     expect(bound).toBeGreaterThanOrEqual(1000);
     expect(zstdDecompressedSizeMax(Buffer.concat([skippable, frame]))).toBe(bound);

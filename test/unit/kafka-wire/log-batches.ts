@@ -67,7 +67,7 @@ export function recordBytes(record: TestRecord): Buffer {
 export function batchBytes(batch: TestBatch): Buffer {
   const compression = batch.compression ?? 'none';
   const body = batch.body ?? Buffer.concat(batch.records.map(recordBytes));
-  const packed = batch.packed ?? compress(compression, body);
+  const packed = batch.packed ?? Buffer.concat(compress(compression, body));
   const bytes = Buffer.alloc(61 + packed.length);
   const timestamp = BigInt(batch.timestamp ?? 1_700_000_000_000);
   bytes.writeBigInt64BE(BigInt(batch.baseOffset), 0);

@@ -14,18 +14,19 @@ export type Compression = (typeof compressions)[number];
  */
 const ownMemory = { copyOutputData: true };
 
-export function compress(compression: Compression, bytes: Buffer): Buffer {
+/** In parts, which whoever asks puts together where they belong: each copy in between is memory to be collected. */
+export function compress(compression: Compression, bytes: Buffer): readonly Buffer[] {
   switch (compression) {
     case 'none':
-      return bytes;
+      return [bytes];
     case 'gzip':
-      return gzipSync(bytes);
+      return [gzipSync(bytes)];
     case 'snappy':
-      return compressSync(bytes, ownMemory);
+      return [compressSync(bytes, ownMemory)];
     case 'lz4':
       return lz4Compress(bytes);
     case 'zstd':
-      return zstd().compress(bytes);
+      return [zstd().compress(bytes)];
   }
 }
 

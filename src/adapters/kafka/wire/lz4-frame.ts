@@ -50,7 +50,7 @@ function plainOf(frame: Buffer, block: Block, bytesMax: number): Buffer | undefi
   const guess = Math.ceil(packed * growth * growthMargin);
   if (guess <= bytesMax) {
     try {
-      const bytes = decompressBlock(withSize(frame, block, guess));
+      const bytes = plainBlock(frame, block, guess);
       growth = Math.max(bytes.length / packed, growth * growthDecay);
       return bytes;
     } catch {
@@ -59,12 +59,13 @@ function plainOf(frame: Buffer, block: Block, bytesMax: number): Buffer | undefi
   }
   const size = sizeOf(frame, block);
   if (size > bytesMax) return undefined;
-  const bytes = decompressBlock(withSize(frame, block, size));
+  const bytes = plainBlock(frame, block, size);
   growth = Math.max(growth, size / packed);
   return bytes;
 }
 
-export function lz4Compress(bytes: Buffer): Buffer {
+/** The frame in parts. */
+export function lz4Compress(bytes: Buffer): readonly Buffer[] {
   const header = frameHeader(bytes.length);
   const parts: Buffer[] = [header.bytes];
   for (let start = 0; start < bytes.length; start += header.blockSize) {
@@ -77,7 +78,7 @@ export function lz4Compress(bytes: Buffer): Buffer {
     parts.push(length, packed ? block : plain);
   }
   parts.push(endMark);
-  return Buffer.concat(parts);
+  return parts;
 }
 
 type Block = { readonly start: number; readonly end: number; readonly compressed: boolean };
@@ -160,10 +161,18 @@ function extension(frame: Buffer, start: number, bytes: number): number {
   return bytes === 0 ? 0 : (bytes - 1) * 255 + (frame[start + bytes - 1] as number);
 }
 
-/** A block as the module wants it: the size of the result before it. */
-function withSize(frame: Buffer, { start, end }: Block, size: number): Buffer {
-  const block = Buffer.allocUnsafe(SIZE_BYTES + end - start);
-  block.writeUInt32LE(size);
-  frame.copy(block, SIZE_BYTES, start, end);
-  return block;
+/**
+ * Decompresses a block to at most `size` bytes. The module wants that number before the block, where the frame has the
+ * block's own length: it is put there as long as the call takes, since a copy of each block is as much memory to be
+ * collected as the whole source.
+ */
+function plainBlock(frame: Buffer, { start, end }: Block, size: number): Buffer {
+  const at = start - SIZE_BYTES;
+  const length = frame.readUInt32LE(at);
+  frame.writeUInt32LE(size, at);
+  try {
+    return decompressBlock(frame.subarray(at, end));
+  } finally {
+    frame.writeUInt32LE(length, at);
+  }
 }

@@ -141,11 +141,13 @@ export class RecordBatchBuilder {
   #sealed(compression: Compression): { batch: Buffer; compression: Compression } {
     if (compression !== 'none') {
       const plain = this.#buffer.subarray(batchLayout.records, this.#length);
-      const packed = compress(compression, plain);
+      const parts = compress(compression, plain);
+      const size = parts.reduce((sum, part) => sum + part.length, 0);
       // What does not shrink goes out plain, and spares the reader the work.
-      if (packed.length < plain.length) {
-        const batch = Buffer.allocUnsafeSlow(batchLayout.records + packed.length);
-        packed.copy(batch, batchLayout.records);
+      if (size < plain.length) {
+        const batch = Buffer.allocUnsafeSlow(batchLayout.records + size);
+        let at: number = batchLayout.records;
+        for (const part of parts) at += part.copy(batch, at);
         return { batch, compression };
       }
     }
