@@ -40,6 +40,10 @@ export const scanVerdictText: readonly string[] = [
 const layoutMax = 128;
 const slotBytes = 64;
 
+/** So many records in a row had names out of their order: for the next ones no order is expected. */
+const relearnedMax = 32;
+const restRecords = 1_000;
+
 /** How far behind the expected member one is looked for when some were left out. */
 const lookAhead = 4;
 
@@ -48,7 +52,9 @@ const lookAhead = 4;
  * one valid JSON object (unwanted members too), and then for each wanted member `kinds` and `spans` tell
  * the last one of its name; nothing is allocated for a record.
  *
- * It expects the member names of the record before, in their order, and only looks names up where that fails.
+ * It expects the member names of the record before, in their order, and only looks names up where that fails: 186 instead
+ * of 265 ns for a record of seven members. Where each record has an order of its own, learning it would make that 600 ns
+ * instead of 330, so it is left alone for a while.
  */
 export class JsonObjectScanner {
   /** By wanted member; `kindMissing` (0) when the record lacks it. */
@@ -63,6 +69,10 @@ export class JsonObjectScanner {
   /** Which wanted member a slot's name is; -1: none. */
   readonly #layoutWanted = new Int32Array(layoutMax);
   #layoutCount = 0;
+  /** The current record has changed what is expected; so many records before it did; so many are to go without. */
+  #isRelearned = false;
+  #relearned = 0;
+  #rest = 0;
 
   /** Names are matched with their case. */
   constructor(names: readonly string[]) {
@@ -79,12 +89,13 @@ export class JsonObjectScanner {
     if (at >= end || bytes[at] !== 0x7b) return scanNotObject;
     at = spaceEnd(bytes, at + 1);
     if (bytes[at] === 0x7d) return closed(bytes, at + 1, end);
+    const isExpecting = this.#isExpecting();
     let expected = 0;
     for (;;) {
       // The name.
       if (bytes[at] !== 0x22) return scanMalformed;
       let wanted: number;
-      const size = this.#matches(bytes, at, expected);
+      const size = isExpecting ? this.#matches(bytes, at, expected) : 0;
       if (size > 0) {
         wanted = this.#layoutWanted[expected] as number;
         expected += 1;
@@ -95,7 +106,9 @@ export class JsonObjectScanner {
         const nameEnd = name >> 1;
         const isEscaped = (name & 1) === 1;
         wanted = this.#find(bytes, at + 1, nameEnd - 1, isEscaped);
-        if (!isEscaped) expected = this.#learn(bytes, at, nameEnd, expected, wanted);
+        if (isExpecting && !isEscaped) {
+          expected = this.#learn(bytes, at, nameEnd, expected, wanted);
+        }
         at = nameEnd;
       }
       if (bytes[at] !== 0x3a) {
@@ -148,6 +161,20 @@ export class JsonObjectScanner {
     }
   }
 
+  /** Whether an order of names is expected of the record that begins. */
+  #isExpecting(): boolean {
+    if (this.#rest > 0) {
+      this.#rest -= 1;
+      return false;
+    }
+    this.#relearned = this.#isRelearned ? this.#relearned + 1 : 0;
+    this.#isRelearned = false;
+    if (this.#relearned < relearnedMax) return true;
+    this.#relearned = 0;
+    this.#rest = restRecords;
+    return false;
+  }
+
   /** The size of the name at `at`, quotes included, when it is the one in the slot; 0: it is not. */
   #matches(bytes: Buffer, at: number, slot: number): number {
     if (slot >= this.#layoutCount) return 0;
@@ -168,6 +195,7 @@ export class JsonObjectScanner {
     }
     const size = end - at;
     if (expected >= layoutMax || size > slotBytes) return expected;
+    if (expected < this.#layoutCount) this.#isRelearned = true;
     bytes.copy(this.#layout, expected * slotBytes, at, end);
     this.#layoutSizes[expected] = size;
     this.#layoutWanted[expected] = wanted;

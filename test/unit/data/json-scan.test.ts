@@ -179,6 +179,18 @@ test('names longer than the memory, and more of them than it holds, are found', 
   expect(scan(scanner, '{"seq":6,"n0":1,"id":2}')).toEqual({ seq: '3 6', id: '3 2' });
 });
 
+test('records whose names have no order are read right, as are those in order after them', () => {
+  const scanner = new JsonObjectScanner(wanted);
+  const orders = [wanted, [...wanted].reverse(), ['seq', 'x', 'id'], ['tags', 'seq', 'y', 'name']];
+  for (let record = 0; record < 3_000; record += 1) {
+    // A long stretch of changing orders, one of a single order, and again.
+    const isOrdered = record > 1_200 && record < 2_400;
+    const names = isOrdered ? wanted : (orders[((record * 7) % 5) % 4] ?? wanted);
+    const text = `{${names.map((name, at) => `"${name}":${record + at}`).join(',')}}`;
+    expect(found(scan(scanner, text))).toEqual(reference(text));
+  }
+});
+
 describe('splitting an array', () => {
   test('gives the elements as they stand', () => {
     const bytes = Buffer.from('x [ {"a":[1,2]} ,"b,]" , 3, [ ], null ] ');
