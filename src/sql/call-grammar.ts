@@ -296,7 +296,7 @@ export abstract class CallGrammar extends WindowGrammar {
       },
     });
     this.OPTION6({
-      GATE: () => this.is(2, OpenParen) || this.isPlainName(2),
+      GATE: () => this.is(2, OpenParen) || this.startsAlias(2),
       DEF: () => {
         this.CONSUME(K.OVER);
         window = this.SUBRULE(this.windowSpec);

@@ -411,7 +411,7 @@ export abstract class ExpressionGrammar extends CallGrammar {
           GATE: () => this.is(this.behindParens(1), Arrow),
           ALT: () => {
             const first = this.LA(1);
-            const parameters = this.SUBRULE(this.identifiers);
+            const parameters = this.SUBRULE(this.someIdentifiers);
             this.CONSUME(Arrow);
             const body = this.SUBRULE(this.expression);
             return { node: 'lambda', parameters, body, place: this.placeFrom(first) };

@@ -190,6 +190,15 @@ export abstract class GrammarBase extends EmbeddedActionsParser {
     return list;
   });
 
+  /** `(a, b)`. */
+  readonly someIdentifiers = this.RULE('someIdentifiers', (): Identifier[] => {
+    const list: Identifier[] = [];
+    this.CONSUME(OpenParen);
+    this.AT_LEAST_ONE_SEP({ SEP: Comma, DEF: () => list.push(this.SUBRULE(this.identifier)) });
+    this.CONSUME(CloseParen);
+    return list;
+  });
+
   /** One or more adjacent literals, joined. */
   readonly text = this.RULE('text', (): string => {
     let joined = '';

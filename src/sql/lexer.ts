@@ -1,6 +1,6 @@
 import type { IToken, TokenType } from 'chevrotain';
 import type { Fault, Place } from '../base/place.ts';
-import { Numeral, QuotedWord, symbols, Text, wordToken } from './tokens.ts';
+import { K, Numeral, QuotedWord, symbols, Text, wordToken } from './tokens.ts';
 
 /**
  * Cuts a text into tokens. Invariant: it always comes to the end of the text, in time linear in its
@@ -49,11 +49,32 @@ class Lexer {
       return true;
     }
     if (!this.#text.startsWith('/*', this.#at)) return false;
-    this.#blockComment();
+    if (this.#text.startsWith('/*+', this.#at)) this.#hint();
+    else this.#blockComment();
     return true;
   }
 
-  /** Comments nest. A hint is a comment too: what it asks for has no meaning here. */
+  /** A hint changes no result, so nothing is kept of it; but it has its place and its form, as in Spark. */
+  #hint(): void {
+    const start = this.#at;
+    const closing = this.#text.indexOf('*/', start + 3);
+    if (closing < 0) {
+      this.#blockComment();
+      return;
+    }
+    const form = 'A comment begins with /* alone; a hint is SELECT /*+ name(table, …) */.';
+    const behind = this.tokens.at(-1)?.tokenType;
+    if (behind !== K.SELECT) {
+      const message = 'the hint stands elsewhere than behind SELECT';
+      this.#fault(start, closing + 2, 'PARSE_SYNTAX_ERROR', message, { hint: form });
+    } else if (!isHint(this.#text.slice(start + 3, closing))) {
+      const message = 'the hint is no list of names';
+      this.#fault(start, closing + 2, 'PARSE_SYNTAX_ERROR', message, { hint: form });
+    }
+    this.#at = closing + 2;
+  }
+
+  /** Comments nest. */
   #blockComment(): void {
     const start = this.#at;
     let depth = 0;
@@ -183,4 +204,15 @@ class Lexer {
     }
     return { file: this.#file, start, end, line: this.#line, column: start - this.#lineStart + 1 };
   }
+}
+
+/** Whether it begins with a name, and every parenthesis in it has its partner. */
+function isHint(text: string): boolean {
+  let depth = 0;
+  for (const character of text) {
+    if (character === '(') depth += 1;
+    else if (character === ')') depth -= 1;
+    if (depth < 0) return false;
+  }
+  return depth === 0 && /^\s*[\p{L}_`]/u.test(text);
 }

@@ -1,4 +1,4 @@
-import type { IToken } from 'chevrotain';
+import type { IToken, TokenType } from 'chevrotain';
 import type { Place } from '../base/place.ts';
 import type { Expression, IntervalUnit } from './ast.ts';
 import { textOfLiteral } from './text-literal.ts';
@@ -50,7 +50,7 @@ export abstract class LiteralGrammar extends TypeGrammar {
       {
         GATE: () => !this.isUnit(2),
         ALT: () => {
-          const text = this.SUBRULE(this.text);
+          const text = textOfLiteral(this.CONSUME(Text).image);
           return { node: 'typed', type: 'interval', text, place: this.placeFrom(first) };
         },
       },
@@ -62,7 +62,8 @@ export abstract class LiteralGrammar extends TypeGrammar {
     const units = [this.SUBRULE(this.intervalUnit)];
     let to: string | undefined;
     this.OPTION({
-      GATE: () => this.isUnit(2),
+      // Units on both sides of TO have no plural.
+      GATE: () => this.isOneOf(0, rangeUnits) && this.isOneOf(2, rangeUnits),
       DEF: () => {
         this.CONSUME(K.TO);
         to = this.CONSUME(Unit).image.toLowerCase();
@@ -112,6 +113,10 @@ export abstract class LiteralGrammar extends TypeGrammar {
     return { value, unit, place: this.placeFrom(first) };
   });
 }
+
+const rangeUnits: ReadonlySet<TokenType> = new Set([
+  ...[K.YEAR, K.MONTH, K.DAY, K.HOUR, K.MINUTE, K.SECOND],
+]);
 
 /** `INTERVAL 1 DAY 2 HOURS`, or with `to` the one literal of `INTERVAL '1 02' DAY TO HOUR`. */
 function intervalOf(

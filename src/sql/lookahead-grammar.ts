@@ -23,6 +23,8 @@ export abstract class LookaheadGrammar extends GrammarBase {
   protected startsAlias(distance = 1): boolean {
     if (!this.isWord(distance)) return false;
     if (this.isPlainName(distance) || this.is(distance + 1, Comma)) return true;
+    if (this.is(distance + 1, K.FROM) && this.isOneOf(distance, wordUse.aliasBeforeFrom))
+      return true;
     if (this.is(distance, K.WATERMARK)) return !this.startsWatermark(distance);
     if (this.isOneOf(distance, wordUse.neverAlias)) return false;
     const second = wordUse.clausePairs.get(this.LA(distance).tokenType);

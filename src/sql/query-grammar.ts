@@ -20,6 +20,7 @@ import { EOF } from './parser-library.ts';
 import { applyPipe, type ColumnChange, type PipeStep } from './pipe-steps.ts';
 import { RelationGrammar } from './relation-grammar.ts';
 import { CloseParen, Comma, Equal, K, OpenParen, PipeArrow, Star, Word } from './tokens.ts';
+import { wordUse } from './word-use.ts';
 
 type SetOperator = 'union' | 'intersect' | 'except';
 
@@ -74,7 +75,7 @@ export abstract class QueryGrammar extends RelationGrammar {
     this.OPTION({
       GATE: () => !this.startsQuery(2),
       DEF: () => {
-        columns = this.SUBRULE(this.identifiers);
+        columns = this.SUBRULE(this.someIdentifiers);
       },
     });
     this.OPTION3({
@@ -173,7 +174,7 @@ export abstract class QueryGrammar extends RelationGrammar {
     return this.SUBRULE(this.selectTail, { ARGS: [first, distinct, items, from] });
   });
 
-  /** `FROM t SELECT a`, or `FROM t` before `|>`. */
+  /** `FROM t SELECT a`, or `FROM t` alone, which is all of t. */
   readonly fromSelect = this.RULE('fromSelect', (): SelectQuery => {
     const first = this.LA(1);
     const from = this.SUBRULE(this.fromClause);
@@ -188,7 +189,7 @@ export abstract class QueryGrammar extends RelationGrammar {
         },
       },
       {
-        GATE: () => this.is(1, PipeArrow),
+        GATE: () => this.isOneOf(1, behindFrom),
         ALT: () => {
           const value = { node: 'star', qualifier: undefined, except: [] } as const;
           const place = this.placeFrom(first);
@@ -268,7 +269,7 @@ export abstract class QueryGrammar extends RelationGrammar {
       DEF: () => {
         this.OPTION2(() => this.CONSUME(K.AS));
         aliases = this.OR([
-          { ALT: () => this.SUBRULE(this.identifiers) },
+          { ALT: () => this.SUBRULE(this.someIdentifiers) },
           { ALT: () => [this.SUBRULE(this.identifier)] },
         ]);
       },
@@ -632,6 +633,11 @@ const setBinding: ReadonlyMap<TokenType, number> = new Map([
   [K.EXCEPT, 0],
   [K.MINUS, 0],
   [K.INTERSECT, 1],
+]);
+/** What may follow a query that is nothing but FROM. */
+const behindFrom: ReadonlySet<TokenType> = new Set([
+  ...[EOF, CloseParen, PipeArrow],
+  ...wordUse.continuesQuery,
 ]);
 const behindGroupByAll: ReadonlySet<TokenType> = new Set([
   ...[K.HAVING, K.QUALIFY, K.WINDOW, K.ORDER, K.LIMIT, K.OFFSET, K.CLUSTER, K.DISTRIBUTE, K.SORT],

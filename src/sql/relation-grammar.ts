@@ -96,22 +96,25 @@ export abstract class RelationGrammar extends PivotGrammar {
       lateral = true;
     });
     const right = this.SUBRULE(this.relationPrimary);
-    this.OPTION3(() =>
-      this.OR([
-        {
-          ALT: () => {
-            this.CONSUME(K.ON);
-            on = this.SUBRULE(this.expression);
+    this.OPTION3({
+      // A natural join has its columns by their names.
+      GATE: () => !natural,
+      DEF: () =>
+        this.OR([
+          {
+            ALT: () => {
+              this.CONSUME(K.ON);
+              on = this.SUBRULE(this.expression);
+            },
           },
-        },
-        {
-          ALT: () => {
-            this.CONSUME(K.USING);
-            using = this.SUBRULE(this.identifiers);
+          {
+            ALT: () => {
+              this.CONSUME(K.USING);
+              using = this.SUBRULE(this.someIdentifiers);
+            },
           },
-        },
-      ]),
-    );
+        ]),
+    });
     return (left) => ({
       ...{ node: 'join', kind, natural, lateral, left, right, on, using, place: left.place },
     });
@@ -358,15 +361,25 @@ export abstract class RelationGrammar extends PivotGrammar {
 
   readonly tableAlias = this.RULE('tableAlias', (): TableAlias | undefined => {
     const name = this.SUBRULE(this.alias);
+    this.ACTION(() => this.checkTableAlias(name));
     let columns: Identifier[] = [];
     this.OPTION({
       GATE: () => name !== undefined,
       DEF: () => {
-        columns = this.SUBRULE(this.identifiers);
+        columns = this.SUBRULE(this.someIdentifiers);
       },
     });
     return name === undefined ? undefined : { name, columns };
   });
+
+  private checkTableAlias(name: Identifier | undefined): void {
+    if (name === undefined || name.quoted || !this.isOneOf(0, wordUse.neverTable)) return;
+    this.refuse(
+      name.place,
+      `found '${name.text}', which is no alias of a table`,
+      `Choose another name, or quote it: \`${name.text}\`.`,
+    );
+  }
 
   readonly inlineValues = this.RULE('inlineValues', (): Values => {
     const first = this.CONSUME(K.VALUES);
@@ -409,6 +422,11 @@ export abstract class RelationGrammar extends PivotGrammar {
           DEF: () => columns.push(this.SUBRULE2(this.identifier)),
         });
       },
+    });
+    this.ACTION(() => {
+      if (table !== undefined || columns.length > 0) return;
+      const hint = 'Name them behind it: LATERAL VIEW explode(items) AS item.';
+      this.refuse(this.placeFrom(first), 'the columns of LATERAL VIEW have no name', hint);
     });
     return { outer, call, table, columns, place: this.placeFrom(first) };
   });

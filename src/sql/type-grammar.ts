@@ -11,6 +11,7 @@ import {
   NotEqual,
   Numeral,
   OpenParen,
+  PlainWord,
   Word,
 } from './tokens.ts';
 
@@ -58,7 +59,7 @@ export abstract class TypeGrammar extends LookaheadGrammar {
       {
         ALT: () => {
           this.CONSUME(Less);
-          this.MANY_SEP({ SEP: Comma, DEF: () => fields.push(this.SUBRULE(this.column)) });
+          this.MANY_SEP({ SEP: Comma, DEF: () => fields.push(this.SUBRULE(this.field)) });
           this.CONSUME(Greater);
         },
       },
@@ -74,9 +75,12 @@ export abstract class TypeGrammar extends LookaheadGrammar {
       GATE: () => this.is(1, ...intervalFields),
       DEF: () => {
         from = this.CONSUME(Word).image.toLowerCase();
-        this.OPTION2(() => {
-          this.CONSUME(K.TO);
-          to = this.CONSUME2(Word).image.toLowerCase();
+        this.OPTION2({
+          GATE: () => this.is(2, ...(from === 'year' || from === 'month' ? [K.MONTH] : timeFields)),
+          DEF: () => {
+            this.CONSUME(K.TO);
+            to = this.CONSUME2(Word).image.toLowerCase();
+          },
         });
       },
     });
@@ -99,12 +103,21 @@ export abstract class TypeGrammar extends LookaheadGrammar {
       },
     });
     this.OPTION2({
-      GATE: () => name === 'timestamp' || name === 'time',
+      GATE: () => (name === 'timestamp' || name === 'time') && this.is(1, K.WITHOUT),
       DEF: () => {
         this.CONSUME(K.WITHOUT);
         this.CONSUME(K.TIME);
         this.CONSUME(K.ZONE);
         if (name === 'timestamp') name = 'timestamp_ntz';
+      },
+    });
+    this.OPTION4({
+      GATE: () => name === 'timestamp' && this.is(3, K.TIME),
+      DEF: () => {
+        this.CONSUME(K.WITH);
+        this.CONSUME(PlainWord);
+        this.CONSUME2(K.TIME);
+        this.CONSUME2(K.ZONE);
       },
     });
     this.OPTION3({
@@ -116,6 +129,27 @@ export abstract class TypeGrammar extends LookaheadGrammar {
     });
     this.ACTION(() => this.refuseBareComplex(first, name));
     return { node: 'simple', name, parameters, place: this.placeFrom(first) };
+  });
+
+  /** `name type` or `name: type`, then NOT NULL and COMMENT in this order. */
+  readonly field = this.RULE('field', (): ColumnDefinition => {
+    const first = this.LA(1);
+    const name = this.SUBRULE(this.identifier);
+    this.OPTION(() => this.CONSUME(Colon));
+    const type = this.SUBRULE(this.type);
+    let notNull = false;
+    let comment: string | undefined;
+    this.OPTION2(() => {
+      this.CONSUME(K.NOT);
+      this.CONSUME(K.NULL);
+      notNull = true;
+    });
+    this.OPTION3(() => {
+      this.CONSUME(K.COMMENT);
+      comment = this.SUBRULE(this.text);
+    });
+    const place = this.placeFrom(first);
+    return { name, type, notNull, comment, defaultValue: undefined, place };
   });
 
   /** `name type` or `name: type`, with NOT NULL, COMMENT and DEFAULT in any order. */
@@ -190,4 +224,5 @@ export abstract class TypeGrammar extends LookaheadGrammar {
   }
 }
 
+const timeFields = [K.HOUR, K.MINUTE, K.SECOND];
 const intervalFields = [K.YEAR, K.MONTH, K.DAY, K.HOUR, K.MINUTE, K.SECOND];

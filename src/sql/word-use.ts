@@ -23,6 +23,11 @@ import {
   Star,
 } from './tokens.ts';
 
+const tableWords = [
+  ...[K.ANTI, K.CROSS, K.FULL, K.INNER, K.JOIN, K.LATERAL, K.LEFT, K.NATURAL, K.ON, K.RIGHT],
+  ...[K.SEMI, K.USING],
+];
+
 /**
  * What a word means by what stands around it. Spark tries every reading of a text; these sets decide by
  * the next one or two tokens instead. Invariant: a word that is in none of them is a name.
@@ -52,6 +57,12 @@ export const wordUse = {
     ...[K.LIKE, K.ILIKE, K.RLIKE, K.REGEXP, K.BETWEEN, K.DIV, K.AS, K.WITH, K.CREATE, K.SELECT],
     ...[K.WATERMARK, K.BY],
   ),
+
+  /** Words that join tables: none of them names one, not even behind AS. */
+  neverTable: set(...tableWords, K.EXCEPT, K.INTERSECT, K.MINUS, K.UNION),
+
+  /** Those of `neverAlias` that are an alias in front of FROM. */
+  aliasBeforeFrom: set(...tableWords),
 
   /** Words that are an alias unless one of these follows. */
   clausePairs: new Map<TokenType, ReadonlySet<TokenType>>([

@@ -273,6 +273,7 @@ describe('types', () => {
     ['interval day to second', 'INTERVAL DAY TO SECOND'],
     ['interval year', 'INTERVAL YEAR'],
     ['timestamp without time zone', 'TIMESTAMP_NTZ'],
+    ['timestamp with local time zone', 'TIMESTAMP'],
     ['time(6) without time zone', 'TIME(6)'],
     ['string collate UTF8_BINARY', 'STRING'],
     ['varchar(10)', 'VARCHAR(10)'],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Relation, SelectQuery } from '../../../src/sql/ast.ts';
-import { parseQuery } from '../../../src/sql/parse.ts';
+import { parsePipeline, parseQuery } from '../../../src/sql/parse.ts';
 import { printQuery } from '../../../src/sql/print.ts';
 import { withoutPlaces } from './tree-shape.ts';
 
@@ -49,9 +49,49 @@ describe('SELECT', () => {
       'SELECT a FROM t GROUP BY GROUPING SETS ((a), (), a)',
     ],
     ['FROM t SELECT a WHERE b', 'SELECT a FROM t WHERE b'],
+    ['FROM t', 'SELECT * FROM t'],
+    ['FROM STREAM t AS s', 'SELECT * FROM STREAM(t) AS s'],
+    ['FROM a, b ORDER BY x LIMIT 1', 'SELECT * FROM a, b ORDER BY x LIMIT 1'],
+    ['FROM a UNION ALL FROM b', 'SELECT * FROM a UNION ALL SELECT * FROM b'],
+    [
+      'WITH c AS (FROM t) SELECT x IN (FROM c)',
+      'WITH c AS (SELECT * FROM t) SELECT x IN (SELECT * FROM c)',
+    ],
+    ['SELECT a left, b right FROM t', 'SELECT a AS left, b AS right FROM t'],
+    ['SELECT count(*) full FROM t', 'SELECT count(*) AS full FROM t'],
+    ['SELECT sum(a) OVER first FROM t', 'SELECT sum(a) OVER first FROM t'],
+    ['SELECT sum(a) over FROM t', 'SELECT sum(a) AS over FROM t'],
+    ['SELECT /*+ REPARTITION(3), x */ /*+ MERGE(a.b) */ a FROM t', 'SELECT a FROM t'],
     ['SELECT a FROM t;', 'SELECT a FROM t'],
   ])('%s', (text, expected) => {
     expect(printed(text)).toBe(expected);
+  });
+
+  test.each([
+    'SELECT a AS () FROM t',
+    'SELECT * FROM t AS u()',
+    'WITH c() AS (SELECT 1) SELECT 1',
+    'SELECT transform(a, () -> 1)',
+    'SELECT * FROM a JOIN b USING ()',
+    'SELECT * FROM a NATURAL JOIN b ON a.x = b.x',
+    'SELECT * FROM a NATURAL JOIN b USING (x)',
+    'SELECT * FROM t AS left',
+    'SELECT * FROM t AS anti(a)',
+    'SELECT * FROM VALUES (1) AS union(b)',
+    'SELECT * FROM t LATERAL VIEW explode(a)',
+    'FROM t WHERE a',
+    "SELECT INTERVAL '1 day' '2 day'",
+    "SELECT INTERVAL '1' DAYS TO HOURS",
+    'SELECT CAST(a AS INTERVAL SECOND TO DAY)',
+    "SELECT CAST(a AS STRUCT<x: INT COMMENT 'c' NOT NULL>)",
+    'SELECT a /*+ x */ FROM t',
+    'SELECT /*+ */ a FROM t',
+    'SELECT /*+ BROADCAST( */ a FROM t',
+    'SELECT /*+ 1 */ a FROM t',
+  ])('%s is refused with its place, as in Spark', (text) => {
+    const { statements, faults } = parsePipeline(text, 'f');
+    expect(statements).toEqual([]);
+    expect(faults).toMatchObject([{ code: 'PARSE_SYNTAX_ERROR', place: { line: 1 } }]);
   });
 
   test('several names for a generator are all kept', () => {
