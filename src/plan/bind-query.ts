@@ -24,7 +24,8 @@ export function bindQuery(query: Query, context: BindContext): BoundRelation | u
   refuseOrder(query, faults);
   if (query.recursive !== undefined) {
     const message = 'a streaming query can not be recursive';
-    faults.add(planFault('RELATION_REFUSED', message, query.recursive));
+    const hint = 'Compute it in a materialized view, or unroll the levels into joins.';
+    faults.add(planFault('RELATION_REFUSED', message, query.recursive, { hint }));
     return undefined;
   }
   const inner = withCommonTables(query, context);
@@ -34,6 +35,7 @@ export function bindQuery(query: Query, context: BindContext): BoundRelation | u
     faults.add(
       planFault('OFFSET_REFUSED', 'a streaming flow cannot have OFFSET', query.offset.place, {
         detail: 'Rows of a stream have no order in which some could be skipped.',
+        hint: 'Say in WHERE which rows are meant, or compute the query in a materialized view.',
       }),
     );
   }

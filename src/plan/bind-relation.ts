@@ -1,6 +1,6 @@
 import { nearestNames } from '../base/nearest-name.ts';
 import type { Fault, Place } from '../base/place.ts';
-import type { Identifier, Name, Relation, TableAlias } from '../sql/ast.ts';
+import type { Identifier, Name, Query, Relation, TableAlias } from '../sql/ast.ts';
 import { type BindContext, bindNamedQuery, type CommonTable, factsIn } from './bind-context.ts';
 import {
   type Dataset,
@@ -31,7 +31,7 @@ import {
 import { functionName, generatorOf } from './row-rules.ts';
 import { bindStaticJoin } from './static-join.ts';
 import { bindStreamJoin } from './stream-join.ts';
-import { commonTable, isStreaming } from './stream-kind.ts';
+import { commonTable, isStreaming, isStreamingQuery } from './stream-kind.ts';
 import { withWatermark } from './watermark.ts';
 
 /**
@@ -75,9 +75,9 @@ function bindCommonTable(
   relation: NamedRelation,
   context: BindContext,
 ): BoundRelation | undefined {
-  const isStreamed = context.isStreamed || relation.stream;
-  const inner = { ...context, ctes: common.ctes, isStreamed };
-  const bound = bindNamedQuery(common.query, inner);
+  const inner = { ...context, ctes: common.ctes };
+  const isStreamed = isStreamedWhole(common.query, relation, inner);
+  const bound = bindNamedQuery(common.query, { ...inner, isStreamed });
   if (bound === undefined || common.columns.length === 0) return bound;
   return named(bound, common.columns, context.faults);
 }
@@ -141,12 +141,15 @@ function bindView(
   const key = nameKey(view.name);
   // A circle of views has its own fault; here it only must not go on for ever.
   if (context.views.includes(key)) return undefined;
-  return bindViewRows(view, {
-    ...context,
-    ctes: new Map(),
-    isStreamed: context.isStreamed || relation.stream,
-    views: [...context.views, key],
-  });
+  const inner = { ...context, ctes: new Map(), views: [...context.views, key] };
+  const isStreamed = isStreamedWhole(view.query, relation, inner);
+  return bindViewRows(view, { ...inner, isStreamed });
+}
+
+/** STREAM around a name makes a stream of all that its query reads, unless the query says itself what is one. */
+function isStreamedWhole(query: Query, relation: NamedRelation, context: BindContext): boolean {
+  if (!relation.stream && !context.isStreamed) return false;
+  return !isStreamingQuery(query, { ...context, isStreamed: false });
 }
 
 /** The rows of a view, judged by its expectations; `context` is that inside of it. */
