@@ -23,10 +23,19 @@ type Spec = {
 /** Java's String.format, for `%s %d %f %e %x %o %c %b %%` and their flags. */
 export function javaFormat(format: string, args: readonly FormatArgument[], zone: Zone): string {
   let next = 0;
-  const pattern = /%(?:(\d+)\$)?([-#+ 0,(]*)(\d*)(?:\.(\d+))?([a-zA-Z%])|%/g;
+  let last = -1;
+  const pattern = /%(?:(\d+)\$|(<))?([-#+ 0,(]*)(\d*)(?:\.(\d+))?([a-zA-Z%])|%/g;
   return format.replace(
     pattern,
-    (whole, index?: string, flags = '', width = '', precision?: string, conversion?: string) => {
+    (
+      whole,
+      index?: string,
+      previous?: string,
+      flags = '',
+      width = '',
+      precision?: string,
+      conversion?: string,
+    ) => {
       if (conversion === undefined) throw wrongFormat(`'${whole}' is no conversion`);
       const spec: Spec = {
         flags,
@@ -40,11 +49,18 @@ export function javaFormat(format: string, args: readonly FormatArgument[], zone
       if (conversion === '%') return padded('%', spec);
       if (conversion === 'n') return '\n';
       let at = next;
-      if (index === undefined) next += 1;
+      if (previous !== undefined) at = last;
+      else if (index === undefined) next += 1;
       else at = Number(index) - 1;
+      last = at;
       const argument = args[at];
       if (argument === undefined) throw wrongFormat(`there is no argument for '${whole}'`);
-      return padded(converted(spec, argument, zone), spec);
+      const text = converted(spec, argument, zone);
+      // Only numbers have zeros in front.
+      return padded(
+        text,
+        argument.value === null ? { ...spec, flags: flags.replace('0', '') } : spec,
+      );
     },
   );
 }
@@ -55,7 +71,7 @@ function wrongFormat(message: string): ExpressionError {
 
 function padded(text: string, spec: Spec): string {
   if (spec.flags.includes('-')) return text.padEnd(spec.width);
-  const isNumber = /[dfeExXogG]/.test(spec.conversion) && !/^(?:null|NULL)$/.test(text);
+  const isNumber = /[dfeExXogG]/.test(spec.conversion) && !/NaN|Infinity/i.test(text);
   if (!spec.flags.includes('0') || !isNumber) return text.padStart(spec.width);
   const sign = /^[+\- (]/.test(text) ? text.charAt(0) : '';
   return sign + text.slice(sign.length).padStart(spec.width - sign.length, '0');
@@ -86,7 +102,8 @@ function converted(spec: Spec, { value, type }: FormatArgument, zone: Zone): str
     case 'e':
       return signed(cased(exponential(value, type, spec), spec), spec);
     case 'c':
-      if (!isIntegral(type) || type.kind === 'bigint') throw mismatch(spec);
+      if ((!isIntegral(type) && type.kind !== 'date') || type.kind === 'bigint')
+        throw mismatch(spec);
       return String.fromCodePoint(Number(value));
     default:
       throw wrongFormat(`there is no conversion %${conversion}`);
@@ -158,6 +175,7 @@ function grouped(text: string, spec: Spec): string {
 }
 
 function signed(text: string, spec: Spec): string {
+  if (text === 'NaN' || text === 'NAN') return text;
   if (text.startsWith('-')) return spec.flags.includes('(') ? `(${text.slice(1)})` : text;
   if (spec.flags.includes('+')) return `+${text}`;
   return spec.flags.includes(' ') ? ` ${text}` : text;

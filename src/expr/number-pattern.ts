@@ -42,6 +42,8 @@ export function readNumberPattern(pattern: string): NumberPattern | undefined {
 
 /** The unscaled value at the pattern's scale; undefined when the text does not fit. */
 export function parseByPattern(text: string, pattern: NumberPattern): bigint | undefined {
+  // Blanks may stand around the digits, not around what encloses them.
+  if (/^\s+[$<]|>\s+$/.test(text)) return undefined;
   const signed = withoutSign(text.trim(), pattern);
   if (signed === undefined) return undefined;
   const [isNegative, afterSign] = signed;
@@ -74,20 +76,18 @@ function withoutSign(
   return [mark === '-', pattern.signFirst ? text.slice(1) : text.slice(0, -1)];
 }
 
-/** Separators stand where the pattern has them, counted from the right; a leading 0 demands all digits. */
+/** Separators stand where the pattern has them, counted from the right; a group that begins with 0 demands all its digits. */
 function fitsWhole(text: string, pattern: string): boolean {
   const groups = text.split(',');
   const wanted = pattern.split(',');
   if (groups.length > wanted.length) return false;
-  const isFull = pattern.startsWith('0');
-  if (isFull && text.replaceAll(',', '').length !== pattern.replaceAll(',', '').length)
-    return false;
   const offset = wanted.length - groups.length;
+  if (wanted.slice(0, offset).some((group) => group.startsWith('0'))) return false;
   return groups.every((group, i) => {
     const size = wanted[i + offset]?.length ?? 0;
-    const isFirst = i === 0;
+    const mayBeShort = i === 0 && wanted[offset]?.startsWith('9') !== false;
     if (!/^\d*$/.test(group)) return false;
-    return isFirst ? group.length <= size : group.length === size;
+    return mayBeShort ? group.length <= size : group.length === size;
   });
 }
 
@@ -115,7 +115,12 @@ export function printByPattern(unscaled: bigint, scale: number, pattern: NumberP
   else if (pattern.sign !== undefined && !pattern.signFirst) {
     out.behind(signMark(pattern, isNegative));
   }
-  return out.text;
+  return out.text + emptyPoint(pattern);
+}
+
+/** A point with nothing behind it is a space at the end. */
+function emptyPoint(pattern: NumberPattern): string {
+  return pattern.hasPoint && pattern.fractionDigits === 0 ? ' ' : '';
 }
 
 function signMark(pattern: NumberPattern, isNegative: boolean): string {
@@ -124,10 +129,11 @@ function signMark(pattern: NumberPattern, isNegative: boolean): string {
 
 function overflowing(pattern: NumberPattern, isNegative: boolean): string {
   const mark = pattern.sign === undefined ? '' : signMark(pattern, isNegative);
-  const point = pattern.hasPoint ? `.${'#'.repeat(pattern.fractionDigits)}` : '';
+  const point = pattern.fractionDigits > 0 ? `.${'#'.repeat(pattern.fractionDigits)}` : '';
   const number = `${pattern.hasDollar ? '$' : ''}${pattern.whole.replace(/[90]/g, '#').replaceAll(',', ' ')}${point}`;
-  if (pattern.sign === 'PR') return isNegative ? `<${number}>` : `${number}  `;
-  return pattern.signFirst ? mark + number : number + mark;
+  const end = emptyPoint(pattern);
+  if (pattern.sign === 'PR') return (isNegative ? `<${number}>` : `${number}  `) + end;
+  return (pattern.signFirst ? mark + number : number + mark) + end;
 }
 
 /** What is printed so far: a space goes before a sign, a sign before spaces. */
@@ -146,7 +152,7 @@ class Printed {
   /** A number below one has a zero before its point. */
   point(decimals: string): void {
     if (this.text.endsWith(' ')) this.text = `${this.text.slice(0, -1)}0`;
-    this.text += `.${decimals}`;
+    if (decimals !== '') this.text += `.${decimals}`;
   }
 
   behind(mark: string): void {
@@ -155,19 +161,25 @@ class Printed {
   }
 }
 
-/** Digits put into the places of the pattern from the right: 9 becomes a space where there is none, 0 a zero. */
+/**
+ * Digits put into the places of the pattern from the right. Each run of places is of one kind: in one that
+ * begins with 0 leading zeros are printed, in one that begins with 9 they are spaces.
+ */
 function placeDigits(digits: string, pattern: string, out: Printed): void {
   let places = pattern.replaceAll(',', '').length;
-  const firstZero = pattern.indexOf('0');
-  for (const [i, place] of [...pattern].entries()) {
-    const isZero = firstZero >= 0 && i > firstZero;
+  let printsZeros = false;
+  let startsRun = true;
+  for (const place of pattern) {
     if (place === ',') {
-      if (digits.length > places || isZero) out.text += ',';
+      startsRun = true;
+      if (/\d$/.test(out.text)) out.text += ',';
       else out.space();
       continue;
     }
+    if (startsRun) printsZeros = place === '0';
+    startsRun = false;
     if (digits.length >= places) out.text += digits[digits.length - places] ?? '';
-    else if (isZero || i === firstZero) out.text += '0';
+    else if (printsZeros) out.text += '0';
     else out.space();
     places -= 1;
   }

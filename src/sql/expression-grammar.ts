@@ -1,4 +1,4 @@
-import type { ParserMethod, TokenType } from 'chevrotain';
+import type { IToken, ParserMethod, TokenType } from 'chevrotain';
 import type { Place } from '../base/place.ts';
 import type { BinaryOperator, Expression, Query, TypeNode } from './ast.ts';
 import { CallGrammar } from './call-grammar.ts';
@@ -21,6 +21,7 @@ import {
   Operator,
   Plus,
   Question,
+  QuotedWord,
   Star,
   Text,
   Tilde,
@@ -347,7 +348,7 @@ export abstract class ExpressionGrammar extends CallGrammar {
     const place = this.placeOf(this.CONSUME(Colon));
     const images: string[] = [];
     this.OR([
-      { ALT: () => images.push(this.CONSUME(Word).image) },
+      { ALT: () => images.push(this.pathWord(this.CONSUME(Word))) },
       { ALT: () => images.push(this.SUBRULE(this.pathStep)) },
     ]);
     this.MANY({
@@ -357,7 +358,7 @@ export abstract class ExpressionGrammar extends CallGrammar {
           {
             ALT: () => {
               this.CONSUME(Dot);
-              images.push('.', this.CONSUME2(Word).image);
+              images.push('.', this.pathWord(this.CONSUME2(Word)));
             },
           },
           { ALT: () => images.push(this.SUBRULE2(this.pathStep)) },
@@ -365,6 +366,14 @@ export abstract class ExpressionGrammar extends CallGrammar {
     });
     return { node: 'path', value, path: images.join(''), place };
   });
+
+  /** As in Spark a path in one pair of backticks is a path still. */
+  private pathWord(token: IToken): string {
+    const inner = token.image.slice(1, -1);
+    return token.tokenType === QuotedWord && /^[\p{L}_]+(?:\.[\p{L}_]+)+$/u.test(inner)
+      ? inner
+      : token.image;
+  }
 
   readonly pathStep = this.RULE('pathStep', (): string => {
     this.CONSUME(OpenBracket);

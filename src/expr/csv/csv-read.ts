@@ -13,8 +13,8 @@ export type CsvFormat = {
 export type CsvField = { readonly text: string; readonly isQuoted: boolean };
 
 /**
- * The fields of one line. Invariant: it never fails: a quote that nothing closes, or behind whose end
- * there is more text, belongs to the text. undefined: the line is a comment.
+ * The fields of one line. Invariant: it never fails: a quote that nothing closes ends with
+ * the line, and one behind whose end there is more text belongs to the text. undefined: the line is a comment.
  */
 export function csvFields(line: string, format: CsvFormat): readonly CsvField[] | undefined {
   const { separator, comment } = format;
@@ -65,12 +65,12 @@ function quotedField(
       at += 1;
     } else if (character === quote) {
       let end = at + 1;
-      if (format.trimsEnd) while (line[end] === ' ') end += 1;
+      while (line[end] === ' ') end += 1;
       const isEnd = end >= line.length || line.startsWith(separator, end);
       return isEnd ? { text, end } : undefined;
     } else {
       text += character;
     }
   }
-  return undefined;
+  return { text, end: line.length };
 }

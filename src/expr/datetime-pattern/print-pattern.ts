@@ -173,12 +173,33 @@ function zoneName(parts: Parts, isLong: boolean): string {
     if (zone.name === 'UTC' && isLong) return 'Coordinated Universal Time';
     return zone.name;
   }
-  const format = new Intl.DateTimeFormat('en-US', {
-    timeZone: zone.name,
-    timeZoneName: isLong ? 'long' : 'short',
-  });
-  const found = format
-    .formatToParts(Number(parts.instant / 1000n))
-    .find((part) => part.type === 'timeZoneName');
-  return found?.value ?? zone.name;
+  const nameOf = (style: 'long' | 'short'): string => {
+    const format = new Intl.DateTimeFormat('en-US', { timeZone: zone.name, timeZoneName: style });
+    const found = format
+      .formatToParts(Number(parts.instant / 1000n))
+      .find((part) => part.type === 'timeZoneName');
+    return found?.value ?? zone.name;
+  };
+  if (isLong) return nameOf('long');
+  const short = nameOf('short');
+  return short.startsWith('GMT') ? (javaZoneNames[nameOf('long')] ?? short) : short;
 }
+
+/** Short names of Java where the locale en-US has none. */
+const javaZoneNames: Readonly<Record<string, string>> = {
+  'Australian Eastern Daylight Time': 'AEDT',
+  'Australian Eastern Standard Time': 'AEST',
+  'Brasilia Standard Time': 'BRT',
+  'British Summer Time': 'BST',
+  'Central European Standard Time': 'CET',
+  'Central European Summer Time': 'CEST',
+  'China Standard Time': 'CST',
+  'Eastern European Standard Time': 'EET',
+  'Eastern European Summer Time': 'EEST',
+  'India Standard Time': 'IST',
+  'Japan Standard Time': 'JST',
+  'Moscow Standard Time': 'MSK',
+  'Singapore Standard Time': 'SGT',
+  'Western European Standard Time': 'WET',
+  'Western European Summer Time': 'WEST',
+};

@@ -1,4 +1,4 @@
-import { formatDate, parseDate, parseTimestamp } from '../../data/date-time.ts';
+import { formatDate, parseDate, parseTime, parseTimestamp } from '../../data/date-time.ts';
 import { decimalPrecisionMax } from '../../data/decimal.ts';
 import { formatType } from '../../data/type-text.ts';
 import type { DataType } from '../../data/types.ts';
@@ -19,7 +19,6 @@ import { exactly, parameter } from '../parameter.ts';
 import { formatsOf, optionsOf, parseSchema, writerOf } from '../record-options.ts';
 import { decimal, types } from '../types.ts';
 import { textOf } from '../value-text.ts';
-import { nameText } from '../variant/variant-schema.ts';
 
 /** Lines of CSV read and written. */
 export const csvFunctions: readonly FunctionDefinition[] = [
@@ -66,19 +65,20 @@ function fromCsv(c: FunctionCall): Expression {
   const options = optionsOf(c, 2);
   const line = coerceArgument(c.name, argumentAt(c, 0), 0, exactly(parameter.string));
   const mode = options.get('mode')?.toUpperCase() ?? 'PERMISSIVE';
-  if (mode !== 'PERMISSIVE' && mode !== 'FAILFAST') {
+  // A mode that does not exist is the permissive one.
+  if (mode === 'DROPMALFORMED') {
     throw fault('PARSE_MODE_UNSUPPORTED', `from_csv has no mode ${mode}`, c.place);
   }
   const corruptName = options.get('columnnameofcorruptrecord') ?? '_corrupt_record';
-  const corrupt = type.fields.findIndex(
-    (field) => field.name === corruptName && field.type.kind === 'string',
-  );
-  const names: CsvNames = {
-    nan: options.get('nanvalue') ?? 'NaN',
-    positive: options.get('positiveinf') ?? 'Inf',
-    negative: options.get('negativeinf') ?? '-Inf',
-  };
+  const corrupt = type.fields.findIndex((field) => field.name === corruptName);
+  if (corrupt >= 0 && type.fields[corrupt]?.type.kind !== 'string') {
+    const message = `the column "${corruptName}" for lines that do not fit is no string`;
+    throw fault('INVALID_CORRUPT_RECORD_TYPE', message, argumentAt(c, 1).place);
+  }
+  const names = namesOf(options);
   const nullValue = options.get('nullvalue') ?? '';
+  const emptyValue = options.get('emptyvalue') ?? '';
+  const longest = Number(options.get('maxcharspercolumn') ?? -1);
   return strictCall({
     name: `from_csv(${formatType(type)},${JSON.stringify([...options])})`,
     type,
@@ -93,10 +93,18 @@ function fromCsv(c: FunctionCall): Expression {
       return (text: string) => {
         const fields = csvFields(text, format);
         let isWhole = fields !== undefined && text !== '' && fields.length === converters.length;
+        if (longest > 0 && fields?.some((field) => field.text.length > longest) === true) {
+          throw new ExpressionError(
+            'MALFORMED_CSV_RECORD',
+            `a field of the line has more than ${longest} characters`,
+          );
+        }
         const row = converters.map((convert, i): Value => {
           const field = text === '' ? undefined : fields?.[i];
-          if (field === undefined || field.text === nullValue) return null;
-          const value = convert?.(field.text);
+          if (field === undefined || (field.text === '' && !field.isQuoted)) return null;
+          const content = field.text === '' ? emptyValue : field.text;
+          if (content === nullValue) return null;
+          const value = convert?.(content);
           if (value === undefined) isWhole = false;
           return value ?? null;
         });
@@ -106,7 +114,7 @@ function fromCsv(c: FunctionCall): Expression {
             'the line does not fit the schema of from_csv',
           );
         }
-        return corrupt < 0 ? row : row.toSpliced(corrupt, 0, isWhole ? null : text);
+        return corrupt < 0 ? row : row.toSpliced(corrupt, 0, isWhole || text === '' ? null : text);
       };
     },
   });
@@ -142,6 +150,14 @@ function schemaOf(c: FunctionCall): Extract<DataType, { kind: 'struct' }> {
 }
 
 const noNames: CsvNames = { nan: 'NaN', positive: 'Inf', negative: '-Inf' };
+
+function namesOf(options: Options): CsvNames {
+  return {
+    nan: options.get('nanvalue') ?? noNames.nan,
+    positive: options.get('positiveinf') ?? noNames.positive,
+    negative: options.get('negativeinf') ?? noNames.negative,
+  };
+}
 
 // ---------------------------------------------------------------- to_csv
 
@@ -201,10 +217,16 @@ function csvText(type: DataType, options: Options, timeZone: string): (value: Va
   }
 }
 
+/** Without a quote nothing is left out: the character zero stands for it. */
+function quoteOf(options: Options): string {
+  const given = options.get('quote');
+  return given === '' ? '\0' : (given?.charAt(0) ?? '"');
+}
+
 /** Quotes what would not be read back as it is. */
 function fieldWriter(options: Options): (text: string | null) => string {
   const separator = separatorOf(options);
-  const quote = options.get('quote') ?? '"';
+  const quote = quoteOf(options);
   const escaping = options.get('escape') ?? '\\';
   const comment = options.get('comment');
   const quotesAll = flag(options, 'quoteall');
@@ -212,8 +234,11 @@ function fieldWriter(options: Options): (text: string | null) => string {
   const trimsEnd = options.get('ignoretrailingwhitespace')?.toLowerCase() !== 'false';
   const escapesQuotes = options.get('escapequotes')?.toLowerCase() !== 'false';
   return (given) => {
-    if (given === null) return options.get('nullvalue') ?? '';
-    if (given === '') return options.get('emptyvalue') ?? `${quote}${quote}`;
+    if (given === null) {
+      const nothing = options.get('nullvalue') ?? '';
+      return quotesAll ? `${quote}${nothing}${quote}` : nothing;
+    }
+    if (given === '') return options.get('emptyvalue') ?? '""';
     let text = given;
     if (trimsStart) text = text.replace(/^[\0-\x20]+/, '');
     if (trimsEnd) text = text.replace(/[\0-\x20]+$/, '');
@@ -223,7 +248,9 @@ function fieldWriter(options: Options): (text: string | null) => string {
       /[\r\n]/.test(text) ||
       (escapesQuotes ? text.includes(quote) : text.startsWith(quote)) ||
       (comment !== undefined && comment !== '' && text.startsWith(comment));
-    return needsQuotes ? `${quote}${text.replaceAll(quote, `${escaping}${quote}`)}${quote}` : text;
+    if (!needsQuotes) return text;
+    const escaped = escaping === quote ? text : text.replaceAll(escaping, escaping + escaping);
+    return `${quote}${escaped.replaceAll(quote, `${escaping}${quote}`)}${quote}`;
   };
 }
 
@@ -249,8 +276,7 @@ function schemaOfCsv(c: FunctionCall): Expression {
           const fields = csvFields(String(arg(row, frame)), formatOf(options)) ?? [];
           const columns = fields.map(({ text }, i) => {
             const type = fieldType(text, options, formats);
-            const name = flag(options, 'header') ? text : `_c${i}`;
-            return `${nameText(name)}: ${formatType(type).toUpperCase()}`;
+            return `_c${i}: ${formatType(type).toUpperCase()}`;
           });
           return `STRUCT<${columns.join(', ')}>`;
         };
@@ -275,7 +301,8 @@ function fieldType(
     const digits = String(value < 0n ? -value : value).length;
     return digits <= decimalPrecisionMax ? decimal(digits, 0) : types.double;
   }
-  if (csvConverter(types.double, formats, noNames)?.(text) !== undefined) return types.double;
+  if (csvConverter(types.double, formats, namesOf(options))?.(text) !== undefined)
+    return types.double;
   const prefersDate = options.get('preferdate')?.toLowerCase() !== 'false';
   const isDate =
     formats.date === undefined
@@ -287,5 +314,7 @@ function fieldType(
       ? /^\d{4}-/.test(text) && parseTimestamp(text) !== undefined
       : formats.timestamp(text) !== undefined;
   if (isTimestamp) return types.timestamp;
+  if (/^\d{1,2}:\d{2}/.test(text) && parseTime(text) !== undefined)
+    return { kind: 'time', precision: 6 };
   return /^(?:true|false)$/i.test(text) ? types.boolean : types.string;
 }

@@ -1,6 +1,7 @@
 import { civilFromDays, daysFromCivil, daysOfMonth } from '../../data/civil.ts';
 import { daysOf } from '../../data/date-time.ts';
 import type { Value } from '../../data/value.ts';
+import type { Zone } from '../../data/zones.ts';
 import { argumentAt } from '../arguments.ts';
 import { call, literal, strictCall } from '../call.ts';
 import { constantValue, isConstant } from '../compile.ts';
@@ -14,7 +15,7 @@ import {
   weekdayOf,
   yearOf,
 } from '../date-parts.ts';
-import { addMonths, dateOfTimestamp, sessionZone, toLocal } from '../datetime-math.ts';
+import { addMonths, dateOfTimestamp, sessionZone, startOfDay } from '../datetime-math.ts';
 import type { Expression, Operation } from '../expression.ts';
 import { ExpressionError } from '../expression-error.ts';
 import {
@@ -155,32 +156,32 @@ function monthsBetween(c: FunctionCall): Expression {
     prepare: (context) => {
       const zone = sessionZone(context.timeZone);
       return (first: bigint, second: bigint, roundOff?: boolean) =>
-        monthDifference(toLocal(first, zone), toLocal(second, zone), roundOff ?? true);
+        monthDifference(dayParts(first, zone), dayParts(second, zone), roundOff ?? true);
     },
   });
 }
 
-function monthDifference(first: bigint, second: bigint, roundOff: boolean): number {
-  const [a, b] = [splitLocal(first), splitLocal(second)];
+function monthDifference(a: DayParts, b: DayParts, roundOff: boolean): number {
   const months = (a.year - b.year) * 12 + a.month - b.month;
-  const isLast = (d: typeof a): boolean => d.day === daysOfMonth(d.year, d.month);
+  const isLast = (d: DayParts): boolean => d.day === daysOfMonth(d.year, d.month);
   if (a.day === b.day || (isLast(a) && isLast(b))) return months;
   const seconds = (a.day - b.day) * 86_400 + a.secondOfDay - b.secondOfDay;
   const difference = months + seconds / (31 * 86_400);
   return roundOff ? Math.round(difference * 1e8) / 1e8 : difference;
 }
 
-function splitLocal(micros: bigint): {
-  year: number;
-  month: number;
-  day: number;
-  secondOfDay: number;
-} {
-  const seconds = Number(
-    micros >= 0n || micros % 1_000_000n === 0n ? micros / 1_000_000n : micros / 1_000_000n - 1n,
-  );
-  const days = Math.floor(seconds / 86_400);
-  return { ...civilFromDays(days), secondOfDay: seconds - days * 86_400 };
+type DayParts = {
+  readonly year: number;
+  readonly month: number;
+  readonly day: number;
+  readonly secondOfDay: number;
+};
+
+/** The seconds are those that have passed since the day began, which a change of the clock makes more or fewer. */
+function dayParts(micros: bigint, zone: Zone): DayParts {
+  const days = dateOfTimestamp(micros, zone);
+  const passed = micros - startOfDay(days, zone);
+  return { ...civilFromDays(days), secondOfDay: Number(passed / 1_000_000n) };
 }
 
 function currentDate(c: FunctionCall): Expression {

@@ -165,7 +165,10 @@ function unixTimestamp(c: FunctionCall): Expression {
   const [value] = c.arguments;
   if (value === undefined) return { ...nowSeconds, place: c.place };
   let timestamp: Expression;
-  if (isDatetime(value.type) || value.type.kind === 'void') {
+  if (value.type.kind === 'timestamp_ntz') {
+    // Without a zone it is counted as it is written, as in Spark.
+    timestamp = value;
+  } else if (isDatetime(value.type) || value.type.kind === 'void') {
     timestamp = castTo(value, types.timestamp);
   } else {
     const text = coerceArgument(c.name, value, 0, exactly(parameter.string));

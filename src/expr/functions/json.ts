@@ -108,7 +108,8 @@ function fromJson(c: FunctionCall): Expression {
   const options = optionsOf(c, 2);
   const json = coerceArgument(c.name, argumentAt(c, 0), 0, exactly(parameter.string));
   const mode = options.get('mode')?.toUpperCase() ?? 'PERMISSIVE';
-  if (mode !== 'PERMISSIVE' && mode !== 'FAILFAST') {
+  // A mode that does not exist is the permissive one.
+  if (mode === 'DROPMALFORMED') {
     throw fault('PARSE_MODE_UNSUPPORTED', `from_json has no mode ${mode}`, c.place);
   }
   const isFailFast = mode === 'FAILFAST';

@@ -45,6 +45,36 @@ export function parseRegex(pattern: string): RegexTree {
 
 /** Groups nest no deeper than the stack bears. */
 const depthMax = 250;
+const mark = /^[\p{M}\u200d]$/u;
+const isMark: CodePointTest = (c) => mark.test(String.fromCodePoint(c));
+
+/** `\X`: a character with the marks behind it, or the two that end a line; it is never taken apart. */
+const graphemeCluster: RegexNode = {
+  node: 'atomic',
+  item: {
+    node: 'choice',
+    items: [
+      {
+        node: 'sequence',
+        items: [
+          { node: 'one', test: (c) => c === 0x0d },
+          { node: 'one', test: (c) => c === 0x0a },
+        ],
+      },
+      {
+        node: 'sequence',
+        items: [
+          { node: 'one', test: () => true },
+          {
+            ...{ node: 'repeat', least: 0, most: Number.POSITIVE_INFINITY, mode: 'greedy' },
+            item: { node: 'one', test: isMark },
+          },
+        ],
+      },
+    ],
+  },
+};
+
 const repeatMax = 1000;
 
 class RegexParser {
@@ -285,6 +315,8 @@ class RegexParser {
         return this.#quotedRun();
       case 'R':
         return this.#lineBreak();
+      case 'X':
+        return graphemeCluster;
       case 'k':
         return this.#namedReference();
       default:
