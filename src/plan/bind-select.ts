@@ -8,10 +8,11 @@ import type { CallExpression, Expression, SelectItem, SelectQuery } from '../sql
 import { asCondition } from './as-condition.ts';
 import { autoName } from './auto-name.ts';
 import type { BindContext } from './bind-context.ts';
+import { bindExpression, type ExpressionScope } from './bind-expression.ts';
 import { bindRelation, notStreaming } from './bind-relation.ts';
 import { bindRow } from './bind-row.ts';
 import type { BoundColumn } from './bound-column.ts';
-import { planFault } from './faults.ts';
+import { AlreadyReported, planFault } from './faults.ts';
 import { bindGenerator } from './generator.ts';
 import { refuseLimit } from './limit.ts';
 import { type ColumnNode, columnNode, moveColumns } from './move-columns.ts';
@@ -32,7 +33,10 @@ import { bindTimeWindows, isWindow, type WindowedRelation } from './time-window.
 export function bindSelect(select: SelectQuery, context: BindContext): BoundRelation | undefined {
   const clauses = checkClauses(select, context);
   const from = bindFrom(select, context);
-  if (from === undefined) return undefined;
+  if (from === undefined) {
+    bindWithoutColumns(select, clauses, context);
+    return undefined;
+  }
   refuseLimit(from, context.faults);
   const viewed = bindLateralViews(select, from, context);
   if (viewed === undefined) return undefined;
@@ -110,6 +114,31 @@ function containsAggregate(expression: Expression): boolean {
 }
 
 // ---------------------------------------------------------------- FROM, LATERAL VIEW, WHERE
+
+/** Where FROM has a fault, or is not there, what is wrong in expressions whatever the columns are is told too. */
+function bindWithoutColumns(
+  select: SelectQuery,
+  clauses: CheckedClauses,
+  { catalog, faults }: BindContext,
+): void {
+  const names: ExpressionScope = {
+    timeZone: catalog.timeZone,
+    resolve: (name) => {
+      throw new AlreadyReported(name.place);
+    },
+    call: (call) => {
+      if (isWindow(call) || generatorOf(call) !== undefined) throw new AlreadyReported(call.place);
+      return undefined;
+    },
+  };
+  const values = select.items
+    .filter((item) => clauses.fineItems.has(item))
+    .map((item) => item.value);
+  const where = select.where !== undefined && clauses.isWhereFine ? [select.where] : [];
+  for (const value of [...values, ...where]) {
+    if (value.node !== 'star') faults.attempt(() => bindExpression(value, names));
+  }
+}
 
 function bindFrom(select: SelectQuery, context: BindContext): BoundRelation | undefined {
   const [first, ...others] = select.from;
