@@ -110,8 +110,13 @@ async function runShown(
   const startedMs = systemClock.monotonic();
   let stopAsked = false;
   let worker: Worker | undefined;
+  let reportStop: () => void = () => undefined;
+  const stopped = new Promise<void>((resolve) => {
+    reportStop = resolve;
+  });
   terminal.onStop(() => {
     stopAsked = true;
+    reportStop();
     front.stopping();
     worker?.stop();
   });
@@ -152,6 +157,15 @@ async function runShown(
     return 0;
   } catch (error) {
     front.ended('failed');
+    const stays = !once && config['retry.afterFailure'] === 'stay' && front.isServing;
+    if (stays && !stopAsked && needsSomebody(error)) {
+      front.stays();
+      log.info(
+        {},
+        'no flow can go on before somebody acts: staying, not ready, until it is stopped',
+      );
+      await stopped;
+    }
     throw terminal.isTerminal || once ? error : loggable(error);
   } finally {
     stopProgress();
@@ -160,6 +174,11 @@ async function runShown(
     await Promise.all([front.close(), service.close()]);
     await tracing?.close();
   }
+}
+
+/** Another start would end the same. */
+function needsSomebody(error: unknown): boolean {
+  return error instanceof FlowError && (error.remedy === 'stop' || error.remedy === 'fix-input');
 }
 
 /** The last words of a service go to the same place as its log, and have no content of a row either. */

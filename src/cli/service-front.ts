@@ -45,6 +45,10 @@ export type ServiceFront = {
   stopping(): void;
   /** The run is over, one way or the other. */
   ended(result: 'completed' | 'failed'): void;
+  /** Whether anybody can ask. */
+  readonly isServing: boolean;
+  /** No flow goes on any more, and the process stays to be asked. */
+  stays(): void;
   /** May be called twice. */
   close(): Promise<void>;
 };
@@ -57,6 +61,8 @@ const noFront: ServiceFront = {
   attach: () => undefined,
   stopping: () => undefined,
   ended: () => undefined,
+  isServing: false,
+  stays: () => undefined,
   close: () => Promise.resolve(),
 };
 
@@ -191,6 +197,8 @@ export async function openServiceFront(options: ServiceFrontOptions): Promise<Se
     },
     stopping: () => health.stopping(),
     ended: (result) => metrics.ended(result),
+    isServing: true,
+    stays: () => health.stays(),
     close: () => {
       closing ??= server.close().then(async () => {
         await watch?.close().catch(() => undefined);

@@ -29,6 +29,8 @@ export class ServiceHealth {
   readonly #flows: ReadonlyMap<string, FlowHealth>;
   #hasStarted = false;
   #isStopping = false;
+  /** The loop has ended, and the process stays to tell why. */
+  #stays = false;
   #lastTurns = -1;
   #lastSignMs: number;
 
@@ -72,6 +74,8 @@ export class ServiceHealth {
         }
         break;
       case 'flow_failed':
+        // Waiting longer for its start would change nothing.
+        this.#hasStarted = true;
         this.#flows.get(event.flow)?.restoring.clear();
         break;
       default:
@@ -83,11 +87,17 @@ export class ServiceHealth {
     this.#isStopping = true;
   }
 
+  /** The loop has ended for good: what is left of the process is there to be asked. */
+  stays(): void {
+    this.#stays = true;
+  }
+
   alive(progress: WorkerProgress | undefined, nowMs: number): Health {
     if (progress === undefined || progress.turns !== this.#lastTurns) {
       this.#lastTurns = progress?.turns ?? -1;
       this.#lastSignMs = nowMs;
     }
+    if (this.#stays) return { reasons: [] };
     const silentMs = nowMs - this.#lastSignMs;
     if (silentMs <= this.#options.deadAfterMs) return { reasons: [] };
     return { reasons: [`the main loop has stood still for ${Math.round(silentMs / 1000)} s`] };
@@ -108,6 +118,9 @@ export class ServiceHealth {
     return {
       reasons: [
         `the worker is ${progress.state}`,
+        ...progress.flows.flatMap(({ flow, failed }) =>
+          failed === undefined ? [] : [`flow "${flow}" has failed: ${failed.code}`],
+        ),
         ...restoring.map(({ flow }) => `flow "${flow}" restores its state`),
       ],
     };

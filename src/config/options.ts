@@ -329,6 +329,13 @@ const declared = [
     doc: 'How long to wait for Kafka and Redis at the start before giving up with exit code 1.',
   },
   {
+    name: 'retry.afterFailure',
+    kind: 'choice',
+    choices: ['exit', 'stay'],
+    default: 'exit',
+    doc: 'What a continuous run does once none of its flows can go on before somebody acts. exit: it ends with code 1; stay: where the HTTP interface is served it stays, alive and not ready, so that probes, metrics and alerts tell why, until it is stopped.',
+  },
+  {
     name: 'http.enabled',
     kind: 'choice',
     choices: ['auto', 'true', 'false'],

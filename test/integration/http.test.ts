@@ -63,6 +63,35 @@ async function metrics({ url }: Shown, pipeline: string): Promise<ReadonlyMap<st
 }
 
 describe('an instance on a real Kafka and Redis', () => {
+  test('P085 its only flow can not go on: it stays, alive and not ready, and tells why until it is stopped', async () => {
+    const of = await openWorld();
+    await of.produce(workload({ seed: 7, records: 400, partitions: 4, keys: 50 }));
+    const before = await serve(of, 'a');
+    await ready(before);
+    await of.caughtUp();
+    expect((await before.service.end('SIGTERM')).code).toBe(0);
+    await of.produce(workload({ seed: 8, records: 400, partitions: 4, keys: 50 }));
+    const ends = await of.log.offsetRanges(of.source, [0]);
+    await of.log.deleteRecords(of.source, new Map([[0, ends.get(0)?.end ?? 0]]));
+    const shown = await serve(of, 'a', { 'retry.afterFailure': 'stay' });
+    const failed = 'tidemark_flow_failed{flow="cur"}';
+    await until(
+      'the metrics tell of the flow',
+      async () =>
+        (await status(`${shown.url}/readyz`)) === 503 &&
+        (await metrics(shown, of.pipeline)).get(failed) === 1,
+      { withinMs: 60_000, onFailure: () => shown.service.tail() },
+    );
+    // Until the worker is over; looks at the log and the catalog go on, and must not fail for that.
+    await sleep(3_000);
+    expect(await status(`${shown.url}/livez`)).toBe(200);
+    expect(await status(`${shown.url}/startupz`)).toBe(200);
+    const flow = await json(`${shown.url}/v1/flows/cur`);
+    expect(JSON.stringify(flow)).toContain('OFFSET_OUT_OF_RANGE');
+    expect(shown.service.tail(400)).not.toMatch(/"level":"fatal"|could not be looked at/);
+    expect((await shown.service.end('SIGTERM')).code).toBe(1);
+  });
+
   test('P123 counts what Kafka holds, and control records are no lag', async () => {
     const of = await openWorld();
     await of.produce(workload({ seed: 1, records: 3_000, partitions: 4, keys: 100 }));

@@ -137,7 +137,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- $config := dict
   "pipeline" (dict "name" (include "tidemark.pipelineName" .) "files" $files)
   "kafka" $kafka "state" $state "group" $group "http" $http
-  "retry" (dict "startTimeoutMs" (mul (int64 .Values.probes.startupBudgetSeconds) 1000)) -}}
+  "retry" (dict "afterFailure" "stay" "startTimeoutMs" (mul (int64 .Values.probes.startupBudgetSeconds) 1000)) -}}
 {{- if eq .Values.state.kind "redis" -}}
 {{- $_ := set $config "redis" (dict "urlFile" (printf "/etc/tidemark/secrets/redis/%s" .Values.state.redis.urlKey)) -}}
 {{- end -}}

@@ -173,3 +173,16 @@ test('while Kafka is waited for, and while a restore goes on, it is alive', () =
   }
   expect(one.alive(progress({ turns: 7 }), 1_200_000).reasons).toHaveLength(1);
 });
+
+test('where it stays because no flow can go on, it has started, lives on and says which flow failed', () => {
+  const one = health();
+  const error = new FlowError('OFFSET_OUT_OF_RANGE', 'records are gone');
+  one.hear({ event: 'flow_failed', flow: 'f', error }, 1);
+  one.stays();
+  expect(one.started().reasons).toEqual([]);
+  expect(one.alive(progress({ state: 'failed' }), 3_600_000).reasons).toEqual([]);
+  expect(one.ready(progress({ state: 'failed', failed: error })).reasons).toEqual([
+    'the worker is failed',
+    'flow "f" has failed: OFFSET_OUT_OF_RANGE',
+  ]);
+});
