@@ -31,7 +31,7 @@ const usage =
 export const checkpoint: Command = {
   name: 'checkpoint',
   summary: 'show checkpoints, and set them while nobody reads; the rows of the table stay',
-  arguments: 'show|reset|rewind|carry|skip FLOW …',
+  arguments: 'show|reset|rewind|carry|skip FLOW [NEW|TOPIC/PARTITION@OFFSET]',
   example:
     'tidemark checkpoint rewind bookings_current --to 2026-11-30T08:00:00Z --dry-run --pipeline bookings.sql --pipeline.name bookings --kafka.brokers localhost:9092',
   flags: {
@@ -329,7 +329,7 @@ async function skip(
     invocation.printJson({ flow: flow.name, ...(skipJson(skipped) as object) });
   } else {
     invocation.terminal.out(
-      `flow ${flow.name} steps over ${place}; its bytes are in the catalog: tidemark checkpoint show ${flow.name} --json\n`,
+      `flow ${flow.name} steps over ${place}; its bytes are in the catalog: tidemark checkpoint show ${flow.name} --json\nAn instance that runs takes it up when it starts again.\n`,
     );
   }
   return 0;

@@ -62,6 +62,18 @@ export class BuiltGeneration {
     return `${groupOf(this.#options.pipeline, this.name)}.output`;
   }
 
+  /** What a shadow can not read is counted, and goes with it: letters of the table are those of the table. */
+  get #deadLetterTopic(): string | undefined {
+    const { table, isShadow } = this.#options;
+    return isShadow === true && table.deadLetterTopic !== undefined
+      ? this.#shadowLetters
+      : table.deadLetterTopic;
+  }
+
+  get #shadowLetters(): string {
+    return `${groupOf(this.#options.pipeline, this.name)}.dead_letters`;
+  }
+
   get #names(): readonly string[] {
     return this.#flows.map(({ name }) => builtFlowOf(name));
   }
@@ -93,7 +105,7 @@ export class BuiltGeneration {
   get #table(): TablePlan {
     const { table, flow } = this.#options;
     const name = flow.kind === 'auto_cdc' ? this.name : table.name;
-    return { ...table, name, topic: this.#output };
+    return { ...table, name, topic: this.#output, deadLetterTopic: this.#deadLetterTopic };
   }
 
   #built(flow: FlowPlan): FlowPlan {
@@ -102,7 +114,10 @@ export class BuiltGeneration {
 
   /** Whether what an attempt before has built is of this definition: one of which the catalog knows nothing may be of any. */
   mayGoOn(): boolean {
-    const { catalog } = this.#options;
+    const { catalog, isShadow } = this.#options;
+    // Letters of a shadow are nobody's: what it could not read has to be told by the table.
+    const ofShadow = catalog.get('topic', this.#shadowLetters) !== undefined;
+    if (isShadow !== true && ofShadow) return false;
     return this.#flows.every((flow) => {
       const found = readDeployedFlow(catalog.get('flow', builtFlowOf(flow.name))?.value);
       if (found === undefined) return false;
@@ -275,6 +290,7 @@ export class BuiltGeneration {
       this.#output,
       repartitionTopicOf(pipeline, this.name),
       levelsTopicOf(pipeline, this.name),
+      this.#shadowLetters,
     ];
     const partitions = (await log.describeTopics(names)).get(this.#output)?.partitions ?? 0;
     const onWait = (members: number): void =>

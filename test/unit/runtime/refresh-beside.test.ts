@@ -535,6 +535,36 @@ describe('FR-41 a shadow of the table', () => {
     expect(tableText(await world.table('t'))).toEqual(lines(['R1', 1, 'x'], ['R2', 1, 'Y']));
   });
 
+  test.each([
+    ['that has ended', Number.POSITIVE_INFINITY],
+    ['that was killed while it built', 60],
+  ])(
+    'P127 the dead letters of the table are its own: a shadow %s writes none, and takes none from a later refresh',
+    async (_, calls) => {
+      const world = new RefreshWorld(sqlOf("WITH (dead_letter_topic = 'dlq')"), ['a'], 1);
+      await world.produce('a', 0, row('R1', 1, '1'), row('R2', 1, '2'));
+    world.log.produce('a', 0, { value: 'no JSON' });
+      await world.update();
+      const letters = (): number => world.log.readCommitted('dlq').length;
+      expect(letters()).toBe(1);
+      const client = world.log.connect();
+      const { log } = new FailingLog(client, calls, true);
+      const options = { ...(await world.besideOptions('t', {}, log)), isShadow: true };
+      const ended = await refreshBeside(options).then(
+        () => true,
+        () => false,
+      );
+      expect(ended).toBe(calls === Number.POSITIVE_INFINITY);
+      client.kill();
+      expect(letters()).toBe(1);
+      expect(await refreshBeside(await world.besideOptions('t'))).toMatchObject({ deadLetters: 1 });
+      expect(letters()).toBe(2);
+      await expectClean(world);
+      const left = 'p.t.refresh.dead_letters';
+      expect((await world.log.describeTopics([left])).size).toBe(0);
+    },
+  );
+
   test('does not take over a refresh that is under way; a refresh goes on from a shadow', async () => {
     const world = await expiredWorld();
     const interrupted = async (isShadow: boolean) => {
