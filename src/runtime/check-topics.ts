@@ -70,13 +70,20 @@ function refuseLost({ catalog, existing }: TopicCheck, topic: WantedTopic): void
   if (typeof known !== 'string' || known === found) return;
   const isBegun = catalog.all('checkpoint').some(({ name }) => name.startsWith(`${topic.flow}/`));
   if (!isBegun) return;
-  throw new FlowError(
-    found === undefined ? 'TOPIC_MISSING' : 'TOPIC_RECREATED',
-    found === undefined
-      ? `${topic.role} topic "${topic.name}" is gone`
-      : `${topic.role} topic "${topic.name}" was deleted and created again`,
+  throw lostTable(topic, found === undefined ? 'gone' : 'created again');
+}
+
+/** What the flow computed up to its checkpoints is not there any more. */
+export function lostTable(
+  { role, name, flow }: Pick<WantedTopic, 'role' | 'name' | 'flow'>,
+  fate: 'gone' | 'created again',
+): FlowError {
+  const isGone = fate === 'gone';
+  return new FlowError(
+    isGone ? 'TOPIC_MISSING' : 'TOPIC_RECREATED',
+    `${role} topic "${name}" ${isGone ? 'is gone' : 'was deleted and created again'}`,
     {
-      detail: `Flow "${topic.flow}" has checkpoints, and what it computed up to them stood in that topic. From them on it would write a part of the table, and call it whole.`,
+      detail: `Flow "${flow}" has checkpoints, and what it computed up to them stood in that topic. From them on it would write a part of the table, and call it whole.`,
       hint: 'See what can still be computed: tidemark refresh TABLE --plan. Then compute the table anew: tidemark refresh TABLE --in-place',
     },
   );

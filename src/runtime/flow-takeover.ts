@@ -32,6 +32,7 @@ import { countersOf, type HeldPartition } from './held-partition.ts';
 import { refuseLocked } from './locks.ts';
 import { onceEnd, pinOnce } from './once-pins.ts';
 import { partitionKey } from './partition-key.ts';
+import { refuseRecreated } from './refuse-recreated.ts';
 import { skippedOffsets } from './skips.ts';
 import { staleVersions } from './stale-versions.ts';
 import { clearStop } from './stops.ts';
@@ -87,7 +88,8 @@ export class FlowTakeover {
     gained: ReadonlyMap<string, readonly number[]>,
     hold: (read: HeldPartition) => void,
   ): Promise<void> {
-    const { catalog, clock, instance, own, facts } = this.#options;
+    const { catalog, clock, instance, log, own, facts } = this.#options;
+    await refuseRecreated(log, facts);
     const { transactionalId } = own;
     const owner = { instance, transactionalId: transactionalId ?? null };
     const names = [...gained].flatMap(([topic, partitions]) =>

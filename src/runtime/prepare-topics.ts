@@ -227,7 +227,8 @@ async function checkHistory(
   const isTaken = catalog.all('takeover').some(({ name }) => name.startsWith(`${flow.name}/`));
   const isDamaged = catalog.get('flow', flow.name) !== undefined;
   const isEmpty = catalog.all('flow').length === 0;
-  const isLost = isTaken || isDamaged || (isEmpty && (await isWritten(log, plan, pipeline, flow)));
+  const isLost =
+    isTaken || isDamaged || (isEmpty && (await isCommitted(log, plan, pipeline, flow)));
   if (!isLost) return;
   // Another instance may have started the flow since the catalog was read.
   await catalog.read();
@@ -242,28 +243,20 @@ async function checkHistory(
   );
 }
 
-/** Whether the flow has a checkpoint, and its table records. */
-async function isWritten(
+/** Whether the flow has a checkpoint in any of its sources, whatever has become of its table. */
+async function isCommitted(
   log: Log,
   plan: PipelinePlan,
   pipeline: string,
   flow: FlowPlan,
 ): Promise<boolean> {
-  const { topic } = tableOf(plan, flow);
-  const topics = [...sourcesOf(plan, flow).map((source) => source.topic), topic];
-  let isCommitted = false;
-  let isFilled = false;
-  for (const { name, partitions } of (await log.describeTopics([...new Set(topics)])).values()) {
+  const topics = new Set(sourcesOf(plan, flow).map((source) => source.topic));
+  for (const { name, partitions } of (await log.describeTopics([...topics])).values()) {
     const numbers = Array.from({ length: partitions }, (_, partition) => partition);
-    if (name === topic) {
-      const ranges = await log.offsetRanges(name, numbers);
-      isFilled ||= [...ranges.values()].some(({ start, end }) => end > start);
-    } else {
-      const group = groupOf(pipeline, flow.name);
-      isCommitted ||= (await log.committedOffsets(group, name, numbers)).size > 0;
-    }
+    const committed = await log.committedOffsets(groupOf(pipeline, flow.name), name, numbers);
+    if (committed.size > 0) return true;
   }
-  return isCommitted && isFilled;
+  return false;
 }
 
 /**

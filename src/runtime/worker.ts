@@ -14,6 +14,7 @@ import { isSettledWithin } from './is-settled-within.ts';
 import { lockOf } from './locks.ts';
 import { OpenTransaction } from './open-transaction.ts';
 import { OwnId } from './own-id.ts';
+import { RecreatedTables } from './recreated-tables.ts';
 import { RepartitionPurge } from './repartition-purge.ts';
 import type { RuntimeListener } from './runtime-events.ts';
 import { StageTimes } from './stage-times.ts';
@@ -75,6 +76,7 @@ export class Worker {
   #hasEntered = false;
   readonly #purge: RepartitionPurge;
   readonly #stuck: StuckPartitions;
+  readonly #recreated: RecreatedTables;
   readonly #stages: StageTimes;
   readonly #transaction: OpenTransaction;
   #isStopping = false;
@@ -117,6 +119,7 @@ export class Worker {
       },
     });
     this.#purge = new RepartitionPurge(options.log, options.clock);
+    this.#recreated = new RecreatedTables(options.log, options.clock);
     this.#stuck = new StuckPartitions({
       ...options,
       own: this.#own,
@@ -331,6 +334,7 @@ export class Worker {
     if (this.#transaction.isDue) await this.#transaction.commit(this.#activeRunners());
     await this.#purge.turn(this.#activeRunners());
     await this.#stuck.turn(this.#activeRunners());
+    this.#recreated.turn(this.#activeRunners());
   }
 
   /** Before a group hears of this process: whoever has its name, and is thrown out for it, can tell that a later one came. */

@@ -103,6 +103,28 @@ describe('FR-31 a checkpoint whose definition is lost', () => {
     expect(world.log.readCommitted('t2').length).toBeGreaterThan(0);
   });
 
+  test.each([
+    ['its output topic, too', (sql: string) => sql],
+    [
+      'the table has another topic',
+      (sql: string) => sql.replace('TABLE t', "TABLE t WITH (topic = 't2')"),
+    ],
+  ])(
+    'the catalog is gone, and %s: the checkpoint alone is enough to refuse',
+    async (what, changed) => {
+      const world = await written();
+      world.log.deleteTopic('p.catalog');
+      if (what.startsWith('its')) world.log.deleteTopic('t');
+      world.sql = changed(table('f'));
+      await world.produce('a', 0, { k: 'z', seq: 3, v: 'new' });
+      await expect(world.update()).rejects.toMatchObject({ code: 'DEFINITION_MISSING' });
+      const fresh = ['t', 't2'].filter((topic) => what.startsWith('its') || topic === 't2');
+      for (const topic of fresh) {
+        expect((await world.log.describeTopics([topic])).has(topic)).toBe(false);
+      }
+    },
+  );
+
   test.each(['deleted', 'unreadable'])('one definition is %s', async (what) => {
     const world = await written();
     const { catalog } = await world.outside();

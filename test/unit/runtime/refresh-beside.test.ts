@@ -543,7 +543,7 @@ describe('FR-41 a shadow of the table', () => {
     async (_, calls) => {
       const world = new RefreshWorld(sqlOf("WITH (dead_letter_topic = 'dlq')"), ['a'], 1);
       await world.produce('a', 0, row('R1', 1, '1'), row('R2', 1, '2'));
-    world.log.produce('a', 0, { value: 'no JSON' });
+      world.log.produce('a', 0, { value: 'no JSON' });
       await world.update();
       const letters = (): number => world.log.readCommitted('dlq').length;
       expect(letters()).toBe(1);
