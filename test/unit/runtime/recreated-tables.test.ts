@@ -18,7 +18,7 @@ const tables = {
 
 const names = Object.keys(tables) as (keyof typeof tables)[];
 
-describe.concurrent('P058 a topic of a table is deleted and created again while the service runs', () => {
+describe.concurrent('P053 a topic of a table is deleted and created again while the service runs', () => {
   test.each(names)('%s: its flow stops, and does not call a part the whole', async (what) => {
     const { sql, topic } = tables[what];
     const world = new RefreshWorld(sql, ['a'], 1);
