@@ -1,9 +1,13 @@
 import { FlowError } from '../base/errors.ts';
 import { formatFault } from '../base/fault-text.ts';
 import type { Fault } from '../base/place.ts';
-import type { Column } from '../data/types.ts';
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
-import { type ParsedPipeline, planStatements, type WrittenNames } from '../plan/plan-pipeline.ts';
+import {
+  type ParsedPipeline,
+  type PlanOptions,
+  planStatements,
+  type WrittenNames,
+} from '../plan/plan-pipeline.ts';
 import { parsePipeline } from '../sql/parse.ts';
 import { usageError } from './command.ts';
 import { isModule, loadModule, type ModulePipeline } from './load-module.ts';
@@ -20,7 +24,7 @@ export type LoadedPipeline = {
 /** Reads and plans the files of a pipeline, SQL and modules alike. Invariant: with an error among the faults there is no plan. */
 export async function loadPipeline(
   paths: readonly string[],
-  schemas?: ReadonlyMap<string, readonly Column[]>,
+  options: PlanOptions = {},
 ): Promise<LoadedPipeline> {
   if (paths.length === 0) {
     throw usageError(
@@ -37,7 +41,7 @@ export async function loadPipeline(
       statements: parts.flatMap(({ statements }) => statements),
       faults: parts.flatMap((part) => part.faults),
     },
-    schemas === undefined ? {} : { schemas },
+    options,
   );
   const texts = new Map(parts.flatMap(({ files }) => files).map(({ file, text }) => [file, text]));
   const placed = faults.map((fault) =>

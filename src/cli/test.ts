@@ -58,7 +58,7 @@ async function runOne(one: PipelineCase): Promise<CaseReport> {
   const planned =
     one.file === undefined
       ? planPipeline([{ file: `${one.name}.sql`, text: one.sql }], { schemas: one.schemas })
-      : await loadPipeline([one.file], one.schemas);
+      : await loadPipeline([one.file], { schemas: one.schemas });
   return runCase(one, planned, withFiles(pipelineStarter()));
 }
 

@@ -12,7 +12,9 @@ export const validate: Command = {
   flags: pipelineFlag,
   usesConfig: true,
   run: async (invocation) => {
-    const { plan, faults, faultText, written } = await loadPipeline(pipelinePaths(invocation));
+    const { plan, faults, faultText, written } = await loadPipeline(pipelinePaths(invocation), {
+      pipeline: invocation.config()['pipeline.name'],
+    });
     const { out, err } = invocation.terminal;
     if (invocation.json) {
       invocation.printJson({

@@ -173,8 +173,11 @@ function checkTogether(config: Record<string, unknown>, faults: string[]): void 
   }
   checkRedis(config, faults);
   const name = config['pipeline.name'];
-  if (typeof name === 'string' && !/^[a-zA-Z0-9_-][a-zA-Z0-9._-]{0,99}$/.test(name)) {
-    faults.push('pipeline.name: only letters, digits, dot, hyphen and underscore, at most 100');
+  // The first dot in a group <pipeline>.<flow> ends the pipeline: a flow may have dots in its name.
+  if (typeof name === 'string' && !/^[a-zA-Z0-9_-]{1,100}$/.test(name)) {
+    faults.push(
+      'pipeline.name: only letters, digits, hyphen and underscore, at most 100; a dot parts it from the flow in the names of groups and topics',
+    );
   }
   if (Number(config['retry.delayMinMs']) > Number(config['retry.delayMaxMs'])) {
     faults.push('retry.delayMinMs: it is above retry.delayMaxMs');

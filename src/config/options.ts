@@ -19,7 +19,7 @@ const declared = [
     name: 'pipeline.name',
     kind: 'string',
     default: undefined,
-    doc: 'Name of the pipeline: prefix of its groups, its internal topics and its transactional ids.',
+    doc: 'Name of the pipeline: prefix of its groups, its internal topics and its transactional ids. It has no dot: the first one in `<pipeline>.<flow>` ends it.',
   },
   {
     name: 'pipeline.files',

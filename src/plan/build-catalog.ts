@@ -6,7 +6,7 @@ import { checkConstraintNames, readColumns } from './declared-columns.ts';
 import { readSource } from './declared-source.ts';
 import { type FaultList, notSupportedYet, planFault, planWarning } from './faults.ts';
 import { nameHint } from './name-hint.ts';
-import { nameKey, nameText, topicNameFault } from './names.ts';
+import { isBuiltName, nameKey, nameText, topicNameFault } from './names.ts';
 import { checkClauses, readOptions } from './options.ts';
 import { topicOf } from './topic-rules.ts';
 
@@ -197,34 +197,48 @@ function declareTarget(
 function checkFlowNames(catalog: Catalog, faults: FaultList): void {
   const seen = new Map<string, { readonly place: Place }>();
   for (const dataset of catalog.datasets) {
+    if (dataset.kind !== 'materialized view') continue;
     // The checkpoint of a materialized view has its name.
-    if (dataset.kind === 'materialized view') seen.set(nameKey(dataset.name), dataset);
+    seen.set(nameKey(dataset.name), dataset);
+    checkBuiltName(dataset, 'materialized view', faults);
   }
   for (const flow of catalog.flows) {
-    const before = seen.get(nameKey(flow.name));
-    if (before === undefined) seen.set(nameKey(flow.name), flow);
+    const { name, namePlace } = flow;
+    const before = seen.get(nameKey(name));
+    if (before === undefined) seen.set(nameKey(name), flow);
     else {
       faults.add(
-        planFault('FLOW_NAME_TAKEN', `the flow name "${flow.name}" is taken`, flow.namePlace, {
+        planFault('FLOW_NAME_TAKEN', `the flow name "${name}" is taken`, namePlace, {
           detail: `The name of a flow is its checkpoint. Another flow of this name stands at ${placeText(before.place)}; the default flow of a table has the table's name.`,
           hint: 'Give one of the flows another name.',
         }),
       );
     }
-    const reason = topicNameFault(flow.name);
+    checkBuiltName({ name, place: namePlace }, 'flow', faults);
+    const reason = topicNameFault(name);
     if (reason === undefined) continue;
     faults.add(
-      planFault(
-        'FLOW_NAME_INVALID',
-        `"${flow.name}" cannot be the name of a flow`,
-        flow.namePlace,
-        {
-          detail: `The name becomes part of a consumer group and of topics, and Kafka refuses it: ${reason}.`,
-          hint: 'Use letters, digits, dots, dashes and underscores.',
-        },
-      ),
+      planFault('FLOW_NAME_INVALID', `"${name}" cannot be the name of a flow`, namePlace, {
+        detail: `The name becomes part of a consumer group and of topics, and Kafka refuses it: ${reason}.`,
+        hint: 'Use letters, digits, dots, dashes and underscores.',
+      }),
     );
   }
+}
+
+function checkBuiltName(
+  { name, place }: { readonly name: string; readonly place: Place },
+  noun: string,
+  faults: FaultList,
+): void {
+  if (!isBuiltName(name)) return;
+  faults.add(
+    planFault('FLOW_NAME_INVALID', `"${name}" cannot be the name of a ${noun}`, place, {
+      detail:
+        'The name of a flow with .refresh behind it is that of the flow that builds its table anew: the two would share a checkpoint.',
+      hint: 'Give it a name that does not end in .refresh.',
+    }),
+  );
 }
 
 // ---------------------------------------------------------------- settings

@@ -8,12 +8,15 @@ import { type Fault, FaultError, type Place } from '../base/place.ts';
 export const planFaults = {
   // names
   NAME_TAKEN:
-    'Two sources, tables, views or sinks of a pipeline, or two parts of a WITH, have one name.',
+    'Two sources, tables, views or sinks of a pipeline, or two parts of a WITH, have one name, or one has the name of the rows between two stages of a flow.',
   NAME_UNKNOWN: 'A query reads a name that the pipeline does not define.',
-  FLOW_NAME_TAKEN: 'Two flows have the same name; the name of a flow is its checkpoint.',
-  FLOW_NAME_INVALID: 'A flow name has characters that a topic or consumer group cannot have.',
+  FLOW_NAME_TAKEN:
+    'Two flows have the same name, or a flow has one that a stage of another flow has; the name of a flow is its checkpoint.',
+  FLOW_NAME_INVALID:
+    'A flow name has characters that a topic or consumer group cannot have, or is one that the flow of a refresh has.',
   TOPIC_NAME_INVALID: 'A topic name is empty, too long, or has characters that Kafka refuses.',
-  TOPIC_TAKEN: 'Two tables write the same topic, or a table writes a topic that a source reads.',
+  TOPIC_TAKEN:
+    'Two tables write the same topic, or a table writes a topic that a source reads or that the pipeline keeps for itself.',
   COLUMN_DUPLICATE: 'A column is declared twice.',
   CONSTRAINT_DUPLICATE: 'Two expectations of one table have the same name.',
   // sources and options

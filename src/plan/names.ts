@@ -22,6 +22,11 @@ export function flowOfBuilt(name: string): string {
   return name.endsWith(builtSuffix) ? name.slice(0, -builtSuffix.length) : name;
 }
 
+/** Whether a flow of this name would be taken for one that builds another one's table. */
+export function isBuiltName(flow: string): boolean {
+  return nameKey(flow).endsWith(builtSuffix);
+}
+
 const topicNameMax = 249;
 
 /** Why Kafka would refuse a topic of this name, or undefined. */

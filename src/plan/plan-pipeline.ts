@@ -49,16 +49,20 @@ import { bindReplaceWhere, type ReplaceWhereBody } from './replace-where.ts';
 import { replacedSource } from './replaced-rows.ts';
 import { planSift } from './sift-flow.ts';
 import { StageList } from './stage-list.ts';
+import { checkStageNames, checkTableStages } from './stage-names.ts';
 import { isStreamingQuery } from './stream-kind.ts';
 import { checkCycles, type DatasetReads, readsOf } from './table-cycles.ts';
 import { planTable, storedColumns } from './table-plan.ts';
 import { checkTopics } from './topic-rules.ts';
+import { checkPipelineTopics } from './topology.ts';
 
 export type PipelineFile = { readonly file: string; readonly text: string };
 
 export type PlanOptions = {
   /** Columns of topics that the files do not declare; each is then a source by the topic's name. */
   readonly schemas?: Schemas;
+  /** Name of the pipeline where it is known: the topics that it keeps under that name are nobody else's. */
+  readonly pipeline?: string | undefined;
 };
 
 export type PlannedPipeline = {
@@ -124,6 +128,9 @@ export function planStatements(parsed: ParsedPipeline, options: PlanOptions = {}
   const around = { catalog, texts, faults };
   const draft = bindFlows(around);
   checkUnreadViews(around, reads);
+  if (options.pipeline !== undefined && !faults.hasErrors) {
+    checkPipelineTopics(draft, options.pipeline, faults);
+  }
   const sorted = faults.sorted(parsed.files.map(({ file }) => file));
   const written = writtenNames(catalog);
   if (faults.hasErrors) return { plan: undefined, faults: sorted, written };
@@ -170,7 +177,15 @@ function bindFlows(
     ]),
     ...bound.map(({ relation }) => relation),
   ]);
-  checkTopics(catalog, sources.filter(isOutside), faults);
+  const stageRows = bound.flatMap((flow) =>
+    stageSources(flow, listed.get(flow.declaration.name)).map((source) => ({
+      flow: flow.declaration,
+      source,
+    })),
+  );
+  checkStageNames(catalog, stageRows, faults);
+  checkTableStages(catalog, bound, faults);
+  checkTopics(catalog, { sources: sources.filter(isOutside), stageRows }, faults);
   const written = new Set(targeted.map(({ table }) => table));
   // Nothing writes a sink without flows, so there is nothing to create.
   const tables = [...catalog.datasets]
@@ -211,6 +226,16 @@ function bindFlows(
     materializedViews: batches.map(({ plan }) => plan),
     flows,
   };
+}
+
+/** What a flow reads that the pipeline itself writes for it alone. */
+function stageSources(flow: BoundFlow, stages: StageList | undefined): readonly SourcePlan[] {
+  const computed = flow.relation.branches.find(({ source }) => source.batch !== undefined);
+  return [
+    ...(stages?.joins ?? []).map(({ source }) => source),
+    ...(stages?.sift === undefined ? [] : [stages.sift.source]),
+    ...(computed === undefined ? [] : [computed.source]),
+  ];
 }
 
 type BoundFlow = BoundReplaceFlow | BoundAppendFlow | BoundCdcFlow;

@@ -4,6 +4,7 @@ import { type FaultList, planFault } from './faults.ts';
 import { topicNameFault } from './names.ts';
 import type { Given } from './options.ts';
 import type { SourcePlan } from './pipeline-plan.ts';
+import type { StageRows } from './stage-names.ts';
 
 /** The topic of a source or table: the one that it names, else its own name. */
 export function topicOf(
@@ -25,10 +26,13 @@ export function topicOf(
   return name;
 }
 
-/** No two tables write one topic, and none writes what a source reads. */
+/** No two tables write one topic, and none writes what a source reads or what stands between the stages of a flow. */
 export function checkTopics(
   catalog: Catalog,
-  sources: readonly SourcePlan[],
+  {
+    sources,
+    stageRows,
+  }: { readonly sources: readonly SourcePlan[]; readonly stageRows: readonly StageRows[] },
   faults: FaultList,
 ): void {
   const owners = new Map(sources.map(({ name, topic }) => [topic, `source "${name}" reads`]));
@@ -44,6 +48,9 @@ export function checkTopics(
       }),
     );
   };
+  for (const { flow, source } of stageRows) {
+    claim(source.topic, `what stands before flow "${flow.name}" goes to`, flow.place);
+  }
   const tables = [...catalog.datasets].filter(isTarget);
   const views = [...catalog.datasets].filter((one) => one.kind === 'materialized view');
   for (const table of [...tables, ...views]) {

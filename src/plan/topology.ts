@@ -1,6 +1,7 @@
 import { assert } from '../base/assert.ts';
 import { FlowError } from '../base/errors.ts';
 import { hasTableStage } from './cdc-plan.ts';
+import { type FaultList, planFault } from './faults.ts';
 import { topicNameFault } from './names.ts';
 import {
   type BranchPlan,
@@ -115,6 +116,17 @@ export function topology(
   partitionCounts: ReadonlyMap<string, number>,
 ): Topology {
   const flows = plan.flows.map((flow) => flowTopology(plan, flow, pipeline, partitionCounts));
+  const topics = topicsOf(plan, pipeline, partitionCounts, flows);
+  checkNames(topics, plan);
+  return { pipeline, flows, topics };
+}
+
+function topicsOf(
+  plan: PipelinePlan,
+  pipeline: string,
+  partitionCounts: ReadonlyMap<string, number>,
+  flows = plan.flows.map((flow) => flowTopology(plan, flow, pipeline, partitionCounts)),
+): readonly TopicPlan[] {
   const topics: TopicPlan[] = [];
   for (const [i, flow] of plan.flows.entries()) {
     const facts = flows[i];
@@ -138,9 +150,7 @@ export function topology(
     partitions: 1,
     configs: compacted,
   });
-  const unique = withoutSharedDeadLetters(withoutTwins(plan, topics));
-  checkNames(unique, plan);
-  return { pipeline, flows, topics: unique };
+  return withoutSharedDeadLetters(withoutTwins(plan, topics));
 }
 
 /** What a table gets where it does not say; undefined where a source topic is not known. */
@@ -334,6 +344,38 @@ function withoutTwins(plan: PipelinePlan, topics: readonly TopicPlan[]): readonl
 }
 
 function checkNames(topics: readonly TopicPlan[], plan: PipelinePlan): void {
+  for (const { message, detail, hint } of nameClashes(topics, plan)) {
+    throw new FlowError('PIPELINE_INVALID', message, { detail, hint });
+  }
+}
+
+/** The same without a broker: told with the place of the table or flow. */
+export function checkPipelineTopics(
+  plan: Omit<PipelinePlan, 'timeZone' | 'warnings'>,
+  pipeline: string,
+  faults: FaultList,
+): void {
+  const counts = new Map(plan.sources.map(({ topic }) => [topic, 1]));
+  const whole = { ...plan, timeZone: 'UTC', warnings: [] };
+  for (const clash of nameClashes(topicsOf(whole, pipeline, counts), whole)) {
+    const { code, message, detail, hint, topic } = clash;
+    const table = plan.tables.find((one) => one.topic === topic || one.deadLetterTopic === topic);
+    const place = table?.place ?? plan.flows.find(({ name }) => name === clash.flow)?.place;
+    if (place !== undefined) faults.add(planFault(code, message, place, { detail, hint }));
+  }
+}
+
+type NameClash = {
+  readonly code: 'TOPIC_TAKEN' | 'TOPIC_NAME_INVALID';
+  readonly topic: string;
+  readonly flow: string | undefined;
+  readonly message: string;
+  readonly detail: string;
+  readonly hint: string;
+};
+
+function nameClashes(topics: readonly TopicPlan[], plan: PipelinePlan): readonly NameClash[] {
+  const clashes: NameClash[] = [];
   const owners = new Map<string, string>();
   for (const source of plan.sources) {
     if (isOutside(source)) owners.set(source.topic, `source "${source.name}"`);
@@ -343,17 +385,21 @@ function checkNames(topics: readonly TopicPlan[], plan: PipelinePlan): void {
     const reason = topicNameFault(name);
     const before = owners.get(name);
     if (reason !== undefined) {
-      throw new FlowError('PIPELINE_INVALID', `Kafka refuses the topic name "${name}": ${reason}`, {
+      clashes.push({
+        ...{ code: 'TOPIC_NAME_INVALID', topic: name, flow },
+        message: `Kafka refuses the topic name "${name}": ${reason}`,
         detail: `It would be ${owner}.`,
         hint: 'Shorten the name of the pipeline or of the flow.',
       });
-    }
-    if (before !== undefined) {
-      throw new FlowError('PIPELINE_INVALID', `topic "${name}" is needed twice`, {
+    } else if (before !== undefined) {
+      clashes.push({
+        ...{ code: 'TOPIC_TAKEN', topic: name, flow },
+        message: `topic "${name}" is needed twice`,
         detail: `It is ${before} and ${owner}.`,
         hint: "Give the table another topic: WITH (topic = '…').",
       });
     }
     owners.set(name, owner);
   }
+  return clashes;
 }

@@ -42,6 +42,13 @@ describe('configuration', () => {
     expect(err).toContain('pipeline.name: only letters');
   });
 
+  test('FL-19 a pipeline name has no dot, which would make one group of flow "y.z" of "nx" and flow "z" of "nx.y"', async () => {
+    const { code, err } = await runCli(['config', '--pipeline.name', 'nx.y']);
+    expect(code).toBe(2);
+    expect(err).toContain('a dot parts it from the flow in the names of groups and topics');
+    expect((await runCli(['config', '--pipeline.name', 'nx-y_1'])).code).toBe(0);
+  });
+
   test('a secret in the file: where else it may stand is told', async () => {
     const file = fileWith('redis: {url: "redis://h:6379"}\nhttp: {token: x}\n');
     const { err } = await runCli(['config', '--config', file]);

@@ -32,6 +32,28 @@ describe('validate', () => {
     expect(err).toContain('2 errors, 0 warnings');
   });
 
+  test('a table in a topic that the pipeline keeps for itself is refused once its name is known', async () => {
+    const sql = `CREATE SOURCE s (k INT, seq INT);
+CREATE STREAMING TABLE a WITH (topic = 'w.catalog') AS SELECT k FROM STREAM(s);
+CREATE STREAMING TABLE b WITH (topic = 'w.t.repartition') AS SELECT k FROM STREAM(s);
+CREATE STREAMING TABLE t FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME SELECT k, seq FROM STREAM(s);
+`;
+    const file = folder.write('kept-topics.sql', sql);
+    const { code, err } = await runCli(['validate', file, '--pipeline.name', 'w']);
+    expect(code).toBe(3);
+    expect(err).toContain(`${file}:2:24: error TOPIC_TAKEN: topic "w.catalog" is needed twice`);
+    expect(err).toContain(`${file}:3:24: error TOPIC_TAKEN: topic "w.t.repartition" is needed`);
+    expect(err).toContain('2 errors, 0 warnings');
+    const told = await runCli(['validate', file, '--json', '--pipeline.name', 'w']);
+    expect(JSON.parse(told.out)).toMatchObject({
+      valid: false,
+      faults: [{ line: 2 }, { line: 3 }],
+    });
+    for (const flags of [[], ['--pipeline.name', 'v']]) {
+      expect(await runCli(['validate', file, ...flags])).toMatchObject({ code: 0, err: '' });
+    }
+  });
+
   test('--json answers with one document', async () => {
     const { code, out, err } = await runCli(['validate', twoFaults, '--json']);
     expect([code, err]).toEqual([3, '']);
