@@ -11,6 +11,8 @@ export type CheckpointFacts = {
   /** Id of the topic that the checkpoint was made on; undefined: none is known to have been made. */
   readonly checkpointTopicId: string | undefined;
   readonly topicId: string;
+  /** The flow had checkpoints of this topic before there was this partition. */
+  readonly isAdded?: boolean;
   /** The clusters on which both are; undefined where nobody knows. */
   readonly checkpointClusterId?: string | undefined;
   readonly clusterId?: string | undefined;
@@ -65,10 +67,12 @@ export function decideCheckpoint(facts: CheckpointFacts): CheckpointDecision {
     return gapOf(facts, isElsewhere(facts) ? 'moved' : 'recreated', topicId.slice(0, 8));
   }
   if (committed === undefined) {
+    if (checkpointTopicId !== undefined) return gapOf(facts, 'checkpoint_lost', 'none');
+    // Of a partition that came later everything is to be read, as of one whose checkpoint is its first offset.
+    if (facts.isAdded === true && start > 0)
+      return gapOf({ ...facts, committed: 0 }, 'expired', '0');
     // A first start reads from the earliest offset: a table is a function of its source.
-    return checkpointTopicId === undefined
-      ? { decision: 'go_on', position: start }
-      : gapOf(facts, 'checkpoint_lost', 'none');
+    return { decision: 'go_on', position: start };
   }
   const { generation = 0, checkpointGeneration = 0 } = facts;
   if (checkpointTopicId !== undefined && generation !== checkpointGeneration) {
@@ -111,6 +115,9 @@ export function gapText({ kind, topic, partition, from, to, lostRecords }: Gap):
   const where = `topic "${topic}", partition ${partition}`;
   switch (kind) {
     case 'expired':
+      if (from === 0) {
+        return `Nothing of ${where} was read yet, and the log starts at ${to}: ${lostRecords} records are gone.`;
+      }
       return `The checkpoint of ${where} is offset ${from}, and the log starts at ${to}: ${lostRecords} records are gone.`;
     case 'shrunk':
       return `The checkpoint of ${where} is offset ${from}, and the log ends before it: it lost records that it had.`;

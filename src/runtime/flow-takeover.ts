@@ -1,6 +1,6 @@
 import { FlowError } from '../base/errors.ts';
 import { countedExpectations } from '../plan/counted-expectations.ts';
-import type { OffsetRange } from '../ports/log.ts';
+import type { OffsetRange, TopicDescription } from '../ports/log.ts';
 import type { Gap } from '../refresh/continuity.ts';
 import { AppendOutput } from '../task/append-output.ts';
 import type { EventTimes } from '../task/event-times.ts';
@@ -11,6 +11,7 @@ import { parseFlowMetadata, parseTableMetadata } from '../task/row-account.ts';
 import type { RowOutput } from '../task/row-output.ts';
 import type { RowProgram } from '../task/row-program.ts';
 import type { SampledContexts } from '../task/sampled-contexts.ts';
+import { firstPartitions, isAddedSince, markedPartitions } from './added-partitions.ts';
 import {
   type FlowFacts,
   feedOf,
@@ -57,6 +58,8 @@ export type FlowTakeoverOptions = Omit<FlowRunnerOptions, 'shuffle'> & {
 type GainedPartition = {
   readonly topic: string;
   readonly topicId: string;
+  /** How many the topic has by now. */
+  readonly partitions: number;
   readonly partition: number;
   /** Transactional id of the instance that had it before. */
   readonly predecessor: string | undefined;
@@ -120,13 +123,13 @@ export class FlowTakeover {
     this.#once = await this.#pins();
     const gaps: Gap[] = [];
     for (const [topic, partitions] of gained) {
-      const topicId = await this.#topicIdOf(topic);
+      const { topicId, partitions: count } = await this.#topicNow(topic);
       for (const partition of partitions) {
         const predecessor = predecessors.get(
           `${facts.flow.name}/${partitionKey(topic, partition)}`,
         );
         const gap = await this.#takePartition(
-          { topic, topicId, partition, predecessor },
+          { topic, topicId, partitions: count, partition, predecessor },
           epoch,
           hold,
         );
@@ -154,14 +157,14 @@ export class FlowTakeover {
   }
 
   /** As the topic stands now: it may have been recreated since the start. */
-  async #topicIdOf(topic: string): Promise<string> {
+  async #topicNow(topic: string): Promise<TopicDescription> {
     const found = (await this.#options.log.describeTopics([topic])).get(topic);
     if (found === undefined) {
       throw new FlowError('TOPIC_MISSING', `topic "${topic}" is gone`, {
         hint: 'Create it again, and accept that the flow goes on from its first record.',
       });
     }
-    return found.topicId;
+    return found;
   }
 
   /** Gives the gap that keeps the flow from going on, if there is one. */
@@ -201,6 +204,10 @@ export class FlowTakeover {
         committed: committed?.offset,
         checkpointTopicId: typeof recorded === 'string' ? recorded : undefined,
         topicId,
+        // A partition of which a flow that runs once has nothing to read may have lost what it likes.
+        isAdded:
+          until !== 0 &&
+          isAddedSince(catalog, { flow: facts.flow.name, topic, topicId, partition }),
         generation,
         checkpointGeneration,
         start: range.start,
@@ -235,9 +242,16 @@ export class FlowTakeover {
         isDirty: committed?.offset !== position,
         until,
         unrecorded:
-          recorded === topicId && checkpointGeneration === generation
+          markedPartitions(mark, topicId) !== undefined && checkpointGeneration === generation
             ? undefined
-            : { name, value: checkpointMark(topicId, generation) },
+            : {
+                name,
+                value: checkpointMark(
+                  topicId,
+                  firstPartitions(mark, topicId, gained.partitions),
+                  generation,
+                ),
+              },
         acceptedGaps: acceptedGaps(catalog, { flow: facts.flow.name, topic, partition }),
       };
       hold(read);

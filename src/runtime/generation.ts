@@ -24,11 +24,22 @@ export function writersOf({ tables, flows }: PipelinePlan, topic: string): reado
   return flows.flatMap(({ name, target }) => (names.includes(target) ? [name] : []));
 }
 
-/** What the catalog keeps of a checkpoint: the incarnation of its topic, and of the table whose topic it is. */
-export type CheckpointMark = { readonly topicId: string; readonly generation?: number };
+/**
+ * What the catalog keeps of a checkpoint: the incarnation of its topic, how many partitions that had when the flow had
+ * its first checkpoint there (undefined: unknown), and the incarnation of the table whose topic it is.
+ */
+export type CheckpointMark = {
+  readonly topicId: string;
+  readonly partitions: number | undefined;
+  readonly generation?: number;
+};
 
-export function checkpointMark(topicId: string, generation: number): CheckpointMark {
-  return generation === 0 ? { topicId } : { topicId, generation };
+export function checkpointMark(
+  topicId: string,
+  partitions: number | undefined,
+  generation: number,
+): CheckpointMark {
+  return generation === 0 ? { topicId, partitions } : { topicId, partitions, generation };
 }
 
 export function markedGeneration(value: Readonly<Record<string, unknown>> | undefined): number {

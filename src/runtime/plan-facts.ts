@@ -8,10 +8,12 @@ import type { Gap } from '../refresh/continuity.ts';
 import { deployedFlow, readDeployedFlow } from '../refresh/deployed-flow.ts';
 import type { DeploymentFacts, WantedTopicFacts } from '../refresh/deployment-plan.ts';
 import { readViewDefinition } from '../refresh/view-changes.ts';
+import { isAddedSince } from './added-partitions.ts';
 import { type Catalog, noCatalog } from './catalog.ts';
 import { decideWithAccepted, gapError } from './gaps.ts';
 import { markedGeneration, tableGeneration, writersOf } from './generation.ts';
 import { lockedError } from './locks.ts';
+import { onceEnd, readPins } from './once-pins.ts';
 import { partitionKey } from './partition-key.ts';
 import { tableOfView } from './pipeline-facts.ts';
 import { startRefusals } from './prepare-topics.ts';
@@ -124,6 +126,7 @@ async function gapsOf(
     repartitionTopicOf(pipeline, flow.name),
   ];
   const gaps: Gap[] = [];
+  const pins = readPins(flow, catalog);
   const described = await log.describeTopics(names);
   for (const { name: topic, topicId, clusterId, partitions } of described.values()) {
     const numbers = numbersTo(partitions);
@@ -139,6 +142,9 @@ async function gapsOf(
         committed: committed.get(partition)?.offset,
         checkpointTopicId: typeof known === 'string' ? known : undefined,
         topicId,
+        isAdded:
+          onceEnd(pins, topic, partition) !== 0 &&
+          isAddedSince(catalog, { flow: flow.name, topic, topicId, partition }),
         clusterId,
         generation: isMinded(plan, flow, topic)
           ? tableGeneration(catalog, writersOf(plan, topic))

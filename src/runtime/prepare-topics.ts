@@ -16,6 +16,7 @@ import { keptRowChanges, readViewDefinition } from '../refresh/view-changes.ts';
 import { Catalog, type KnownCatalog } from './catalog.ts';
 import { checkCatalog, checkTopic, type WantedTopic } from './check-topics.ts';
 import type { FlowFacts } from './flow-facts.ts';
+import { logStarts } from './log-starts.ts';
 import { pinOnce } from './once-pins.ts';
 import { computeOnce } from './once-result.ts';
 import {
@@ -305,7 +306,7 @@ function checkKeptRows(
 }
 
 async function remember(
-  { plan, clock }: PrepareOptions,
+  { plan, log, clock }: PrepareOptions,
   catalog: Catalog,
   topics: readonly WantedTopic[],
   described: ReadonlyMap<string, TopicDescription>,
@@ -315,7 +316,10 @@ async function remember(
     const topicId = described.get(name)?.topicId;
     const known = catalog.get('topic', name)?.value;
     if (known === undefined || known['topicId'] !== topicId) {
-      entries.push({ kind: 'topic' as const, name, value: { role, flow, partitions, topicId } });
+      const isTable = topicId !== undefined && (role === 'output' || role === 'levels');
+      const starts = isTable ? await logStarts(log, name, partitions) : {};
+      const value = { role, flow, partitions, topicId, ...starts };
+      entries.push({ kind: 'topic' as const, name, value });
     }
   }
   for (const flow of plan.flows) {

@@ -4,6 +4,7 @@ import { groupOf, levelsTopicOf, repartitionTopicOf, tableOf } from '../plan/top
 import type { Log, TopicDescription } from '../ports/log.ts';
 import { flowChanges, needsRefresh } from '../refresh/changes.ts';
 import { type DeployedFlow, deployedFlow, readDeployedFlow } from '../refresh/deployed-flow.ts';
+import { markedPartitions } from './added-partitions.ts';
 import { appendCopy } from './append-copy.ts';
 import { checkpointMark, generationOf, markedGeneration, swapsOf } from './generation.ts';
 import { isHeldBy } from './locks.ts';
@@ -238,10 +239,8 @@ async function rename(
   const ofBefore = (name: string): boolean => name.startsWith(`${before}/`);
   const generation = generationOf(catalog, before);
   const swaps = swapsOf(catalog, before);
-  const generationMarked = (topic: string, partition: number): number =>
-    markedGeneration(
-      catalog.get('checkpoint', `${before}/${partitionKey(topic, partition)}`)?.value,
-    );
+  const markOf = (topic: string, partition: number) =>
+    catalog.get('checkpoint', `${before}/${partitionKey(topic, partition)}`)?.value;
   await catalog.write(
     [
       ...rows.map(({ topic, partition, checkpointTopicId }) => ({
@@ -250,7 +249,11 @@ async function rename(
         value:
           checkpointTopicId === undefined
             ? undefined
-            : checkpointMark(checkpointTopicId, generationMarked(topic, partition)),
+            : checkpointMark(
+                checkpointTopicId,
+                markedPartitions(markOf(topic, partition), checkpointTopicId),
+                markedGeneration(markOf(topic, partition)),
+              ),
       })),
       ...(generation === 0
         ? []

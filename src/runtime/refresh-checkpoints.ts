@@ -5,6 +5,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { CommittedOffset, Log } from '../ports/log.ts';
 import type { CheckpointMove, CheckpointRow } from '../refresh/checkpoint-move.ts';
 import { parseFlowMetadata, parseTableMetadata } from '../task/row-account.ts';
+import { firstPartitions } from './added-partitions.ts';
 import type { Catalog } from './catalog.ts';
 import { checkpointMark, tableGeneration, writersOf } from './generation.ts';
 import { isSettledWithin } from './is-settled-within.ts';
@@ -180,6 +181,7 @@ export async function applyMoves(
 ): Promise<void> {
   const { log, catalog, clock, pipeline, plan, command } = options;
   const nowMs = clock.now();
+  const countOf = (topic: string): number => rows.filter((row) => row.topic === topic).length;
   const rowOf = ({ topic, partition }: CheckpointMove) =>
     rows.find((row) => row.topic === topic && row.partition === partition);
   await log.commitCheckpoint(
@@ -196,15 +198,19 @@ export async function applyMoves(
   );
   await catalog.write(
     [
-      ...moves.map((move) => ({
-        kind: 'checkpoint' as const,
-        name: `${flow.name}/${partitionKey(move.topic, move.partition)}`,
+      ...moves.map((move) => {
+        const name = `${flow.name}/${partitionKey(move.topic, move.partition)}`;
+        const topicId = rowOf(move)?.topicId ?? '';
+        const known = catalog.get('checkpoint', name)?.value;
+        const partitions = firstPartitions(known, topicId, countOf(move.topic));
         // Whoever moves it takes the table that is read as it is now.
-        value: checkpointMark(
-          rowOf(move)?.topicId ?? '',
-          tableGeneration(catalog, writersOf(plan, move.topic)),
-        ),
-      })),
+        const generation = tableGeneration(catalog, writersOf(plan, move.topic));
+        return {
+          kind: 'checkpoint' as const,
+          name,
+          value: checkpointMark(topicId, partitions, generation),
+        };
+      }),
       eventEntry({ flow: flow.name, what: 'checkpoint_moved', nowMs, command, facts: { moves } }),
     ],
     nowMs,

@@ -20,6 +20,7 @@ import type { CatalogChange } from './catalog.ts';
 import type { SwapRange } from './flow-facts.ts';
 import { checkpointMark, swapsOf, tableGeneration, writersOf } from './generation.ts';
 import type { LockFacts } from './locks.ts';
+import { logStarts } from './log-starts.ts';
 import { partitionKey } from './partition-key.ts';
 import type { ReadProgress } from './read-partition.ts';
 import type { ChangeForm } from './refresh-changes.ts';
@@ -360,6 +361,9 @@ export async function finish(
   const { catalog, clock, plan, table, flow, command } = options;
   const { generation, mode, allowLoss, keepUnrecoverable } = progress.record;
   const nowMs = clock.now();
+  const sources = await options.log.describeTopics([
+    ...new Set(checkpoints.map(({ topic }) => topic)),
+  ]);
   const swaps = [...swapsOf(catalog, flow.name), ...(await swapRanges(options, progress.record))];
   await catalog.write(
     [
@@ -368,7 +372,11 @@ export async function finish(
       ...checkpoints.map(({ flow: reader, topic, partition, topicId }) => ({
         kind: 'checkpoint' as const,
         name: `${reader}/${partitionKey(topic, partition)}`,
-        value: checkpointMark(topicId, tableGeneration(catalog, writersOf(plan, topic))),
+        value: checkpointMark(
+          topicId,
+          sources.get(topic)?.partitions,
+          tableGeneration(catalog, writersOf(plan, topic)),
+        ),
       })),
       ...flowsOf(plan, table).flatMap((one) => [
         { kind: 'flow' as const, name: one.name, value: deployedFlow(one, table) },
@@ -395,17 +403,20 @@ async function topicEntries({ log, catalog, pipeline, table, flow }: RefreshRunO
     ['levels', levelsTopicOf(pipeline, flow.name)],
   ] as const;
   const described = await log.describeTopics(roles.map(([, name]) => name));
-  return roles.flatMap(([role, name]) => {
+  const entries: CatalogChange[] = [];
+  for (const [role, name] of roles) {
     const found = described.get(name);
-    if (found === undefined && catalog.get('topic', name) === undefined) return [];
+    if (found === undefined && catalog.get('topic', name) === undefined) continue;
     const value = found && {
       role,
       flow: flow.name,
       partitions: found.partitions,
       topicId: found.topicId,
+      ...(await logStarts(log, name, found.partitions)),
     };
-    return [{ kind: 'topic' as const, name, value }];
-  });
+    entries.push({ kind: 'topic', name, value });
+  }
+  return entries;
 }
 
 /**

@@ -12,9 +12,11 @@ import {
   isSifting,
   type KeyedFlowFacts,
   stateTopicOf,
+  type TopicFacts,
 } from './flow-facts.ts';
 import { generationStart } from './generation.ts';
 import { isSettledWithin } from './is-settled-within.ts';
+import { refuseMovedStart } from './log-starts.ts';
 import type { OwnId } from './own-id.ts';
 import type { RestoreCause, RuntimeListener } from './runtime-events.ts';
 import type { StageTimes } from './stage-times.ts';
@@ -65,6 +67,8 @@ export async function takeOverTable(
 ): Promise<TableSlot> {
   const { facts, state, pipeline } = options;
   const range = await settledRange(options, stateTopicOf(facts).topic, partition);
+  // What DISTINCT and LIMIT let through stands in a topic of appended rows, which a refresh empties.
+  if (!isSifting(facts)) refuseLostStart(options, stateTopicOf(facts), partition, range);
   await forgetFormerState(options, partition, epoch);
   const session = await state.open(
     { pipeline, flow: facts.flow.name, generation: facts.generation, partition },
@@ -86,6 +90,16 @@ export async function takeOverTable(
     await session.close().catch(() => undefined);
     throw error;
   }
+}
+
+function refuseLostStart(
+  { catalog, facts }: TableTakeover,
+  topic: TopicFacts,
+  partition: number,
+  { start }: OffsetRange,
+): void {
+  const { flow, table } = facts;
+  refuseMovedStart(catalog, { flow: flow.name, table: table.name, topic, partition, start });
 }
 
 /** What refreshes left of the states before them is of no more use. */
@@ -341,6 +355,7 @@ async function restoreLevels(
   if (facts.levels === undefined || isJoining(facts) || isSifting(facts)) return;
   const { topic, topicId } = facts.levels;
   const range = await settledRange(options, topic, partition);
+  refuseLostStart(options, facts.levels, partition, range);
   const [entry] = await readAt(session, [levelsPositionKey], mark);
   const known = levelsOffset(entry, topicId) ?? range.start;
   let offset = known >= range.start && known <= range.end ? known : range.start;

@@ -1,5 +1,6 @@
+import { isAddedSince } from '../runtime/added-partitions.ts';
 import { checkEnds } from './check-liveness.ts';
-import { type SimulatedWorld, simulatedPipeline } from './simulated-world.ts';
+import { type FlowUnderTest, type SimulatedWorld, simulatedPipeline } from './simulated-world.ts';
 
 /** Each partition may find its gap in a takeover of its own. */
 const gapRoundsMax = 10;
@@ -37,7 +38,7 @@ export async function takeUnread(world: SimulatedWorld): Promise<void> {
   await world.learnPins();
   for (const flow of world.readersOf(topic)) {
     const { plan, group } = flow;
-    const from = world.committed(group, topic, partition);
+    const from = await checkpointOf(world, flow, topic, partition);
     // Who has never read anything starts with what is there.
     if (from !== undefined && (from >= start || world.isDoneAt(flow, topic, partition, from))) {
       continue;
@@ -53,6 +54,20 @@ export async function takeUnread(world: SimulatedWorld): Promise<void> {
   world.note(() => `retention takes ${topic}/${partition} below ${start}`);
 }
 
+/** Of a partition that was added since the flow began that is its first offset, before any was committed. */
+async function checkpointOf(
+  world: SimulatedWorld,
+  { plan, group }: FlowUnderTest,
+  topic: string,
+  partition: number,
+): Promise<number | undefined> {
+  const committed = world.committed(group, topic, partition);
+  if (committed !== undefined) return committed;
+  const topicId = (await world.log.describeTopics([topic])).get(topic)?.topicId ?? '';
+  const place = { flow: plan.name, topic, topicId, partition };
+  return isAddedSince(await world.readCatalog(), place) ? 0 : undefined;
+}
+
 /** Retention goes on while a flow stands at its gap. Gives the flows that lose more by it. */
 async function takeMore(world: SimulatedWorld): Promise<ReadonlySet<string>> {
   const { random, scenario, workload, log } = world;
@@ -65,7 +80,7 @@ async function takeMore(world: SimulatedWorld): Promise<ReadonlySet<string>> {
       const start = log.rangeNow(topic, partition).end - random.below(2);
       for (const flow of world.readersOf(topic)) {
         const { plan, group } = flow;
-        const from = world.committed(group, topic, partition);
+        const from = await checkpointOf(world, flow, topic, partition);
         if (from !== undefined && (from >= start || world.isDoneAt(flow, topic, partition, from))) {
           continue;
         }

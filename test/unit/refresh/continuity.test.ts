@@ -60,6 +60,25 @@ const rows: Row[] = [
     { committed: undefined, checkpointTopicId: undefined },
     2,
   ],
+  [
+    'P047 an added partition has lost its first records before they were read',
+    { committed: undefined, checkpointTopicId: undefined, isAdded: true },
+    undefined,
+    'expired',
+    2,
+  ],
+  [
+    'an added partition whose first record is there is read from it on',
+    { committed: undefined, checkpointTopicId: undefined, isAdded: true, start: 0 },
+    0,
+  ],
+  ['an added partition that has a checkpoint goes on from there', { isAdded: true }, 4],
+  [
+    'a checkpoint of an added partition that is gone is lost',
+    { committed: undefined, isAdded: true },
+    undefined,
+    'checkpoint_lost',
+  ],
   ['a checkpoint from before it was recorded goes on', { checkpointTopicId: undefined }, 4],
 ];
 

@@ -4,6 +4,7 @@ import { MemoryStateStore } from '../../../src/adapters/memory/memory-state-stor
 import { systemClock } from '../../../src/adapters/system/system-clock.ts';
 import { parseColumnsText } from '../../../src/data/type-text.ts';
 import { planPipeline } from '../../../src/plan/plan-pipeline.ts';
+import { openCatalog } from '../../../src/runtime/catalog.ts';
 import { defaultWorkerSettings, startWorker } from '../../../src/runtime/start-worker.ts';
 
 const sql = `CREATE STREAMING TABLE cur FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME
@@ -23,8 +24,17 @@ class World {
   }
 
   produce(...rows: readonly (readonly [region: string, item: string, seq: number])[]): void {
+    this.produceTo(0, ...rows);
+  }
+
+  produceTo(
+    partition: number,
+    ...rows: readonly (readonly [region: string, item: string, seq: number])[]
+  ): void {
     for (const [region, item, seq] of rows) {
-      this.log.produce('orders', 0, { value: JSON.stringify({ region, item, qty: 1, seq }) });
+      this.log.produce('orders', partition, {
+        value: JSON.stringify({ region, item, qty: 1, seq }),
+      });
     }
   }
 
@@ -57,6 +67,26 @@ class World {
     } finally {
       await log.close();
     }
+  }
+
+  /** The catalog does not know of the checkpoint of a partition. */
+  async forget(name: string): Promise<void> {
+    const catalog = await openCatalog(this.log, 'p.catalog');
+    await catalog?.write([{ kind: 'checkpoint', name, value: undefined }], systemClock.now());
+    await catalog?.close();
+  }
+
+  /** The group has no checkpoint of one partition any more, and the others as they were. */
+  async forgetCheckpoint(topic: string, partition: number): Promise<void> {
+    const kept = [];
+    for (const name of ['orders', 'p.cur.repartition']) {
+      for (const [number, found] of await this.log.committedOffsets('p.cur', name, [0, 1])) {
+        if (name === topic && number === partition) continue;
+        kept.push({ ...found, topic: name, partition: number });
+      }
+    }
+    await this.log.deleteCheckpoints('p.cur');
+    await this.log.commitCheckpoint('p.cur', kept);
   }
 
   rows(): string[] {
@@ -188,4 +218,53 @@ test('a partition without any record has a checkpoint after the first update', a
   await world.update();
   const committed = await world.log.committedOffsets('p.cur', 'orders', [0]);
   expect(committed.get(0)?.offset).toBe(0);
+});
+
+test('P047 FR-12 a partition that was added counts as read up to its first offset: what expires before is a gap', async () => {
+  const world = new World();
+  world.produce(['EU', 'i1', 1]);
+  await world.update();
+  world.log.addPartitions('orders', 2);
+  world.produceTo(1, ['US', 'a1', 1], ['JP', 'a2', 1], ['CN', 'a3', 1]);
+  await world.log.deleteRecords('orders', new Map([[1, 2]]));
+  await expect(world.update()).rejects.toMatchObject({
+    code: 'OFFSET_OUT_OF_RANGE',
+    detail: expect.stringMatching(
+      /Nothing of topic "orders", partition 1 was read yet, .* starts at 2: 2 records/,
+    ),
+    hint: expect.stringContaining('--accept-gap cur/orders/1@0'),
+  });
+  // It is durable, and a start without a word stops again.
+  await expect(world.update()).rejects.toMatchObject({ code: 'OFFSET_OUT_OF_RANGE' });
+  await world.log.deleteRecords('orders', new Map([[1, 3]]));
+  await expect(world.update(['cur/orders/1@0'])).rejects.toMatchObject({
+    hint: expect.stringContaining('--accept-gap cur/orders/1@2'),
+  });
+  world.produceTo(1, ['CN', 'a4', 2]);
+  await world.update(['cur/orders/1@2']);
+  expect(world.rows()).toEqual(['a4', 'i1']);
+  await world.update();
+});
+
+test('FR-12 an added partition whose records are all there is read from the first one', async () => {
+  const world = new World();
+  await world.update();
+  world.log.addPartitions('orders', 3);
+  world.produceTo(1, ['US', 'a1', 1]);
+  world.produceTo(2, ['JP', 'a2', 1]);
+  await world.update();
+  expect(world.rows()).toEqual(['a1', 'a2']);
+});
+
+test('a first start reads every partition from the earliest offset, whichever of them has a checkpoint first', async () => {
+  const world = new World();
+  world.log.addPartitions('orders', 2);
+  world.produceTo(1, ['US', 'gone', 1], ['JP', 'a2', 1]);
+  await world.log.deleteRecords('orders', new Map([[1, 1]]));
+  await world.update();
+  // As when the instance that has partition 1 was not as fast as the one that has partition 0.
+  await world.forget('cur/orders/1');
+  await world.forgetCheckpoint('orders', 1);
+  await world.update();
+  expect(world.rows()).toEqual(['a2']);
 });
