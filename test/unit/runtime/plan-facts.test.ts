@@ -64,6 +64,16 @@ const cases: readonly (readonly [string, () => Promise<RefreshWorld>])[] = [
     },
   ],
   [
+    'OFFSET_OUT_OF_RANGE',
+    async () => {
+      const world = await deployed();
+      world.log.addPartitions('a', 2);
+      await world.produce('a', 1, row, row);
+      await world.log.deleteRecords('a', new Map([[1, 1]]));
+      return world;
+    },
+  ],
+  [
     'TOPIC_RECREATED',
     async () => {
       const world = await deployed();
