@@ -31,7 +31,7 @@ export async function takeUnread(world: SimulatedWorld): Promise<void> {
   const { random, scenario, workload, log } = world;
   world.crashAll();
   const topic = random.pick(scenario.shape.topics) ?? '';
-  const partition = random.below(log.partitionCountNow(topic));
+  const partition = pickUnread(world, topic);
   for (let made = 0; made < 3; made += 1) workload.produceTo(topic, partition);
   const { end } = log.rangeNow(topic, partition);
   const start = end - random.below(2);
@@ -52,6 +52,17 @@ export async function takeUnread(world: SimulatedWorld): Promise<void> {
   }
   await log.deleteRecords(topic, new Map([[partition, start]]));
   world.note(() => `retention takes ${topic}/${partition} below ${start}`);
+}
+
+/** Of a source that may grow also a partition that nobody has seen yet. */
+function pickUnread({ random, scenario, log, note }: SimulatedWorld, topic: string): number {
+  const count = log.partitionCountNow(topic);
+  const partition = random.below(count);
+  // Not drawn: what a seed draws besides stays as it is.
+  if (scenario.growsInRound === undefined || partition % 2 === 1) return partition;
+  log.addPartitions(topic, count + 1);
+  note(() => `${topic} has ${count + 1} partitions`);
+  return count;
 }
 
 /** Of a partition that was added since the flow began that is its first offset, before any was committed. */
