@@ -155,11 +155,13 @@ function reportText(
   }
   const created = topics.filter(({ action }) => action === 'create').length;
   lines.push(`${countText(created, 'topic')} to create, ${topics.length - created} there already`);
-  for (const { table, lost, pending, records, estimateSeconds, trial } of effects) {
+  for (const { table, lost, pending, untold, records, estimateSeconds, trial } of effects) {
     const isGone = lost.keys > 0 || pending.lost > 0;
     const loss = isGone
       ? `it loses keys: ${lost.keys}, rows: ${lost.rows}`
-      : 'its sources have lost nothing';
+      : untold !== null
+        ? 'what it loses can not be told'
+        : 'its sources have lost nothing';
     lines.push(
       `a refresh of table ${table} goes through ${countText(records, 'offset')} (about ${estimateSeconds} s): ${loss}`,
       ...trialLines(trial).map((line) => `  ${line}`),

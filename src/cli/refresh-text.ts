@@ -2,6 +2,7 @@ import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import type { RowLoss } from '../refresh/loss.ts';
 import type { RefreshReport } from '../refresh/refresh-report.ts';
 import type { TrialReport } from '../refresh/trial.ts';
+import { untoldText } from '../refresh/untold-loss.ts';
 import type { RefreshFacts } from '../runtime/refresh-facts.ts';
 import type { Preview } from '../runtime/refresh-preview.ts';
 import { countText } from './count-text.ts';
@@ -47,19 +48,29 @@ export function previewText(
   facts: RefreshFacts,
   plan: PipelinePlan,
 ): string {
-  const { table, lost, atRisk, pending, downstream, records, estimateSeconds, rate } = report;
+  const { table, lost, atRisk, pending, downstream, records, estimateSeconds, rate, untold } =
+    report;
   const lines = [
     `A refresh of table ${table} (generation ${report.generation}) goes through ${countText(records, 'offset')} again, markers of transactions among them: about ${estimateSeconds} s at ${rate.recordsPerSecond} records/s (${rateTexts[rate.basis]}).`,
   ];
-  if (lost.keys === 0 && pending.lost === 0) {
+  if (untold !== null) {
     lines.push(
-      report.lossless
-        ? 'It loses nothing: every row of the table can be read again.'
-        : 'Its sources have lost nothing, but:',
+      `What it loses can not be told. ${untoldText(untold)} It is refused without --allow-loss.`,
     );
+  }
+  if (lost.keys === 0 && pending.lost === 0) {
+    if (untold === null) {
+      lines.push(
+        report.lossless
+          ? 'It loses nothing: every row of the table can be read again.'
+          : 'Its sources have lost nothing, but:',
+      );
+    }
   } else {
     const levels = lost.levels === 0 ? '' : `, levels of empty keys: ${lost.levels}`;
-    lines.push(`It loses: keys: ${lost.keys}, rows: ${lost.rows}${levels}.`);
+    lines.push(
+      `${untold === null ? 'It loses' : 'It loses at least'}: keys: ${lost.keys}, rows: ${lost.rows}${levels}.`,
+    );
     for (const [reason, count] of Object.entries(report.reasons)) {
       lines.push(`  ${count} ${reasonTexts[reason as RowLoss['reason']]}`);
     }

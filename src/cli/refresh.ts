@@ -13,6 +13,7 @@ import {
   type RefreshReport,
   refreshOrder,
 } from '../refresh/refresh-report.ts';
+import { lostCatalog } from '../runtime/lost-catalog.ts';
 import type { ReadProgress } from '../runtime/read-partition.ts';
 import { type BesideOptions, cancelRefresh, refreshBeside } from '../runtime/refresh-beside.ts';
 import type { ComputedReport } from '../runtime/refresh-computed.ts';
@@ -99,6 +100,10 @@ export const refresh: Command = {
       const notBeforeMs = startMs === undefined ? undefined : timeFlag('not-before', startMs);
       if (invocation.isSet('plan') || invocation.isSet('dry-run')) {
         return preview(invocation, deployment, { tables, computing });
+      }
+      const [first] = tables;
+      if (deployment.catalog === undefined && first !== undefined) {
+        throw await lostCatalog({ ...deployment, table: first });
       }
       const names = [...tables.map(({ name }) => name), ...computing.map(({ table }) => table)];
       if (!(await isConfirmed(invocation, names))) {
@@ -475,10 +480,12 @@ function commandText(invocation: Invocation, tables: readonly TablePlan[]): stri
 
 function tell({ terminal, json }: Invocation, outcome: RefreshOutcome): void {
   if (json) return;
-  const { table, generation, mode, published, buried, lost, deadLetters } = outcome;
+  const { table, generation, mode, published, buried, lost, untold, deadLetters } = outcome;
   const loss =
     lost.keys === 0
-      ? 'nothing was lost'
+      ? untold === undefined
+        ? 'nothing was lost'
+        : 'what was lost can not be told'
       : `lost: keys: ${lost.keys}, rows: ${lost.rows}${lost.levels > 0 ? `, levels: ${lost.levels}` : ''}`;
   const unread = deadLetters === 0 ? '' : `; dead letters: ${deadLetters} (tidemark dlq list)`;
   if (outcome.isShadow === true) {

@@ -2,6 +2,7 @@ import type { PipelinePlan, TablePlan } from '../plan/pipeline-plan.ts';
 import type { LossCounts, LossReport, RowLoss } from './loss.ts';
 import type { SourcePartitionFacts } from './retention.ts';
 import { isUnreadable, type TrialReport } from './trial.ts';
+import type { UntoldLoss } from './untold-loss.ts';
 
 /** Rows between the stages: read from the source, not yet in the table. */
 export type PendingRows = {
@@ -29,6 +30,8 @@ export type RefreshReport = {
   readonly atRisk: LossCounts;
   readonly reasons: Readonly<Partial<Record<RowLoss['reason'], number>>>;
   readonly pending: PendingRows;
+  /** Why there may be more that is lost, which nobody can count; null: `lost` is all. */
+  readonly untold: UntoldLoss | null;
   readonly sources: readonly SourceReport[];
   /** Tables that have to be refreshed with it, and materialized views, which the next update computes anew. */
   readonly downstream: readonly string[];
@@ -60,6 +63,7 @@ export type ReportInput = {
   readonly sources: readonly SourcePartitionFacts[];
   readonly loss: LossReport;
   readonly pending: PendingRows;
+  readonly untold: UntoldLoss | undefined;
   readonly downstream: readonly string[];
   readonly rate: ReadRate;
   readonly trial: TrialReport | undefined;
@@ -68,7 +72,7 @@ export type ReportInput = {
 
 /** What a full refresh would do, as people and scripts read it. */
 export function refreshReport(input: ReportInput): RefreshReport {
-  const { table, generation, loss, pending, downstream, rate, trial, isoTime } = input;
+  const { table, generation, loss, pending, untold, downstream, rate, trial, isoTime } = input;
   const sources = input.sources.map((facts): SourceReport => {
     const { source, topic, partition, logStart, committed, end, fromMs, toMs } = facts;
     return {
@@ -89,11 +93,15 @@ export function refreshReport(input: ReportInput): RefreshReport {
     table,
     generation,
     lossless:
-      loss.lost.keys === 0 && pending.lost === 0 && (trial === undefined || !isUnreadable(trial)),
+      loss.lost.keys === 0 &&
+      pending.lost === 0 &&
+      untold === undefined &&
+      (trial === undefined || !isUnreadable(trial)),
     lost: loss.lost,
     atRisk: loss.atRisk,
     reasons: loss.reasons,
     pending,
+    untold: untold ?? null,
     sources,
     downstream,
     records,

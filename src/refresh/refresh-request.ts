@@ -2,6 +2,7 @@ import { type ErrorCode, FlowError } from '../base/errors.ts';
 import type { FlowChange } from './changes.ts';
 import type { LossCounts } from './loss.ts';
 import { isUnreadable, type TrialReport } from './trial.ts';
+import { type UntoldLoss, untoldText } from './untold-loss.ts';
 
 export type RefreshMode = 'beside' | 'in_place';
 
@@ -17,6 +18,8 @@ export type RequestFacts = {
   readonly lost: LossCounts;
   /** Rows between the stages that can't be read again. */
   readonly pendingLost: number;
+  /** Why there may be more that would be lost, which nobody can count. */
+  readonly untold?: UntoldLoss | undefined;
   /** Whether append flows write it. */
   readonly isAppended: boolean;
   /** Whether they are the rows of a join of two streams. */
@@ -93,7 +96,8 @@ export function decideRefresh(request: RefreshRequest, facts: RequestFacts): Ref
   }
   return (
     refuseForm(request, facts) ??
-    (keepUnrecoverable || allowLoss ? undefined : refuseLoss(table, facts)) ??
+    (allowLoss ? undefined : refuseUntold(request, facts)) ??
+    (keepUnrecoverable || allowLoss ? undefined : refuseLoss(request, facts)) ??
     (allowLoss ? undefined : refuseUnreadable(request, facts)) ??
     (keepUnrecoverable && facts.pendingLost > 0 ? refusePending(facts.pendingLost) : undefined) ??
     (mode === 'beside' ? refuseDifference(facts) : undefined) ?? { decision: 'go' }
@@ -114,8 +118,26 @@ function refuseForm(
   });
 }
 
+/** Rows that nobody knows can't be kept, either; what the table holds still can. */
+function refuseUntold(
+  { table, mode, keepUnrecoverable }: RefreshRequest,
+  { untold }: RequestFacts,
+): RefreshDecision | undefined {
+  if (untold === undefined || (keepUnrecoverable && untold.holdsRows)) return undefined;
+  const restore = `Restore topic "${untold.topic}" from a copy if there is one.`;
+  const accept = `accept that what is gone stays gone: tidemark refresh ${table}${mode === 'in_place' ? ' --in-place' : ''} --allow-loss`;
+  const keep = untold.holdsRows
+    ? '; or keep what the table holds now and can not be read again: --keep-unrecoverable instead'
+    : '';
+  return refuse(
+    'DATA_LOSS_REFUSED',
+    `what a refresh of table "${table}" would lose can not be told`,
+    { detail: untoldText(untold), hint: `${restore} Else ${accept}${keep}` },
+  );
+}
+
 function refuseLoss(
-  table: string,
+  { table, mode }: RefreshRequest,
   { lost, pendingLost }: RequestFacts,
 ): RefreshDecision | undefined {
   if (lost.keys === 0 && pendingLost === 0) return undefined;
@@ -126,7 +148,10 @@ function refuseLoss(
     `a refresh of table "${table}" would lose what can not be read again`,
     {
       detail: `Keys: ${lost.keys}, rows: ${lost.rows}${levels}${pending}. tidemark refresh ${table} --plan --lost-keys FILE names them.`,
-      hint: 'Accept the loss with --allow-loss, or keep those rows with --keep-unrecoverable.',
+      hint:
+        mode === 'in_place'
+          ? 'Accept the loss with --in-place --allow-loss, or keep those rows with --in-place --keep-unrecoverable.'
+          : 'Accept the loss with --allow-loss, or keep those rows with --keep-unrecoverable.',
     },
   );
 }

@@ -12,6 +12,8 @@ export type WantedTopic = TopicSpec & {
   readonly role: TopicRole;
   /** The flow, or the materialized view, that it is for; of several flows of one table the first. */
   readonly flow: string;
+  /** The table that it writes. */
+  readonly table: string;
   /** Topics whose offsets its flow commits. */
   readonly reads: readonly string[];
 };
@@ -75,7 +77,7 @@ function refuseLost({ catalog, existing }: TopicCheck, topic: WantedTopic): void
 
 /** What the flow computed up to its checkpoints is not there any more. */
 export function lostTable(
-  { role, name, flow }: Pick<WantedTopic, 'role' | 'name' | 'flow'>,
+  { role, name, flow, table }: Pick<WantedTopic, 'role' | 'name' | 'flow' | 'table'>,
   fate: 'gone' | 'created again',
 ): FlowError {
   const isGone = fate === 'gone';
@@ -84,7 +86,7 @@ export function lostTable(
     `${role} topic "${name}" ${isGone ? 'is gone' : 'was deleted and created again'}`,
     {
       detail: `Flow "${flow}" has checkpoints, and what it computed up to them stood in that topic. From them on it would write a part of the table, and call it whole.`,
-      hint: 'See what can still be computed: tidemark refresh TABLE --plan. Then compute the table anew: tidemark refresh TABLE --in-place',
+      hint: `See what can still be computed: tidemark refresh ${table} --plan. Then compute the table anew: tidemark refresh ${table} --in-place`,
     },
   );
 }

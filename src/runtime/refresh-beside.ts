@@ -1,7 +1,7 @@
 import { type ErrorCode, FlowError } from '../base/errors.ts';
 import { builtFlowOf } from '../plan/names.ts';
 import type { KeyedFlowPlan } from '../plan/pipeline-plan.ts';
-import { groupOf, sourcesOf } from '../plan/topology.ts';
+import { catalogTopicOf, groupOf, sourcesOf } from '../plan/topology.ts';
 import type { Log } from '../ports/log.ts';
 import type { StateStore } from '../ports/state-store.ts';
 import { progressText } from '../refresh/refresh-progress.ts';
@@ -144,6 +144,7 @@ class Beside {
   #isStopped = false;
   /** What somebody else has made of the refresh meanwhile. */
   #overtaken: RefreshState | undefined;
+  #untold: RefreshFacts['untold'];
 
   constructor(options: BesideOptions, run: RefreshRun) {
     this.#options = options;
@@ -235,9 +236,30 @@ class Beside {
     return `it does not come nearer: ${lag} records are left, and they come as fast as ${reason}`;
   }
 
-  #refuseNothing({ output }: RefreshFacts): void {
+  #refuseNothing({ output, sources }: RefreshFacts): void {
     if (output !== undefined && this.#run.before !== undefined) return;
-    const { table } = this.#options;
+    const { table, pipeline, catalog } = this.#options;
+    const isBegun = sources.some(({ committed = 0 }) => committed > 0);
+    if (output === undefined && (isBegun || catalog.get('topic', table.topic) !== undefined)) {
+      throw new FlowError(
+        'TOPIC_MISSING',
+        `the topic "${table.topic}" of table "${table.name}" is gone`,
+        {
+          detail: 'A new generation is swapped in by its differences from what the table holds.',
+          hint: `Restore the topic from a copy, or let the next run fill it anew: tidemark refresh ${table.name} --in-place; --plan tells first what that would lose.`,
+        },
+      );
+    }
+    if (output?.partitions.some(({ start, stable }) => stable > start) === true && isBegun) {
+      throw new FlowError(
+        'DEFINITION_MISSING',
+        `the catalog of the pipeline does not know what table "${table.name}" was written with`,
+        {
+          detail: `Topic "${table.topic}" holds its records, and topic "${catalogTopicOf(pipeline)}" has no definition of it: its records were deleted, or the topic was created anew.`,
+          hint: `With the definition that it was written with, the table can be emptied and filled by the next run; what can not be read again is kept with: tidemark refresh ${table.name} --in-place --keep-unrecoverable`,
+        },
+      );
+    }
     throw new FlowError('USAGE', `table "${table.name}" was never written`, {
       hint: 'Run the pipeline: it reads its sources from the beginning anyway.',
     });
@@ -463,6 +485,7 @@ class Beside {
       published,
       buried,
       lost: isLost ? lost : { keys: 0, rows: 0, levels: 0 },
+      ...(this.#untold === undefined ? {} : { untold: this.#untold }),
       deadLetters,
     };
   }
@@ -494,6 +517,7 @@ class Beside {
     const facts = await gatherFacts(this.#options);
     const measured = await swap(this.#run, facts, await this.#built.topics(), true);
     const { lost } = measured;
+    this.#untold = facts.untold;
     const pending = await scanPending({ log, facts });
     refuseUnwanted(this.#run, {
       lost,

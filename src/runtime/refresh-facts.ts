@@ -18,6 +18,7 @@ import {
   SourceBounds,
   type SourcePartitionFacts,
 } from '../refresh/retention.ts';
+import { type KeptTopicFacts, type UntoldLoss, untoldLoss } from '../refresh/untold-loss.ts';
 import type { Catalog } from './catalog.ts';
 import type { SwapRange } from './flow-facts.ts';
 import { generationOf, swapsOf } from './generation.ts';
@@ -77,6 +78,8 @@ export type RefreshFacts = {
   readonly output: OwnTopic | undefined;
   readonly levels: OwnTopic | undefined;
   readonly repartition: OwnTopic | undefined;
+  /** Why what would be lost can not be read from what the table holds; undefined: it can, or its sources have all. */
+  readonly untold: UntoldLoss | undefined;
 };
 
 /** Asks the log for everything; nothing is created, written or joined. */
@@ -104,7 +107,11 @@ export async function gatherFacts(options: FactsOptions): Promise<RefreshFacts> 
         const description = described.get(source.topic);
         const options = { source, description, isGlance };
         const parts = await sourceFacts(log, groupOf(pipeline, reader), options);
-        return parts.map((part) => ({ ...part, isAnew: isOfFormerTopic(catalog, reader, part) }));
+        return parts.map((part) => {
+          const mark = checkpointTopicId(catalog, reader, part);
+          const isBegun = mark !== undefined || (part.committed ?? 0) > 0;
+          return { ...part, isAnew: mark !== undefined && mark !== part.topicId, isBegun };
+        });
       }),
     )
   ).flat();
@@ -112,6 +119,14 @@ export async function gatherFacts(options: FactsOptions): Promise<RefreshFacts> 
     plan.flows.some(({ name, kind }) => name === reader && kind === 'join'),
   );
   const held = isGlance ? undefined : await readHeld(log, known);
+  const output = await ownTopic(own.output);
+  // What a join keeps is no level: nothing of it is lost that its sides do not have.
+  const levels = flow.kind === 'join' ? undefined : await ownTopic(own.levels);
+  // A table that moves to another topic leaves its rows where they are.
+  const isElsewhere = before !== undefined && before.topic !== table.topic;
+  const keptLevels = flow.kind === 'join' ? undefined : { topic: own.levels, found: levels };
+  const kept = keptTopics(catalog, { topic: own.output, found: output }, keptLevels);
+  const holdsRows = output?.partitions.some(({ start, stable }) => stable > start) ?? false;
   return {
     table,
     flows,
@@ -125,11 +140,27 @@ export async function gatherFacts(options: FactsOptions): Promise<RefreshFacts> 
     bounds: boundsOf({ flows, sources: known, held, isJoined }),
     held,
     isJoined,
-    output: await ownTopic(own.output),
-    // What a join keeps is no level: nothing of it is lost that its sides do not have.
-    levels: flow.kind === 'join' ? undefined : await ownTopic(own.levels),
+    output,
+    levels,
     repartition: await ownTopic(own.repartition),
+    untold: isElsewhere ? undefined : untoldLoss(kept, known, holdsRows),
   };
+}
+
+type KeptTopic = { readonly topic: string; readonly found: OwnTopic | undefined };
+
+/** Every table has a topic of rows; whether one of levels ever was, only the catalog knows. */
+function keptTopics(
+  catalog: Catalog | undefined,
+  rows: KeptTopic,
+  levels: KeptTopic | undefined,
+): readonly KeptTopicFacts[] {
+  const facts = ({ topic, found }: KeptTopic): KeptTopicFacts => {
+    const id = catalog?.get('topic', topic)?.value['topicId'];
+    return { topic, knownId: typeof id === 'string' ? id : undefined, topicId: found?.topicId };
+  };
+  const ofLevels = levels === undefined ? [] : [facts(levels)];
+  return [facts(rows), ...ofLevels.filter(({ knownId }) => knownId !== undefined)];
 }
 
 function measuredRate(catalog: Catalog | undefined, { name }: FlowPlan): number | undefined {
@@ -137,15 +168,15 @@ function measuredRate(catalog: Catalog | undefined, { name }: FlowPlan): number 
   return typeof known === 'number' && known > 0 ? known : undefined;
 }
 
-/** Whether the checkpoint of a source partition was made with a topic that was deleted since. */
-function isOfFormerTopic(
+/** The topic that the checkpoint of a source partition was made with, which may be another one by now. */
+function checkpointTopicId(
   catalog: Catalog | undefined,
   reader: string,
-  { topic, partition, topicId }: SourcePartitionFacts,
-): boolean {
+  { topic, partition }: SourcePartitionFacts,
+): string | undefined {
   const mark = catalog?.get('checkpoint', `${reader}/${partitionKey(topic, partition)}`);
   const known = mark?.value['topicId'];
-  return typeof known === 'string' && topicIdHex(known) !== topicId;
+  return typeof known === 'string' ? topicIdHex(known) : undefined;
 }
 
 function boundsOf({

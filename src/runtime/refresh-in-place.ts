@@ -65,6 +65,7 @@ export async function refreshInPlace(options: RefreshRunOptions): Promise<Refres
       published,
       buried,
       lost,
+      ...(facts.untold === undefined ? {} : { untold: facts.untold }),
       deadLetters: 0,
     };
   } catch (error) {

@@ -44,6 +44,7 @@ export async function previewRefresh(options: PreviewOptions): Promise<Preview> 
     sources: facts.sources,
     loss,
     pending: await scanPending(scan),
+    untold: facts.untold,
     downstream: [...below, ...viewsOver(plan, [facts.table.name, ...below])],
     rate,
     trial: await options.trial?.(),

@@ -69,6 +69,8 @@ export type RefreshOutcome = {
   readonly published: number;
   readonly buried: number;
   readonly lost: LossCounts;
+  /** Why nobody could count what else was lost, which was accepted. */
+  readonly untold?: NonNullable<RefreshFacts['untold']>;
   /** Records of the sources that the new generation could not read, and has set aside. */
   readonly deadLetters: number;
   /** It was only built: the figures are what would have been written and lost. */
@@ -174,6 +176,7 @@ export function refuseUnwanted(
   facts: {
     readonly lost: LossCounts;
     readonly pendingLost: number;
+    readonly untold?: RefreshFacts['untold'];
     readonly partitions: number | undefined;
     readonly trial?: TrialReport | null;
   },
@@ -186,6 +189,7 @@ export function refuseUnwanted(
     decideRefresh(request, {
       lost: facts.lost,
       pendingLost: facts.pendingLost,
+      untold: facts.untold,
       downstream:
         progress.record.isShadow === true
           ? []
@@ -227,7 +231,10 @@ export async function refuseLossOf(run: RefreshRun, facts: RefreshFacts): Promis
     facts,
     ...(onProgress === undefined ? {} : { onProgress }),
   });
-  const known = { lost: report.lost, pendingLost: report.pending.lost, partitions };
+  const known = {
+    ...{ lost: report.lost, pendingLost: report.pending.lost, partitions },
+    untold: facts.untold,
+  };
   refuseUnwanted(run, known);
   // What is accepted, or only measured, need not be known.
   if (!record.allowLoss && record.isShadow !== true) {

@@ -107,6 +107,7 @@ function viewTopic(
     name: table.topic,
     role: 'output',
     flow: view.name,
+    table: table.name,
     reads: [catalogTopicOf(pipeline)],
     partitions: found?.partitions ?? partitionsOf(plan, table, known),
     replicationFactor,
@@ -125,7 +126,7 @@ function wantedTopics(
     ...sourcesOf(plan, flow).map(({ topic }) => topic),
     repartitionTopicOf(pipeline, flow.name),
   ];
-  const base = { partitions, replicationFactor, flow: flow.name, reads };
+  const base = { partitions, replicationFactor, flow: flow.name, table: table.name, reads };
   const topics: WantedTopic[] = [
     {
       ...base,

@@ -46,6 +46,7 @@ function report(
     ...{ table: 't', generation: 0, sources, trial, downstream: [], rate: assumedRate },
     loss: { lost, atRisk: none, reasons: {}, sample: [] },
     pending: { rows: pendingLost, lost: pendingLost },
+    untold: undefined,
     isoTime: (ms) => new Date(ms).toISOString(),
   });
 }
@@ -106,4 +107,15 @@ CREATE MATERIALIZED VIEW mm AS SELECT count(*) AS n FROM m;`,
   ])('views over %j', (names, expected) => {
     expect(viewsOver(plan, names)).toEqual(expected);
   });
+});
+
+test('FR-07 what nobody can tell is not called lossless', () => {
+  const untold = { topic: 't', state: 'missing', holdsRows: false, sources: [] } as const;
+  const told = refreshReport({
+    ...{ table: 't', generation: 0, sources: [], trial: undefined, downstream: [] },
+    ...{ rate: assumedRate, pending: { rows: 0, lost: 0 }, untold },
+    loss: { lost: none, atRisk: none, reasons: {}, sample: [] },
+    isoTime: String,
+  });
+  expect(told).toMatchObject({ lossless: false, untold });
 });

@@ -14,6 +14,7 @@ import {
   refreshTransitions,
 } from '../../../src/refresh/refresh-states.ts';
 import type { TrialReport } from '../../../src/refresh/trial.ts';
+import type { UntoldLoss } from '../../../src/refresh/untold-loss.ts';
 
 const lossless: RequestFacts = {
   lost: { keys: 0, rows: 0, levels: 0 },
@@ -32,6 +33,9 @@ const trial: TrialReport = {
 const unreadable: RequestFacts = { ...lossless, trial: { ...trial, deadLetters: 1 } };
 const stopping: RequestFacts = { ...lossless, trial: { ...trial, stops: 1 } };
 const pending: RequestFacts = { ...lossless, pendingLost: 4 };
+const untold: UntoldLoss = { topic: 't', state: 'missing', holdsRows: false, sources: [] };
+const gone: RequestFacts = { ...lossless, untold };
+const copied: RequestFacts = { ...lossless, untold: { ...untold, holdsRows: true } };
 
 function changed(...ids: readonly ReasonId[]): RequestFacts {
   const changes = ids.map((id): FlowChange => ({ id, effect: 'refresh', text: `${id} changed.` }));
@@ -70,6 +74,9 @@ describe('whether a refresh may do what it was asked for', () => {
     for (const one of [unreadable, stopping]) {
       expect(of(one)).toBe(flag === 'allow' ? 'go' : 'DATA_LOSS_REFUSED');
     }
+    // Where nobody knows what is lost, nothing but what the table holds now can be kept.
+    expect(of(gone)).toBe(flag === 'allow' ? 'go' : 'DATA_LOSS_REFUSED');
+    expect(of(copied)).toBe(flag === 'none' ? 'DATA_LOSS_REFUSED' : 'go');
     // What is in no table yet can not be kept.
     expect(of(pending)).toBe(flag === 'allow' ? 'go' : 'DATA_LOSS_REFUSED');
     expect(of({ ...lossless, downstream: ['u'] })).toBe('USAGE');

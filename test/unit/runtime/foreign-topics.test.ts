@@ -33,7 +33,7 @@ describe('an output topic that was lost', () => {
     await expect(world.update()).rejects.toMatchObject({
       code: 'TOPIC_MISSING',
       message: 'output topic "t" is gone',
-      hint: expect.stringContaining('tidemark refresh TABLE --in-place'),
+      hint: expect.stringContaining('tidemark refresh t --in-place'),
     });
     expect((await world.log.describeTopics(['t'])).has('t')).toBe(false);
     world.log.createTopic('t', 1, { 'cleanup.policy': sql === appendSql ? 'delete' : 'compact' });
