@@ -124,15 +124,17 @@ function refuseUntold(
   { untold }: RequestFacts,
 ): RefreshDecision | undefined {
   if (untold === undefined || (keepUnrecoverable && untold.holdsRows)) return undefined;
-  const restore = `Restore topic "${untold.topic}" from a copy if there is one.`;
-  const accept = `accept that what is gone stays gone: tidemark refresh ${table}${mode === 'in_place' ? ' --in-place' : ''} --allow-loss`;
+  const command = `tidemark refresh ${table}${mode === 'in_place' ? ' --in-place' : ''}`;
   const keep = untold.holdsRows
-    ? '; or keep what the table holds now and can not be read again: --keep-unrecoverable instead'
-    : '';
+    ? `Keep what the table holds now and can not be read again: ${command} --keep-unrecoverable.`
+    : `If there is a copy of topic "${untold.topic}", put it back first: what it holds can be kept then (--keep-unrecoverable).`;
   return refuse(
     'DATA_LOSS_REFUSED',
     `what a refresh of table "${table}" would lose can not be told`,
-    { detail: untoldText(untold), hint: `${restore} Else ${accept}${keep}` },
+    {
+      detail: untoldText(untold),
+      hint: `${keep} Or accept that what is gone stays gone: ${command} --allow-loss`,
+    },
   );
 }
 

@@ -73,7 +73,7 @@ export function untoldText({ topic, state, sources }: UntoldLoss): string {
   const what = state === 'missing' ? 'is gone' : 'was deleted and created again';
   const parts = sources.slice(0, partsMax).map(partText);
   const more = sources.length - parts.length;
-  return `Topic "${topic}" ${what}, so which rows it held can not be told, and not all that they came from is there: ${parts.join('; ')}${more > 0 ? `; and ${more} more partitions` : ''}.`;
+  return `Topic "${topic}" ${what}, so nobody knows which rows it held, and not all that they came from is there: ${parts.join('; ')}${more > 0 ? `; and ${more} more partitions` : ''}.`;
 }
 
 function partText({ topic, partition, logStart, end, committed, reason }: UntoldPartition): string {
