@@ -239,7 +239,7 @@ async function checkHistory(
     `the catalog of the pipeline does not know what flow "${flow.name}" was made with`,
     {
       detail: `The flow has a checkpoint, and topic "${pipeline}.catalog" has no definition of it: its records were deleted, or the topic was created anew.`,
-      hint: `Restore topic "${pipeline}.catalog" from a copy, with its records in order. Without one compute the table anew (tidemark refresh ${flow.target} --in-place; --plan tells first what that would lose), or give the table another topic and the flow a new name.`,
+      hint: `Restore topic "${pipeline}.catalog" from a copy, with its records in order. Without one compute the table anew (tidemark refresh ${flow.target} --in-place; --plan tells first what that would lose, and --keep-unrecoverable keeps it), or give the table another topic and the flow a new name.`,
     },
   );
 }

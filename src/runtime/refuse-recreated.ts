@@ -23,6 +23,9 @@ export async function refuseRecreated(log: Log, facts: FlowFacts): Promise<void>
   for (const { topic, topicId, role } of topics) {
     const now = found.get(topic)?.topicId;
     if (now === undefined || now === topicId) continue;
-    throw lostTable({ role, name: topic, flow: facts.flow.name }, 'created again');
+    throw lostTable(
+      { role, name: topic, flow: facts.flow.name, table: facts.flow.target },
+      'created again',
+    );
   }
 }
