@@ -219,8 +219,8 @@ type HistoryOptions = Pick<PrepareOptions, 'plan' | 'pipeline' | 'log'> & {
   readonly clock?: Clock;
 };
 
-/** After this long a checkpoint is taken for one that an open transaction holds. */
-const openMsMax = 2_000;
+/** How often the catalog is looked at while a checkpoint is waited for, which an open transaction may hold. */
+const lookMs = 2_000;
 
 /**
  * Refuses to go on from a checkpoint of which nobody knows any more what it was made with. An instance that takes a flow
@@ -238,7 +238,8 @@ async function checkHistory(
   const isTaken = catalog.all('takeover').some(({ name }) => name.startsWith(`${flow.name}/`));
   const isDamaged = catalog.get('flow', flow.name) !== undefined;
   const isEmpty = catalog.all('flow').length === 0;
-  const isLost = isTaken || isDamaged || (isEmpty && (await isCommitted(options, flow)));
+  const isLost =
+    isTaken || isDamaged || (isEmpty && (await isCommittedUnless(isKnown, options, flow, catalog)));
   if (!isLost) return;
   // Another instance may have started the flow since the catalog was read.
   await catalog.read();
@@ -253,19 +254,36 @@ async function checkHistory(
   );
 }
 
+/**
+ * Whether the flow has a checkpoint, unless the definition turns up meanwhile: an instance that died with its first checkpoint open would be waited
+ * for until its transaction has timed out, and has entered its definition before (simulation seed 799255).
+ */
+async function isCommittedUnless(
+  isKnown: () => boolean,
+  options: HistoryOptions,
+  flow: FlowPlan,
+  catalog: KnownCatalog,
+): Promise<boolean> {
+  const { clock } = options;
+  const asking = isCommitted(options, flow);
+  asking.catch(() => undefined);
+  while (clock !== undefined && !(await isSettledWithin(clock, lookMs, asking))) {
+    await catalog.read();
+    if (isKnown()) return false;
+  }
+  return asking;
+}
+
 /** Whether the flow has a checkpoint in any of its sources, whatever has become of its table. */
 async function isCommitted(
-  { plan, pipeline, log, clock }: HistoryOptions,
+  { plan, pipeline, log }: HistoryOptions,
   flow: FlowPlan,
 ): Promise<boolean> {
   const topics = new Set(sourcesOf(plan, flow).map((source) => source.topic));
   for (const { name, partitions } of (await log.describeTopics([...topics])).values()) {
     const numbers = Array.from({ length: partitions }, (_, partition) => partition);
-    const asking = log.committedOffsets(groupOf(pipeline, flow.name), name, numbers);
-    // An instance that died with the first one open would be waited for until its transaction has timed out (simulation seed
-    // 799255); it has entered its definition before.
-    const isOpen = clock !== undefined && !(await isSettledWithin(clock, openMsMax, asking));
-    if (isOpen || (await asking).size > 0) return true;
+    const committed = await log.committedOffsets(groupOf(pipeline, flow.name), name, numbers);
+    if (committed.size > 0) return true;
   }
   return false;
 }
