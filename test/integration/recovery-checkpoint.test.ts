@@ -158,7 +158,8 @@ describe.concurrent('checkpoints, and logs that change under them', () => {
       await world.produce(workload({ seed: 49, records: 400, partitions: 4 }));
       await world.caughtUp();
       service.signal('SIGSTOP');
-      // More than it has fetched ahead.
+      // The fetches that wait at the broker are answered with these; what comes after them nobody has asked for.
+      await world.produce(workload({ seed: 51, records: 80, partitions: 4 }));
       const records = workload({ seed: 50, records: 60_000, partitions: 4 });
       await world.produce(records);
       const ends = await log.offsetRanges(source, all);
