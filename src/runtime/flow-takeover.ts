@@ -96,7 +96,7 @@ export class FlowTakeover {
     const { transactionalId } = own;
     const owner = { instance, transactionalId: transactionalId ?? null };
     const names = [...gained].flatMap(([topic, partitions]) =>
-      partitions.map((partition) => `${facts.flow.name}/${partitionKey(topic, partition)}`),
+      partitions.map((partition) => this.#checkpointName(topic, partition)),
     );
     // Before it is overwritten: who had each of them.
     await catalog.read();
@@ -125,9 +125,7 @@ export class FlowTakeover {
     for (const [topic, partitions] of gained) {
       const { topicId, partitions: count } = await this.#topicNow(topic);
       for (const partition of partitions) {
-        const predecessor = predecessors.get(
-          `${facts.flow.name}/${partitionKey(topic, partition)}`,
-        );
+        const predecessor = predecessors.get(this.#checkpointName(topic, partition));
         const gap = await this.#takePartition(
           { topic, topicId, partitions: count, partition, predecessor },
           epoch,
@@ -299,21 +297,12 @@ export class FlowTakeover {
   }
 
   #takeoverOptions(predecessor: string | undefined): TakeoverOptions {
-    const { pipeline, facts, log, state, catalog, clock, listener, member } = this.#options;
+    const { member, tally, isStopping } = this.#options;
     return {
-      pipeline,
-      facts,
-      log,
-      state,
-      catalog,
-      clock,
-      listener,
-      own: this.#options.own,
+      ...this.#options,
       predecessor,
-      cacheBytesMax: this.#options.cacheBytesMax,
-      times: this.#options.tally.times,
-      stages: this.#options.stages,
-      isInterrupted: () => member.status !== 'stable' || this.#options.isStopping(),
+      times: tally.times,
+      isInterrupted: () => member.status !== 'stable' || isStopping(),
     };
   }
 
