@@ -1,4 +1,4 @@
-import type { Disturbance } from '../src/testing/simulation-scenario.ts';
+import type { Disturbance } from '../src/testing/simulation/simulation-scenario.ts';
 
 /** One edit of a source file: a text that must be there exactly once, and what takes its place. */
 export type Edit = { readonly file: string; readonly from: string; readonly to: string };
@@ -26,11 +26,11 @@ function edit(file: string, from: string, to: string): Edit {
   return { file, from, to };
 }
 
-const flowRunner = 'src/runtime/flow-runner.ts';
-const flowTakeover = 'src/runtime/flow-takeover.ts';
-const worker = 'src/runtime/worker.ts';
-const takeover = 'src/runtime/takeover.ts';
-const tableSlot = 'src/runtime/table-slot.ts';
+const flowRunner = 'src/runtime/worker/flow-runner.ts';
+const flowTakeover = 'src/runtime/takeover/flow-takeover.ts';
+const worker = 'src/runtime/worker/worker.ts';
+const takeover = 'src/runtime/takeover/takeover.ts';
+const tableSlot = 'src/runtime/worker/table-slot.ts';
 const replaceUsing = 'src/operators/replace-using.ts';
 
 /**
@@ -62,7 +62,7 @@ export const mutants: readonly Mutant[] = [
     'superseded row wins',
     'a lower sequence changes nothing',
     edit(
-      'src/task/key-state.ts',
+      'src/task/key/key-state.ts',
       "    const order = this.#compare(key, row);\n    if (order < 0) return 'superseded';\n    if (order > 0) {",
       '    const order = this.#compare(key, row);\n    if (order !== 0) {',
     ),
@@ -89,7 +89,7 @@ export const mutants: readonly Mutant[] = [
     'element forgotten',
     'the element of an array is part of where a row came from',
     edit(
-      'src/task/row-steps.ts',
+      'src/task/row/row-steps.ts',
       'next([...row, ...element], index * elementsMax + position);',
       'next([...row, ...element], index * elementsMax + 0 * position);',
     ),
@@ -139,7 +139,7 @@ export const mutants: readonly Mutant[] = [
       'return read.filter(([position]) => this.#isCurrent(position) || true).map(([, slice]) => slice);',
     ),
     edit(
-      'src/testing/simulated-log.ts',
+      'src/testing/simulation/simulated-log.ts',
       'return this.#assigned.get(name) === before.get(name);',
       'return this.#assigned.get(name) === before.get(name) || true;',
     ),
@@ -149,7 +149,7 @@ export const mutants: readonly Mutant[] = [
     'missed generation',
     'a task survives only where its partition was nobody else’s',
     edit(
-      'src/runtime/flow-membership.ts',
+      'src/runtime/worker/flow-membership.ts',
       'return before?.memberId === after.memberId && after.generation <= before.generation + 1;',
       'return before !== undefined;',
     ),
@@ -158,7 +158,7 @@ export const mutants: readonly Mutant[] = [
     'poll lost in a drop',
     'what a reader gives is processed or asked for again',
     edit(
-      'src/runtime/slice-polls.ts',
+      'src/runtime/worker/slice-polls.ts',
       'this.#ready.push(...slices);',
       'if (drops === this.#drops) this.#ready.push(...slices);',
     ),
@@ -210,7 +210,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     'accepted for ever',
     'a gap that was accepted covers what was gone when it was found, and no more',
-    edit('src/runtime/gaps.ts', 'to >= gap.to)', 'to >= 0)'),
+    edit('src/runtime/takeover/gaps.ts', 'to >= gap.to)', 'to >= 0)'),
   ),
   {
     ...mutant(
@@ -224,7 +224,11 @@ export const mutants: readonly Mutant[] = [
     'appended',
     'written topics unwatched',
     'an open transaction of a dead instance does not hold up the readers of dead letters and appended rows',
-    edit('src/runtime/stuck-partitions.ts', 'void this.#ask(runners);', 'this.#isAsking = false;'),
+    edit(
+      'src/runtime/takeover/stuck-partitions.ts',
+      'void this.#ask(runners);',
+      'this.#isAsking = false;',
+    ),
   ),
   {
     ...mutant(
@@ -243,7 +247,7 @@ export const mutants: readonly Mutant[] = [
     'appended twice',
     'a row of an append flow is there once, however often its record is read',
     edit(
-      'src/runtime/flow-runner.ts',
+      'src/runtime/worker/flow-runner.ts',
       'offsets.push({ topic, partition, offset: position, metadata });',
       'if (this.facts.repartition !== undefined || position % 7 !== 0) offsets.push({ topic, partition, offset: position, metadata });',
     ),
@@ -271,7 +275,7 @@ export const mutants: readonly Mutant[] = [
     'cache without bound',
     'a task holds as many keys as its cache may, and those of the open transaction',
     edit(
-      'src/task/key-generations.ts',
+      'src/task/key/key-generations.ts',
       'if (this.#young.byteLength <= this.#bytesMax) return;',
       'return;',
     ),
@@ -280,7 +284,7 @@ export const mutants: readonly Mutant[] = [
     'upserted',
     'cache of changes without bound',
     'so does a task of AUTO CDC',
-    edit('src/task/key-cache.ts', 'if (this.#youngBytes <= this.#bytesMax) return;', 'return;'),
+    edit('src/task/key/key-cache.ts', 'if (this.#youngBytes <= this.#bytesMax) return;', 'return;'),
   ),
   // Expectations, sinks, flows that run once, change feeds, views
   mutantIn(
@@ -288,7 +292,7 @@ export const mutants: readonly Mutant[] = [
     'dropped by a view and counted as kept',
     'expectations of views are counted for each row, met or not',
     edit(
-      'src/task/judge.ts',
+      'src/task/row/judge.ts',
       'judged.count(expectation, isMet);',
       'judged.count(expectation, true);',
     ),
@@ -298,7 +302,7 @@ export const mutants: readonly Mutant[] = [
     'a view drops nothing',
     'a row that a view drops is as if its source had never produced it',
     edit(
-      'src/task/row-steps.ts',
+      'src/task/row/row-steps.ts',
       'if (judge(row)) next(row, index);',
       'if (judge(row) || true) next(row, index);',
     ),
@@ -308,7 +312,7 @@ export const mutants: readonly Mutant[] = [
     'sinks unwatched',
     'an open transaction of a dead instance does not hold up the readers of a sink',
     edit(
-      'src/runtime/stuck-partitions.ts',
+      'src/runtime/takeover/stuck-partitions.ts',
       'if (facts.repartition === undefined) topics',
       'if (facts.repartition === undefined && facts.table.isSink !== true) topics',
     ),
@@ -318,13 +322,13 @@ export const mutants: readonly Mutant[] = [
     'once and again',
     'a flow that runs once reads what was there when it started first, and nothing later',
     edit(
-      'src/runtime/once-pins.ts',
+      'src/runtime/views/once-pins.ts',
       'const known = readPins(flow, catalog);\n  if (known !== undefined) return known;',
       'const known = readPins(flow, catalog);\n  if (known?.isDone === true) return known;',
     ),
     // What stands in the catalog since holds as well.
     edit(
-      'src/runtime/once-pins.ts',
+      'src/runtime/views/once-pins.ts',
       'return readPins(flow, catalog) ?? { isDone: false,',
       'return { isDone: false,',
     ),
@@ -334,7 +338,7 @@ export const mutants: readonly Mutant[] = [
     'once and not all',
     'a flow that runs once reads all that was there',
     edit(
-      'src/runtime/once-pins.ts',
+      'src/runtime/views/once-pins.ts',
       'numbers.map((partition) => ranges.get(partition)?.stable ?? 0)',
       'numbers.map((partition) => Math.max(0, (ranges.get(partition)?.stable ?? 0) - 1))',
     ),
@@ -344,7 +348,7 @@ export const mutants: readonly Mutant[] = [
     'the last pins hold',
     'whoever wakes up later does not move the end of a flow that runs once',
     edit(
-      'src/runtime/catalog.ts',
+      'src/runtime/topics/catalog.ts',
       "if (kind === 'once' && isOverruled(this.#entries.get(key), entry)) return;",
       '',
     ),
@@ -401,7 +405,7 @@ export const mutants: readonly Mutant[] = [
     'summed',
     'groups that a row has left',
     'a group that is computed again is without the rows that went to another one',
-    edit('src/task/part-rows.ts', '      this.#parts.get(part)?.units.delete(unit);\n', ''),
+    edit('src/task/row/part-rows.ts', '      this.#parts.get(part)?.units.delete(unit);\n', ''),
   ),
   mutantIn(
     'distinct_rows',
@@ -414,7 +418,7 @@ export const mutants: readonly Mutant[] = [
     'let through and forgotten',
     'what was let through is known again from its records',
     edit(
-      'src/task/restore-sifted.ts',
+      'src/task/restore/restore-sifted.ts',
       'if (keyEnd >= 0) keys.add(',
       'if (keyEnd > bytes.length) keys.add(',
     ),
@@ -439,9 +443,13 @@ export const mutants: readonly Mutant[] = [
     'summed',
     'inputs seen too late',
     'what comes in while a view is computed makes it due again',
-    edit('src/runtime/view-runner.ts', '    const offsets = await this.#inputOffsets();\n', ''),
     edit(
-      'src/runtime/view-runner.ts',
+      'src/runtime/views/view-runner.ts',
+      '    const offsets = await this.#inputOffsets();\n',
+      '',
+    ),
+    edit(
+      'src/runtime/views/view-runner.ts',
       '    const run = await this.#nextRun();\n',
       '    const run = await this.#nextRun();\n    const offsets = await this.#inputOffsets();\n',
     ),
@@ -451,7 +459,7 @@ export const mutants: readonly Mutant[] = [
     'a look at the view of another waits for the dead',
     'who waits to hear of a view of another instance can still become its owner',
     edit(
-      'src/runtime/view-updates.ts',
+      'src/runtime/views/view-updates.ts',
       'runner.isOwner ? await runner.state() : await this.#stateOfOther(slot)',
       'await runner.state()',
     ),
@@ -460,7 +468,7 @@ export const mutants: readonly Mutant[] = [
     'summed',
     'a view waits for the dead',
     'what a dead owner of a view has left open does not hold it up',
-    edit('src/runtime/view-runner.ts', 'if (this.isOwner) await this.#openProducer();', ''),
+    edit('src/runtime/views/view-runner.ts', 'if (this.isOwner) await this.#openProducer();', ''),
   ),
   // Tables over tables, joins of streams, sources that grow
   mutantIn(
@@ -488,7 +496,7 @@ export const mutants: readonly Mutant[] = [
     'kept rows not restored',
     'what a join keeps is known again after the state was lost',
     edit(
-      'src/task/restore-kept.ts',
+      'src/task/restore/restore-kept.ts',
       'const isKept = valueEnd >= 0 && generationOf(records) === generation;',
       'const isKept = valueEnd >= 0 && generationOf(records) === generation && keys.size > 1;',
     ),

@@ -1,8 +1,11 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { SimulationShape } from '../src/testing/shape-parts.ts';
-import type { SimulationOptions, SimulationReport } from '../src/testing/simulate-pipeline.ts';
-import { disturbances } from '../src/testing/simulation-scenario.ts';
+import type { SimulationShape } from '../src/testing/simulation/shape-parts.ts';
+import type {
+  SimulationOptions,
+  SimulationReport,
+} from '../src/testing/simulation/simulate-pipeline.ts';
+import { disturbances } from '../src/testing/simulation/simulation-scenario.ts';
 
 /**
  * Child of `try-mutant.ts`, `simulate-copy.ts FOLDER SEEDS SHAPE DISTURBANCE`: simulates a copy of the source until a seed fails,
@@ -18,7 +21,8 @@ export type CopyMessage = {
 
 // An empty text: whatever the seeds draw.
 const [folder = '', seeds = '0', shapeName = '', disturbanceName = ''] = process.argv.slice(2);
-const inCopy = (file: string): string => pathToFileURL(join(folder, 'src/testing', file)).href;
+const inCopy = (file: string): string =>
+  pathToFileURL(join(folder, 'src/testing/simulation', file)).href;
 const { simulate } = (await import(inCopy('simulate-pipeline.ts'))) as {
   simulate: (seed: number, options: SimulationOptions) => Promise<SimulationReport>;
 };

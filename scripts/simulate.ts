@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process';
-import { type SimulationReport, simulate } from '../src/testing/simulate-pipeline.ts';
-import { disturbances } from '../src/testing/simulation-scenario.ts';
-import { simulationShapes } from '../src/testing/simulation-shapes.ts';
+import { type SimulationReport, simulate } from '../src/testing/simulation/simulate-pipeline.ts';
+import { disturbances } from '../src/testing/simulation/simulation-scenario.ts';
+import { simulationShapes } from '../src/testing/simulation/simulation-shapes.ts';
 import { refuse, scriptOptions, wholeNumber } from './script-options.ts';
 
 const shapeNames = simulationShapes.map(({ name }) => name).join(', ');

@@ -13,9 +13,9 @@ import type { Log } from './ports/log.ts';
 import type { StateStore } from './ports/state-store.ts';
 import type { Tracer } from './ports/tracer.ts';
 import type { RuntimeListener } from './runtime/runtime-events.ts';
-import { defaultWorkerSettings, startWorker } from './runtime/start-worker.ts';
-import type { Worker } from './runtime/worker.ts';
-import type { WorkerSettings } from './runtime/worker-settings.ts';
+import { defaultWorkerSettings, startWorker } from './runtime/worker/start-worker.ts';
+import type { Worker } from './runtime/worker/worker.ts';
+import type { WorkerSettings } from './runtime/worker/worker-settings.ts';
 
 /** Told while something outside is waited for, in words for a person. */
 export type TroubleListener = (text: string) => void;

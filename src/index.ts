@@ -7,4 +7,4 @@ export { aggregates, call, column, literal, SqlExpression } from './api/expressi
 export { Pipeline, type PipelineDefinition, pipeline } from './api/pipeline.ts';
 export { from, Query, stream } from './api/query.ts';
 export { SqlText, sql } from './api/sql-text.ts';
-export { PipelineTest, testPipeline } from './testing/pipeline-test.ts';
+export { PipelineTest, testPipeline } from './testing/pipeline/pipeline-test.ts';

@@ -15,8 +15,8 @@ import { writeEnvelopeHead } from '../../src/data/row-envelope.ts';
 import { sequenceCodec } from '../../src/data/sequence.ts';
 import { StateEntries } from '../../src/data/state-entries.ts';
 import type { Slice } from '../../src/ports/log.ts';
-import { OutputWriter } from '../../src/task/output-record.ts';
-import { Restore } from '../../src/task/restore-entries.ts';
+import { OutputWriter } from '../../src/task/output/output-record.ts';
+import { Restore } from '../../src/task/restore/restore-entries.ts';
 
 const keys = Number(process.argv[2] ?? 300_000);
 const output = (process.argv[3] ?? 'row_set') as 'row_set' | 'rows';

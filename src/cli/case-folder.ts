@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { basename, dirname, extname, join } from 'node:path';
-import { parseExactJson } from '../testing/exact-json.ts';
-import { type PipelineCase, pipelineCaseOf } from '../testing/pipeline-case.ts';
+import { parseExactJson } from '../testing/pipeline/exact-json.ts';
+import { type PipelineCase, pipelineCaseOf } from '../testing/pipeline/pipeline-case.ts';
 import { usageError } from './command.ts';
 import { isModule } from './load-module.ts';
 import { readText } from './read-text.ts';

@@ -9,16 +9,16 @@ import {
   type MoveTotals,
   moveTotals,
 } from '../refresh/checkpoint-move.ts';
-import { carryCheckpoint } from '../runtime/refresh-carry.ts';
+import { carryCheckpoint } from '../runtime/refresh/refresh-carry.ts';
 import {
   applyMoves,
   type KnownCheckpoint,
   type OutsideOptions,
   readCheckpoints,
   whileNobodyReads,
-} from '../runtime/refresh-checkpoints.ts';
-import { skipRecord } from '../runtime/refresh-skip.ts';
-import { type SkippedRecord, skipsOf } from '../runtime/skips.ts';
+} from '../runtime/refresh/refresh-checkpoints.ts';
+import { skipRecord } from '../runtime/refresh/refresh-skip.ts';
+import { type SkippedRecord, skipsOf } from '../runtime/takeover/skips.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
 import { type Deployment, withDeployment } from './deployment.ts';
 import { namedFlow, outside, placeOf } from './outside.ts';

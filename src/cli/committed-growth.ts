@@ -1,4 +1,4 @@
-import type { FlowProgress, WorkerProgress } from '../runtime/worker-progress.ts';
+import type { FlowProgress, WorkerProgress } from '../runtime/worker/worker-progress.ts';
 import type { FlowCounters, TableCounters } from '../task/row-account.ts';
 
 type Counters = FlowCounters | TableCounters;

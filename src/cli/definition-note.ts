@@ -2,8 +2,8 @@ import { FlowError } from '../base/errors.ts';
 import type { PipelinePlan, TablePlan } from '../plan/pipeline-plan.ts';
 import { catalogTopicOf } from '../plan/topology.ts';
 import type { Log } from '../ports/log.ts';
-import { type KnownCatalog, openCatalog } from '../runtime/catalog.ts';
-import { otherDefinition } from '../runtime/other-definition.ts';
+import { otherDefinition } from '../runtime/takeover/other-definition.ts';
+import { type KnownCatalog, openCatalog } from '../runtime/topics/catalog.ts';
 
 /** What to say of a table whose files are not what is deployed of it; undefined: nothing. Invariant: it is one line. */
 export function definitionNote(

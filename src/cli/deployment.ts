@@ -3,7 +3,7 @@ import type { Config } from '../config/options.ts';
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import { catalogTopicOf } from '../plan/topology.ts';
 import type { Log } from '../ports/log.ts';
-import { type Catalog, openCatalog } from '../runtime/catalog.ts';
+import { type Catalog, openCatalog } from '../runtime/topics/catalog.ts';
 import type { ExitCode, Invocation } from './command.ts';
 import { namedPipeline, withLog } from './pipeline-files.ts';
 

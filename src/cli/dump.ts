@@ -1,7 +1,7 @@
 import { requireOptions } from '../config/load-config.ts';
-import { readAppendedRows } from '../runtime/read-appended-rows.ts';
-import type { ReadProgress } from '../runtime/read-partition.ts';
-import { readTable } from '../runtime/read-table.ts';
+import { readTable } from '../runtime/inspect/read-table.ts';
+import { readAppendedRows } from '../runtime/views/read-appended-rows.ts';
+import type { ReadProgress } from '../runtime/worker/read-partition.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
 import { countText } from './count-text.ts';
 import { csvLine } from './csv-line.ts';

@@ -3,7 +3,7 @@ import { canonicalValue } from '../data/canonical.ts';
 import type { Column } from '../data/types.ts';
 import type { Row } from '../data/value.ts';
 import { ExpressionError } from '../expr/expression-error.ts';
-import { planBatchQuery } from '../plan/batch-query.ts';
+import { planBatchQuery } from '../plan/batch/batch-query.ts';
 import { runBatch } from '../task/batch-run.ts';
 
 export type SourceTable = {

@@ -1,5 +1,5 @@
 import { nearestNames } from '../base/nearest-name.ts';
-import { explainPipeline } from '../plan/explain.ts';
+import { explainPipeline } from '../plan/explain/explain.ts';
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import { type Command, usageError } from './command.ts';
 import { pipelineFlag, pipelinePaths, toldPipeline } from './pipeline-files.ts';

@@ -1,8 +1,8 @@
 import { composeLog } from '../compose.ts';
 import { requireOptions } from '../config/load-config.ts';
 import { gapText } from '../refresh/continuity.ts';
-import { Catalog } from '../runtime/catalog.ts';
-import { type RecordedGap, recordedGaps } from '../runtime/gaps.ts';
+import { type RecordedGap, recordedGaps } from '../runtime/takeover/gaps.ts';
+import { Catalog } from '../runtime/topics/catalog.ts';
 import type { Command } from './command.ts';
 
 export const gaps: Command = {

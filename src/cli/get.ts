@@ -1,8 +1,8 @@
 import { requireOptions } from '../config/load-config.ts';
-import { hasJoinedRows } from '../plan/joined-rows.ts';
+import { hasJoinedRows } from '../plan/flows/joined-rows.ts';
 import { isKeyed, type TablePlan } from '../plan/pipeline-plan.ts';
-import { type CommittedSet, readTableKeys } from '../runtime/read-table.ts';
-import { keyColumnsOf, keyless, parseTableKey } from '../runtime/table-key.ts';
+import { type CommittedSet, readTableKeys } from '../runtime/inspect/read-table.ts';
+import { keyColumnsOf, keyless, parseTableKey } from '../runtime/inspect/table-key.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
 import { deployedNote } from './definition-note.ts';
 import { namedPipeline, namedTable, pipelineFlag, withLog } from './pipeline-files.ts';

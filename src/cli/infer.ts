@@ -2,7 +2,7 @@ import { FlowError } from '../base/errors.ts';
 import { requireOptions } from '../config/load-config.ts';
 import { SourceInference } from '../plan/infer-source.ts';
 import type { Log } from '../ports/log.ts';
-import { numbersTo } from '../runtime/refresh-facts.ts';
+import { numbersTo } from '../runtime/refresh/refresh-facts.ts';
 import { type Command, type ExitCode, usageError } from './command.ts';
 import { countText } from './count-text.ts';
 import { withLog } from './pipeline-files.ts';

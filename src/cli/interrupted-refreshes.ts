@@ -1,12 +1,16 @@
 import { FlowError } from '../base/errors.ts';
-import { builtFlowOf } from '../plan/names.ts';
+import { builtFlowOf } from '../plan/bind/names.ts';
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import type { Clock } from '../ports/clock.ts';
 import { isOver, isUntouched } from '../refresh/refresh-states.ts';
-import type { Catalog } from '../runtime/catalog.ts';
-import { type LockFacts, lockFlows, unlockFlows } from '../runtime/locks.ts';
-import { flowsOf } from '../runtime/refresh-facts.ts';
-import { definitionDigest, openRefresh, type RefreshRecord } from '../runtime/refresh-record.ts';
+import { flowsOf } from '../runtime/refresh/refresh-facts.ts';
+import {
+  definitionDigest,
+  openRefresh,
+  type RefreshRecord,
+} from '../runtime/refresh/refresh-record.ts';
+import type { Catalog } from '../runtime/topics/catalog.ts';
+import { type LockFacts, lockFlows, unlockFlows } from '../runtime/topics/locks.ts';
 import type { StartVerb, VerbOutcome } from './verb-process.ts';
 
 export type InterruptedRefreshesOptions = {

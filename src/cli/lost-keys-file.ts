@@ -3,7 +3,7 @@ import { createWriteStream, type WriteStream } from 'node:fs';
 import { topicIdHex, topicIdText } from '../data/provenance.ts';
 import { truncateKey } from '../data/row-envelope.ts';
 import type { KeyLoss } from '../refresh/loss.ts';
-import type { RefreshFacts } from '../runtime/refresh-facts.ts';
+import type { RefreshFacts } from '../runtime/refresh/refresh-facts.ts';
 import { usageError } from './command.ts';
 
 /**

@@ -3,7 +3,7 @@ import { systemClock } from '../adapters/system/system-clock.ts';
 import { FlowError } from '../base/errors.ts';
 import type { LogPlace } from '../base/log-place.ts';
 import type { FlowPlan, PipelinePlan, TablePlan } from '../plan/pipeline-plan.ts';
-import type { OutsideOptions } from '../runtime/refresh-checkpoints.ts';
+import type { OutsideOptions } from '../runtime/refresh/refresh-checkpoints.ts';
 import type { RuntimeListener } from '../runtime/runtime-events.ts';
 import { type Invocation, type Terminal, usageError } from './command.ts';
 import type { Deployment } from './deployment.ts';

@@ -1,4 +1,4 @@
-import { setPause } from '../runtime/pauses.ts';
+import { setPause } from '../runtime/worker/pauses.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
 import { withDeployment } from './deployment.ts';
 import { namedWork, outside } from './outside.ts';

@@ -1,5 +1,5 @@
 import { systemClock } from '../adapters/system/system-clock.ts';
-import { flowMaturity, type Maturity } from '../plan/maturity.ts';
+import { flowMaturity, type Maturity } from '../plan/explain/maturity.ts';
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import type { WrittenNames } from '../plan/plan-pipeline.ts';
 import { gapText } from '../refresh/continuity.ts';
@@ -10,9 +10,9 @@ import {
   type ViewVerdict,
 } from '../refresh/deployment-plan.ts';
 import type { RefreshReport } from '../refresh/refresh-report.ts';
-import { type GatheredDeployment, gatherDeployment } from '../runtime/plan-facts.ts';
-import { gatherFacts } from '../runtime/refresh-facts.ts';
-import { previewRefresh } from '../runtime/refresh-preview.ts';
+import { type GatheredDeployment, gatherDeployment } from '../runtime/inspect/plan-facts.ts';
+import { gatherFacts } from '../runtime/refresh/refresh-facts.ts';
+import { previewRefresh } from '../runtime/refresh/refresh-preview.ts';
 import type { Command } from './command.ts';
 import { countText } from './count-text.ts';
 import { type Deployment, openDeployment } from './deployment.ts';

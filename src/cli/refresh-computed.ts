@@ -5,7 +5,7 @@ import {
   type ComputedReport,
   previewComputed,
   refreshComputed,
-} from '../runtime/refresh-computed.ts';
+} from '../runtime/refresh/refresh-computed.ts';
 import { type Invocation, usageError } from './command.ts';
 import type { Deployment } from './deployment.ts';
 

@@ -1,6 +1,6 @@
 import type { Tracer } from '../ports/tracer.ts';
 import { isOver } from '../refresh/refresh-states.ts';
-import type { RefreshRecord } from '../runtime/refresh-record.ts';
+import type { RefreshRecord } from '../runtime/refresh/refresh-record.ts';
 
 export type RefreshSpansOptions = {
   readonly tracer: Pick<Tracer, 'step'>;

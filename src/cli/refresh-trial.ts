@@ -1,8 +1,8 @@
 import { systemClock } from '../adapters/system/system-clock.ts';
 import type { TrialReport } from '../refresh/trial.ts';
-import type { ReadProgress } from '../runtime/read-partition.ts';
-import type { RefreshFacts } from '../runtime/refresh-facts.ts';
-import { trialRecordsDefault, tryRecords } from '../runtime/refresh-trial.ts';
+import type { RefreshFacts } from '../runtime/refresh/refresh-facts.ts';
+import { trialRecordsDefault, tryRecords } from '../runtime/refresh/refresh-trial.ts';
+import type { ReadProgress } from '../runtime/worker/read-partition.ts';
 import type { Deployment } from './deployment.ts';
 
 type TrialChoice = {

@@ -1,8 +1,8 @@
 import { FlowError } from '../base/errors.ts';
 import type { FlowPlan } from '../plan/pipeline-plan.ts';
-import type { Catalog } from '../runtime/catalog.ts';
-import { readPins } from '../runtime/once-pins.ts';
-import { type RefreshRecord, refreshesOf } from '../runtime/refresh-record.ts';
+import { type RefreshRecord, refreshesOf } from '../runtime/refresh/refresh-record.ts';
+import type { Catalog } from '../runtime/topics/catalog.ts';
+import { readPins } from '../runtime/views/once-pins.ts';
 
 export type RefreshWatchOptions = {
   /** Of the worker, which closes it. */

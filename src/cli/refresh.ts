@@ -13,16 +13,20 @@ import {
   type RefreshReport,
   refreshOrder,
 } from '../refresh/refresh-report.ts';
-import { lostCatalog } from '../runtime/lost-catalog.ts';
-import type { ReadProgress } from '../runtime/read-partition.ts';
-import { type BesideOptions, cancelRefresh, refreshBeside } from '../runtime/refresh-beside.ts';
-import type { ComputedReport } from '../runtime/refresh-computed.ts';
-import { flowsOf, gatherFacts, type RefreshFacts } from '../runtime/refresh-facts.ts';
-import { refreshInPlace } from '../runtime/refresh-in-place.ts';
-import { type Preview, previewRefresh } from '../runtime/refresh-preview.ts';
-import { openRefresh } from '../runtime/refresh-record.ts';
-import type { RefreshOutcome, RefreshRunOptions } from '../runtime/refresh-run.ts';
-import { refreshTogether, refreshTogetherBeside } from '../runtime/refresh-together.ts';
+import {
+  type BesideOptions,
+  cancelRefresh,
+  refreshBeside,
+} from '../runtime/refresh/refresh-beside.ts';
+import type { ComputedReport } from '../runtime/refresh/refresh-computed.ts';
+import { flowsOf, gatherFacts, type RefreshFacts } from '../runtime/refresh/refresh-facts.ts';
+import { refreshInPlace } from '../runtime/refresh/refresh-in-place.ts';
+import { type Preview, previewRefresh } from '../runtime/refresh/refresh-preview.ts';
+import { openRefresh } from '../runtime/refresh/refresh-record.ts';
+import type { RefreshOutcome, RefreshRunOptions } from '../runtime/refresh/refresh-run.ts';
+import { refreshTogether, refreshTogetherBeside } from '../runtime/refresh/refresh-together.ts';
+import { lostCatalog } from '../runtime/topics/lost-catalog.ts';
+import type { ReadProgress } from '../runtime/worker/read-partition.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
 import { type Deployment, withDeployment } from './deployment.ts';
 import { errorText, exitCodeOf } from './exit-code.ts';

@@ -3,7 +3,7 @@ import { topicIdHex } from '../data/provenance.ts';
 import { sequenceCodec } from '../data/sequence.ts';
 import type { KeyedFlowPlan, PipelinePlan } from '../plan/pipeline-plan.ts';
 import type { Log } from '../ports/log.ts';
-import type { CommittedSet } from '../runtime/read-table.ts';
+import type { CommittedSet } from '../runtime/inspect/read-table.ts';
 import { type RowOrigins, rowSourceJson, type TopicNames } from './row-source.ts';
 
 export async function sourceTopicsById(plan: PipelinePlan, log: Log): Promise<TopicNames> {

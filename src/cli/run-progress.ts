@@ -1,4 +1,4 @@
-import type { WorkerProgress } from '../runtime/worker-progress.ts';
+import type { WorkerProgress } from '../runtime/worker/worker-progress.ts';
 
 /** How far a worker is, in the numbers that people ask for. */
 export type ProgressFigures = {

@@ -5,9 +5,9 @@ import { type ComposedService, composeService, type ServiceOptions } from '../co
 import { requireOptions } from '../config/load-config.ts';
 import type { Config } from '../config/options.ts';
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
-import { PauseWatch } from '../runtime/pauses.ts';
 import type { RuntimeListener } from '../runtime/runtime-events.ts';
-import type { Worker } from '../runtime/worker.ts';
+import { PauseWatch } from '../runtime/worker/pauses.ts';
+import type { Worker } from '../runtime/worker/worker.ts';
 import type { Command, ExitCode, Invocation } from './command.ts';
 import { takeInstanceName } from './instance-name.ts';
 import { pipelineFlag, pipelinePaths, toldPipeline } from './pipeline-files.ts';

@@ -1,5 +1,5 @@
 import type { RuntimeEvent } from '../runtime/runtime-events.ts';
-import type { WorkerProgress } from '../runtime/worker-progress.ts';
+import type { WorkerProgress } from '../runtime/worker/worker-progress.ts';
 
 export type Health = { readonly reasons: readonly string[] };
 

@@ -7,16 +7,16 @@ import { isKeyed, type PipelinePlan } from '../plan/pipeline-plan.ts';
 import type { CommitPhases } from '../ports/log.ts';
 import { refreshFigures } from '../refresh/refresh-progress.ts';
 import { isOver } from '../refresh/refresh-states.ts';
-import { type FlowFacts, feedOf } from '../runtime/flow-facts.ts';
-import type { FlowFigures } from '../runtime/flow-tally.ts';
-import type { PartitionProgress } from '../runtime/held-partition.ts';
-import type { Readable } from '../runtime/readable-watch.ts';
-import type { RefreshRecord } from '../runtime/refresh-record.ts';
+import { type FlowFacts, feedOf } from '../runtime/inspect/flow-facts.ts';
+import type { Readable } from '../runtime/inspect/readable-watch.ts';
+import type { RefreshRecord } from '../runtime/refresh/refresh-record.ts';
 import type { RuntimeEvent } from '../runtime/runtime-events.ts';
-import { stages } from '../runtime/stage-times.ts';
-import type { FlowProgress, WorkerProgress } from '../runtime/worker-progress.ts';
-import type { WorkerState } from '../runtime/worker-states.ts';
-import type { Replaced } from '../task/keyed-task.ts';
+import type { PartitionProgress } from '../runtime/takeover/held-partition.ts';
+import type { FlowFigures } from '../runtime/worker/flow-tally.ts';
+import { stages } from '../runtime/worker/stage-times.ts';
+import type { FlowProgress, WorkerProgress } from '../runtime/worker/worker-progress.ts';
+import type { WorkerState } from '../runtime/worker/worker-states.ts';
+import type { Replaced } from '../task/key/keyed-task.ts';
 import {
   type FlowCounters,
   tableOutcomes as outcomes,

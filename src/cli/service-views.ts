@@ -11,7 +11,7 @@ import { readProvenance, topicIdHex } from '../data/provenance.ts';
 import { decodeRowSet } from '../data/row-set.ts';
 import { sequenceCodec } from '../data/sequence.ts';
 import { formatType } from '../data/type-text.ts';
-import { hasJoinedRows } from '../plan/joined-rows.ts';
+import { hasJoinedRows } from '../plan/flows/joined-rows.ts';
 import {
   type FlowPlan,
   isKeyed,
@@ -24,12 +24,12 @@ import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { StateStore } from '../ports/state-store.ts';
 import { gapText } from '../refresh/continuity.ts';
-import { Catalog } from '../runtime/catalog.ts';
-import { type RecordedGap, recordedGaps } from '../runtime/gaps.ts';
-import { type CommittedSet, readTableKeys } from '../runtime/read-table.ts';
-import { keyColumnsOf, keyless, parseTableKey } from '../runtime/table-key.ts';
-import type { Worker } from '../runtime/worker.ts';
-import type { FlowProgress, WorkerProgress } from '../runtime/worker-progress.ts';
+import { type CommittedSet, readTableKeys } from '../runtime/inspect/read-table.ts';
+import { keyColumnsOf, keyless, parseTableKey } from '../runtime/inspect/table-key.ts';
+import { type RecordedGap, recordedGaps } from '../runtime/takeover/gaps.ts';
+import { Catalog } from '../runtime/topics/catalog.ts';
+import type { Worker } from '../runtime/worker/worker.ts';
+import type { FlowProgress, WorkerProgress } from '../runtime/worker/worker-progress.ts';
 import type { RecentEvents } from './recent-events.ts';
 import { rowSetJson } from './row-set-json.ts';
 import type { TopicNames } from './row-source.ts';

@@ -1,9 +1,9 @@
 import type { Clock } from '../ports/clock.ts';
 import type { Log, LogReader } from '../ports/log.ts';
 import { headroom } from '../refresh/headroom.ts';
-import type { FlowFacts } from '../runtime/flow-facts.ts';
-import type { PartitionProgress } from '../runtime/held-partition.ts';
-import type { WorkerProgress } from '../runtime/worker-progress.ts';
+import type { FlowFacts } from '../runtime/inspect/flow-facts.ts';
+import type { PartitionProgress } from '../runtime/takeover/held-partition.ts';
+import type { WorkerProgress } from '../runtime/worker/worker-progress.ts';
 
 export type SourceWatchOptions = {
   readonly log: Log;

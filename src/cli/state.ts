@@ -1,10 +1,10 @@
 import { FlowError } from '../base/errors.ts';
 import { composeState } from '../compose.ts';
 import type { FlowPlan, TablePlan } from '../plan/pipeline-plan.ts';
-import { isReplacing, keyedFacts } from '../runtime/flow-facts.ts';
-import { deployedFacts } from '../runtime/pipeline-facts.ts';
-import { flowsOf } from '../runtime/refresh-facts.ts';
-import { type PartitionScrub, rebuildState, scrubState } from '../runtime/state-scrub.ts';
+import { isReplacing, keyedFacts } from '../runtime/inspect/flow-facts.ts';
+import { deployedFacts } from '../runtime/inspect/pipeline-facts.ts';
+import { type PartitionScrub, rebuildState, scrubState } from '../runtime/inspect/state-scrub.ts';
+import { flowsOf } from '../runtime/refresh/refresh-facts.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
 import { countText } from './count-text.ts';
 import { withDeployment } from './deployment.ts';

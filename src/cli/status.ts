@@ -4,11 +4,15 @@ import { requireOptions } from '../config/load-config.ts';
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import { durationText } from '../refresh/headroom.ts';
 import { progressText, refreshFigures } from '../refresh/refresh-progress.ts';
-import { type FlowStatus, StatusReader, type TopicStatus } from '../runtime/pipeline-status.ts';
-import type { Readable } from '../runtime/readable-watch.ts';
-import type { RefreshRecord } from '../runtime/refresh-record.ts';
-import type { Stop } from '../runtime/stops.ts';
-import { readViewStatus, type ViewStatus } from '../runtime/view-status.ts';
+import {
+  type FlowStatus,
+  StatusReader,
+  type TopicStatus,
+} from '../runtime/inspect/pipeline-status.ts';
+import type { Readable } from '../runtime/inspect/readable-watch.ts';
+import type { RefreshRecord } from '../runtime/refresh/refresh-record.ts';
+import { readViewStatus, type ViewStatus } from '../runtime/views/view-status.ts';
+import type { Stop } from '../runtime/worker/stops.ts';
 import { unexplained } from '../task/row-account.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
 import { countText } from './count-text.ts';

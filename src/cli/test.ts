@@ -1,9 +1,9 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { planPipeline } from '../plan/plan-pipeline.ts';
-import { type PipelineCase, readPipelineCase } from '../testing/pipeline-case.ts';
-import { type CaseReport, runCase } from '../testing/run-case.ts';
-import { pipelineStarter } from '../testing/start-pipeline.ts';
+import { type PipelineCase, readPipelineCase } from '../testing/pipeline/pipeline-case.ts';
+import { type CaseReport, runCase } from '../testing/pipeline/run-case.ts';
+import { pipelineStarter } from '../testing/pipeline/start-pipeline.ts';
 import { readCaseFolder } from './case-folder.ts';
 import { type Command, type Invocation, usageError } from './command.ts';
 import { isModule } from './load-module.ts';

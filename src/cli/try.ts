@@ -1,6 +1,10 @@
 import { canonicalValue } from '../data/canonical.ts';
-import { type TriedTable, type TryResult, tryPipeline } from '../testing/pipeline-driver.ts';
-import { pipelineStarter } from '../testing/start-pipeline.ts';
+import {
+  type TriedTable,
+  type TryResult,
+  tryPipeline,
+} from '../testing/pipeline/pipeline-driver.ts';
+import { pipelineStarter } from '../testing/pipeline/start-pipeline.ts';
 import { type Command, type Invocation, usageError } from './command.ts';
 import { countText } from './count-text.ts';
 import { pipelineFlag, pipelinePaths, toldPipeline } from './pipeline-files.ts';

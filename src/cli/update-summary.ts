@@ -1,4 +1,4 @@
-import type { WorkerProgress } from '../runtime/worker-progress.ts';
+import type { WorkerProgress } from '../runtime/worker/worker-progress.ts';
 import type { FlowCounters, TableCounters } from '../task/row-account.ts';
 import { countText } from './count-text.ts';
 

@@ -1,12 +1,12 @@
 import { systemClock } from '../adapters/system/system-clock.ts';
 import type { TablePlan } from '../plan/pipeline-plan.ts';
-import { deployedFacts } from '../runtime/pipeline-facts.ts';
+import { deployedFacts } from '../runtime/inspect/pipeline-facts.ts';
 import {
   type KeyDifference,
   refuseUnverifiable,
   type VerifyReport,
   verifyTable,
-} from '../runtime/verify-table.ts';
+} from '../runtime/inspect/verify-table.ts';
 import { type Command, type ExitCode, usageError } from './command.ts';
 import { countText } from './count-text.ts';
 import { definitionNote } from './definition-note.ts';

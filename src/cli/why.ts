@@ -1,14 +1,14 @@
 import { systemClock } from '../adapters/system/system-clock.ts';
-import { hasJoinedRows } from '../plan/joined-rows.ts';
-import { isReplacing } from '../runtime/flow-facts.ts';
-import { deployedFacts } from '../runtime/pipeline-facts.ts';
-import { keyColumnsOf, parseTableKey } from '../runtime/table-key.ts';
+import { hasJoinedRows } from '../plan/flows/joined-rows.ts';
+import { isReplacing } from '../runtime/inspect/flow-facts.ts';
+import { deployedFacts } from '../runtime/inspect/pipeline-facts.ts';
+import { keyColumnsOf, parseTableKey } from '../runtime/inspect/table-key.ts';
 import {
   type ExplainedRow,
   explainKey,
   type KeyHistory,
   topicNamesOf,
-} from '../runtime/why-key.ts';
+} from '../runtime/inspect/why-key.ts';
 import { type Command, type ExitCode, usageError } from './command.ts';
 import { countText } from './count-text.ts';
 import { withDeployment } from './deployment.ts';

@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import { FileLog } from '../adapters/files/file-log.ts';
-import type { StartPipeline } from '../testing/pipeline-runner.ts';
+import type { StartPipeline } from '../testing/pipeline/pipeline-runner.ts';
 
 /** A simulated clock runs on while a file system answers later, so this one answers at once. */
 const files = {

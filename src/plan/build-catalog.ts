@@ -1,12 +1,12 @@
 import type { Place } from '../base/place.ts';
 import { zoneOf } from '../data/zones.ts';
 import type { Statement } from '../sql/ast.ts';
+import { nameHint } from './bind/name-hint.ts';
+import { isBuiltName, nameKey, nameText, topicNameFault } from './bind/names.ts';
 import { Catalog, placeText, type Schemas } from './catalog.ts';
 import { checkConstraintNames, readColumns } from './declared-columns.ts';
 import { readSource } from './declared-source.ts';
 import { type FaultList, notSupportedYet, planFault, planWarning } from './faults.ts';
-import { nameHint } from './name-hint.ts';
-import { isBuiltName, nameKey, nameText, topicNameFault } from './names.ts';
 import { checkClauses, readOptions } from './options.ts';
 import { topicOf } from './topic-rules.ts';
 

@@ -1,8 +1,8 @@
 import type { Place } from '../base/place.ts';
 import type { Column } from '../data/types.ts';
 import type { Constraint, FlowBody, Name, Query } from '../sql/ast.ts';
+import { nameKey, nameText } from './bind/names.ts';
 import { type FaultList, planFault } from './faults.ts';
-import { nameKey, nameText } from './names.ts';
 import type { OptionValues } from './options.ts';
 import { hiddenColumns, type SourceFormat, type SourcePlan } from './pipeline-plan.ts';
 

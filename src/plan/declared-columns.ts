@@ -1,8 +1,8 @@
 import type { Column } from '../data/types.ts';
 import type { ColumnDefinition, Constraint, Identifier } from '../sql/ast.ts';
+import { nameKey } from './bind/names.ts';
+import { resolveType } from './bind/resolve-type.ts';
 import { type FaultList, notSupportedYet, planFault, planWarning } from './faults.ts';
-import { nameKey } from './names.ts';
-import { resolveType } from './resolve-type.ts';
 
 /** Declared columns with their types; `broken` when one of them has no type that can be read. */
 export function readColumns(

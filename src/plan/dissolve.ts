@@ -1,6 +1,6 @@
-import { moveColumns } from './move-columns.ts';
+import { moveStep } from './bind/step-expressions.ts';
+import { moveColumns } from './flows/move-columns.ts';
 import { joinedColumns, type RowStep } from './pipeline-plan.ts';
-import { moveStep } from './step-expressions.ts';
 
 /**
  * The steps without projections that only rename, reorder or drop columns: what follows them reads the

@@ -3,17 +3,17 @@ import type { Column, DataType } from '../data/types.ts';
 import { columnsOf } from '../expr/columns.ts';
 import type { Expression } from '../expr/expression.ts';
 import { expressionText } from '../expr/print.ts';
-import type { BoundAppendFlow } from './append-flow.ts';
-import type { BoundCdcFlow } from './cdc-flow.ts';
-import { derivation } from './derivation.ts';
 import { dissolveProjections } from './dissolve.ts';
-import type { BranchDefinition, FlowDefinition } from './flow-definition.ts';
-import { moveColumns } from './move-columns.ts';
+import { derivation } from './explain/derivation.ts';
+import type { BoundAppendFlow } from './flows/append-flow.ts';
+import type { BoundCdcFlow } from './flows/cdc-flow.ts';
+import type { BranchDefinition, FlowDefinition } from './flows/flow-definition.ts';
+import { moveColumns } from './flows/move-columns.ts';
+import type { BoundReplaceFlow } from './flows/replace-flow.ts';
 import { sourceColumnsOf } from './optimize.ts';
 import type { ExpectStep, JoinStep, RowStep } from './pipeline-plan.ts';
 import { pruneSides } from './prune-sides.ts';
 import type { BoundBranch } from './relation.ts';
-import type { BoundReplaceFlow } from './replace-flow.ts';
 
 export function flowDefinition(
   flow: BoundReplaceFlow,

@@ -5,8 +5,8 @@ import { inferredType, typeSql } from '../expr/json/json-schema.ts';
 import { isArray, isObject, type JsonNode, parseJson } from '../expr/json/json-tree.ts';
 import { arrayOf, isNumeric, types } from '../expr/types.ts';
 import { nameText } from '../expr/variant/variant-schema.ts';
+import { nameKey } from './bind/names.ts';
 import { quotedName } from './declared-source.ts';
-import { nameKey } from './names.ts';
 
 /** What the first records of a topic say about its columns. */
 export type InferredSource = {

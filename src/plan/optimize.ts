@@ -1,12 +1,12 @@
 import { columnsOf, isDeterministic, rewriteColumns } from '../expr/columns.ts';
 import type { Expression } from '../expr/expression.ts';
-import { operationName } from './chance.ts';
+import { stepExpressions } from './bind/step-expressions.ts';
 import { dissolveProjections } from './dissolve.ts';
-import { moveColumns } from './move-columns.ts';
+import { operationName } from './explain/chance.ts';
+import { moveColumns } from './flows/move-columns.ts';
 import type { BranchPlan, JoinStep, ProjectedColumn, RowStep } from './pipeline-plan.ts';
 import { pruneSides } from './prune-sides.ts';
 import type { BoundBranch } from './relation.ts';
-import { stepExpressions } from './step-expressions.ts';
 import { widthAfter } from './upstream.ts';
 
 type Project = Extract<RowStep, { step: 'project' }>;

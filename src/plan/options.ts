@@ -1,9 +1,9 @@
 import type { Place } from '../base/place.ts';
 import type { Option, OptionValue, TableBody } from '../sql/ast.ts';
+import { listed, nameHint } from './bind/name-hint.ts';
+import { topicNameFault } from './bind/names.ts';
 import { parseDurationMicros } from './duration.ts';
 import { type FaultList, planFault, planWarning } from './faults.ts';
-import { listed, nameHint } from './name-hint.ts';
-import { topicNameFault } from './names.ts';
 
 /** What an option may hold. */
 type OptionKind =

@@ -1,8 +1,8 @@
 import type { Fault, Place } from '../base/place.ts';
 import type { Column, DataType } from '../data/types.ts';
 import type { Expression } from '../expr/expression.ts';
-import type { BatchInput, BatchPlan } from './batch-plan.ts';
-import type { FlowDefinition } from './flow-definition.ts';
+import type { BatchInput, BatchPlan } from './batch/batch-plan.ts';
+import type { FlowDefinition } from './flows/flow-definition.ts';
 
 /**
  * What a pipeline is, after every rule was checked: the one input of everything that runs. The same

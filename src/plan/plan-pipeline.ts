@@ -2,10 +2,10 @@ import type { Fault } from '../base/place.ts';
 import type { Column } from '../data/types.ts';
 import type { FlowBody, ReplaceUsing, Statement } from '../sql/ast.ts';
 import { parsePipeline } from '../sql/parse.ts';
-import { type AppendDeclaration, type BoundAppendFlow, bindAppendFlows } from './append-flow.ts';
-import { type BindContext, emptyMemo } from './bind-context.ts';
-import { bindQuery } from './bind-query.ts';
-import { bindViewRows } from './bind-relation.ts';
+import { type BindContext, emptyMemo } from './bind/bind-context.ts';
+import { bindQuery } from './bind/bind-query.ts';
+import { bindViewRows } from './bind/bind-relation.ts';
+import { nameText } from './bind/names.ts';
 import { buildCatalog } from './build-catalog.ts';
 import {
   type Catalog,
@@ -16,23 +16,32 @@ import {
   type Schemas,
   type TableDataset,
 } from './catalog.ts';
-import { type BoundCdcFlow, bindCdcFlows, type CdcDeclaration } from './cdc-flow.ts';
-import { cdcPlan, withTableStages } from './cdc-plan.ts';
 import { checkExpectations } from './expectations.ts';
+import { checkLineage } from './explain/lineage.ts';
 import { FaultList } from './faults.ts';
 import { appendDefinition, fingerprintText, flowDefinition } from './fingerprint.ts';
-import { kindOf } from './flow-kind.ts';
-import { checkTargets } from './flow-rules.ts';
-import { planJoins } from './join-flow.ts';
-import { checkLineage } from './lineage.ts';
+import {
+  type AppendDeclaration,
+  type BoundAppendFlow,
+  bindAppendFlows,
+} from './flows/append-flow.ts';
+import { type BoundCdcFlow, bindCdcFlows, type CdcDeclaration } from './flows/cdc-flow.ts';
+import { cdcPlan, withTableStages } from './flows/cdc-plan.ts';
+import { kindOf } from './flows/flow-kind.ts';
+import { checkTargets } from './flows/flow-rules.ts';
+import { planJoins } from './flows/join-flow.ts';
 import {
   type BatchAround,
   type BoundMaterializedView,
   bindMaterializedView,
-} from './materialized-view.ts';
-import { nameText } from './names.ts';
-import { checkOnceSources, onceFaults } from './once-flow.ts';
-import { bindOnceQuery, type OnceQuery } from './once-query.ts';
+} from './flows/materialized-view.ts';
+import { checkOnceSources, onceFaults } from './flows/once-flow.ts';
+import { bindOnceQuery, type OnceQuery } from './flows/once-query.ts';
+import { type BoundReplaceFlow, bindReplaceFlow } from './flows/replace-flow.ts';
+import { bindReplaceWhere, type ReplaceWhereBody } from './flows/replace-where.ts';
+import { replacedSource } from './flows/replaced-rows.ts';
+import { planSift } from './flows/sift-flow.ts';
+import { isStreamingQuery } from './flows/stream-kind.ts';
 import { optimizeBranch } from './optimize.ts';
 import { noOptions } from './options.ts';
 import {
@@ -44,13 +53,8 @@ import {
   staticSources,
 } from './pipeline-plan.ts';
 import type { BoundRelation } from './relation.ts';
-import { type BoundReplaceFlow, bindReplaceFlow } from './replace-flow.ts';
-import { bindReplaceWhere, type ReplaceWhereBody } from './replace-where.ts';
-import { replacedSource } from './replaced-rows.ts';
-import { planSift } from './sift-flow.ts';
 import { StageList } from './stage-list.ts';
 import { checkStageNames, checkTableStages } from './stage-names.ts';
-import { isStreamingQuery } from './stream-kind.ts';
 import { checkCycles, type DatasetReads, readsOf } from './table-cycles.ts';
 import { planTable, storedColumns } from './table-plan.ts';
 import { checkTopics } from './topic-rules.ts';

@@ -1,12 +1,12 @@
 import { columnsOf } from '../expr/columns.ts';
-import { moveColumns } from './move-columns.ts';
+import { moveStep, stepExpressions } from './bind/step-expressions.ts';
+import { moveColumns } from './flows/move-columns.ts';
 import {
   type JoinStep,
   joinedColumns,
   type RowStep,
   type StaticSidePlan,
 } from './pipeline-plan.ts';
-import { moveStep, stepExpressions } from './step-expressions.ts';
 import { widthAfter } from './upstream.ts';
 
 /** The steps of a branch in which static sides have only columns that somebody reads: they are kept in memory. */

@@ -1,10 +1,10 @@
 import { literal } from '../expr/call.ts';
 import type { Expression as BoundExpression } from '../expr/expression.ts';
 import type { CallExpression, Expression } from '../sql/ast.ts';
+import { nameHint } from './bind/name-hint.ts';
+import { nameKey, topicNameFault } from './bind/names.ts';
 import { sourcePlan } from './catalog.ts';
 import { type FaultList, notSupportedYet, planFault, planWarning } from './faults.ts';
-import { nameHint } from './name-hint.ts';
-import { nameKey, topicNameFault } from './names.ts';
 import { type BoundRelation, sourceRelation, withStep } from './relation.ts';
 
 /** Its columns on Databricks, and which column of a source each of them is. */

@@ -1,7 +1,7 @@
 import type { Place } from '../base/place.ts';
 import type { Column, DataType } from '../data/types.ts';
 import type { Identifier } from '../sql/ast.ts';
-import type { BoundColumn } from './bound-column.ts';
+import type { BoundColumn } from './bind/bound-column.ts';
 import { type BranchPlan, hiddenColumns, type RowStep, type SourcePlan } from './pipeline-plan.ts';
 
 /**

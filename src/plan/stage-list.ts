@@ -1,9 +1,9 @@
 import type { Place } from '../base/place.ts';
 import type { Column } from '../data/types.ts';
 import type { Expression } from '../expr/expression.ts';
+import { nameKey } from './bind/names.ts';
 import { sourcePlan } from './catalog.ts';
-import { columnNode } from './move-columns.ts';
-import { nameKey } from './names.ts';
+import { columnNode } from './flows/move-columns.ts';
 import type { JoinKey, SourcePlan, StreamJoinKind, StreamTimes } from './pipeline-plan.ts';
 import { type BoundRelation, withStep } from './relation.ts';
 

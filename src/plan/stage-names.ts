@@ -1,6 +1,6 @@
+import { nameKey } from './bind/names.ts';
 import { type Catalog, type FlowDeclaration, nounOf, type TableDataset } from './catalog.ts';
 import { type FaultList, planFault } from './faults.ts';
-import { nameKey } from './names.ts';
 import type { SourcePlan } from './pipeline-plan.ts';
 
 /** What a flow reads that one of its own stages wrote. */

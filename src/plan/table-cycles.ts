@@ -1,7 +1,7 @@
 import type { FlowBody, Name, Query, QueryBody, Relation } from '../sql/ast.ts';
+import { nameKey } from './bind/names.ts';
 import type { Catalog, Dataset } from './catalog.ts';
 import { type FaultList, planFault } from './faults.ts';
-import { nameKey } from './names.ts';
 
 /** Which datasets of a pipeline each of them reads; sources are not among them. */
 export type DatasetReads = ReadonlyMap<Dataset, ReadonlySet<Dataset>>;

@@ -2,8 +2,8 @@ import { formatType } from '../data/type-text.ts';
 import type { Column, DataType } from '../data/types.ts';
 import type { Expression } from '../expr/expression.ts';
 import type { TableDataset } from './catalog.ts';
-import { historyColumns } from './cdc-plan.ts';
 import { type FaultList, notSupportedYet, planFault } from './faults.ts';
+import { historyColumns } from './flows/cdc-plan.ts';
 import { outputModeOf } from './output-mode.ts';
 import type { ExpectationPlan, TablePlan } from './pipeline-plan.ts';
 

@@ -4,12 +4,12 @@ import type { Column, DataType } from '../data/types.ts';
 import { literal } from '../expr/call.ts';
 import { canStoreAssign } from '../expr/cast-rules.ts';
 import { castTo } from '../expr/coerce.ts';
-import type { BoundColumn } from './bound-column.ts';
+import type { BoundColumn } from './bind/bound-column.ts';
+import { nameHint } from './bind/name-hint.ts';
+import { nameKey } from './bind/names.ts';
 import type { TableDataset } from './catalog.ts';
 import { type FaultList, planFault } from './faults.ts';
-import { columnNode } from './move-columns.ts';
-import { nameHint } from './name-hint.ts';
-import { nameKey } from './names.ts';
+import { columnNode } from './flows/move-columns.ts';
 import type { ProjectedColumn } from './pipeline-plan.ts';
 import type { BoundRelation } from './relation.ts';
 

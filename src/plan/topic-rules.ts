@@ -1,7 +1,7 @@
 import type { Place } from '../base/place.ts';
+import { topicNameFault } from './bind/names.ts';
 import { type Catalog, isTarget, nounOf } from './catalog.ts';
 import { type FaultList, planFault } from './faults.ts';
-import { topicNameFault } from './names.ts';
 import type { Given } from './options.ts';
 import type { SourcePlan } from './pipeline-plan.ts';
 import type { StageRows } from './stage-names.ts';

@@ -1,8 +1,8 @@
 import { assert } from '../base/assert.ts';
 import { FlowError } from '../base/errors.ts';
-import { hasTableStage } from './cdc-plan.ts';
+import { topicNameFault } from './bind/names.ts';
 import { type FaultList, planFault } from './faults.ts';
-import { topicNameFault } from './names.ts';
+import { hasTableStage } from './flows/cdc-plan.ts';
 import {
   type BranchPlan,
   type FlowPlan,

@@ -1,6 +1,6 @@
 import { formatType, parseTypeText } from '../data/type-text.ts';
 import type { Column, DataType } from '../data/types.ts';
-import type { BranchDefinition, FlowDefinition } from '../plan/flow-definition.ts';
+import type { BranchDefinition, FlowDefinition } from '../plan/flows/flow-definition.ts';
 import type { DeployedFlow } from './deployed-flow.ts';
 import { shownExpression } from './shown-expression.ts';
 import { readingChange, type TypeChange, typeChange } from './type-change.ts';

@@ -1,5 +1,5 @@
 import type { Column, DataType } from '../data/types.ts';
-import type { FlowDefinition } from '../plan/flow-definition.ts';
+import type { FlowDefinition } from '../plan/flows/flow-definition.ts';
 import type { FlowPlan, OutputMode, TablePlan } from '../plan/pipeline-plan.ts';
 
 /** A flow as the catalog remembers it: the definition that its checkpoint, its state and its rows come from. */

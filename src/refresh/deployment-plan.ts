@@ -1,4 +1,4 @@
-import type { ViewDefinition } from '../plan/view-definition.ts';
+import type { ViewDefinition } from '../plan/flows/view-definition.ts';
 import { alternatives } from './alternatives.ts';
 import { type FlowChange, flowChanges, needsRefresh } from './changes.ts';
 import type { Gap } from './continuity.ts';

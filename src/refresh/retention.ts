@@ -46,7 +46,7 @@ export type PartitionBounds = Pick<SourcePartitionFacts, 'logStart' | 'end' | 'i
 /** What a side of a query reads, by the name of its source; a table has the branches of its own rows beside it. */
 export type BranchFacts = { readonly source: string };
 
-/** Sides of a union that provenance has room for beside those of the tables it reads (`task/chained-source.ts`). */
+/** Sides of a union that provenance has room for beside those of the tables it reads (`task/row/chained-source.ts`). */
 const chainedBranches = 16;
 
 /** Records of first sources whose rows a table that is read has still, where the table does not keep everything. */

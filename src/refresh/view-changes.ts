@@ -1,6 +1,6 @@
 import { formatType } from '../data/type-text.ts';
 import type { Column } from '../data/types.ts';
-import type { ViewDefinition } from '../plan/view-definition.ts';
+import type { ViewDefinition } from '../plan/flows/view-definition.ts';
 import type { FlowChange } from './changes.ts';
 import { typeChange } from './type-change.ts';
 

@@ -1,7 +1,7 @@
 import type { FlowError } from '../base/errors.ts';
 import type { CommitPhases } from '../ports/log.ts';
 import type { Gap } from '../refresh/continuity.ts';
-import type { FlowFigures } from './flow-tally.ts';
+import type { FlowFigures } from './worker/flow-tally.ts';
 
 /**
  * Why the state of a partition is brought to the end of the output topic: there is none, it is of another topic, it

@@ -24,8 +24,8 @@ import {
   type FrameBound,
   type WindowNode,
   windowParts,
-} from '../plan/batch-plan.ts';
-import { compileJudge, rowText } from './judge.ts';
+} from '../plan/batch/batch-plan.ts';
+import { compileJudge, rowText } from './row/judge.ts';
 
 /** A recursion can double its rows with every round: what it gives is bounded, as in Spark, or it would take all memory. */
 const recursionRowsMax = 1_000_000;

@@ -9,13 +9,18 @@ import type { MergeOutcome } from '../operators/replace-using.ts';
 import type { RecordSink } from '../ports/log.ts';
 import type { StateKey } from '../ports/state-store.ts';
 import type { ChangeMerge } from './change-merge.ts';
-import { ChangeOutput, type ChangeTarget } from './change-output.ts';
-import { KeyCache } from './key-cache.ts';
-import { unknownEntry } from './key-state.ts';
-import { type KeyedTask, nothingReplaced, oneRowEach, type TableEffects } from './keyed-task.ts';
+import { KeyCache } from './key/key-cache.ts';
+import { unknownEntry } from './key/key-state.ts';
+import {
+  type KeyedTask,
+  nothingReplaced,
+  oneRowEach,
+  type TableEffects,
+} from './key/keyed-task.ts';
 import type { RowSlice } from './memory-shuffle.ts';
+import { ChangeOutput, type ChangeTarget } from './output/change-output.ts';
+import { type LoadedRow, RowBatch } from './row/row-batch.ts';
 import { emptyTableCounters, type TableCounters } from './row-account.ts';
-import { type LoadedRow, RowBatch } from './row-batch.ts';
 import type { TimeRuns } from './time-runs.ts';
 
 export type ChangeTaskOptions = {

@@ -7,10 +7,12 @@ import { patchOffset, provenanceTemplate, writeProvenance } from '../data/proven
 import type { Row } from '../data/value.ts';
 import { ExpressionError } from '../expr/expression-error.ts';
 import type { RecordCursor, RecordSink, Slice } from '../ports/log.ts';
-import type { BadRow, PlacedBadRow } from './bad-row.ts';
-import { type DeadLetterTarget, DeadLetterWriter } from './dead-letter.ts';
 import type { EventTimes } from './event-times.ts';
-import { type KeyVersion, PartCursor, type VersionRow } from './key-version.ts';
+import { type KeyVersion, PartCursor, type VersionRow } from './key/key-version.ts';
+import { type DeadLetterTarget, DeadLetterWriter } from './output/dead-letter.ts';
+import type { RowOutput } from './output/row-output.ts';
+import type { BadRow, PlacedBadRow } from './row/bad-row.ts';
+import type { RowProgram } from './row/row-program.ts';
 import {
   addFlowCounters,
   clearFlowCounters,
@@ -18,8 +20,6 @@ import {
   emptyFlowCounters,
   type FlowCounters,
 } from './row-account.ts';
-import type { RowOutput } from './row-output.ts';
-import type { RowProgram } from './row-program.ts';
 import type { SampledContexts } from './sampled-contexts.ts';
 import type { TimeRuns } from './time-runs.ts';
 

@@ -13,16 +13,21 @@ import { type JoinOutcome, pairsOf, withKeptRow, withMatches } from '../operator
 import type { StreamJoinPlan, StreamSidePlan } from '../plan/pipeline-plan.ts';
 import type { RecordSink } from '../ports/log.ts';
 import type { StateKey } from '../ports/state-store.ts';
-import { DueKeys } from './due-keys.ts';
-import { JoinOutput, type JoinTarget } from './join-output.ts';
 import { type JoinPlaces, JoinTimes, placeOf, timesKey } from './join-times.ts';
 import { joinedProvenance } from './joined-provenance.ts';
-import { KeyCache } from './key-cache.ts';
-import { unknownEntry } from './key-state.ts';
-import { type KeyedTask, nothingReplaced, oneRowEach, type TableEffects } from './keyed-task.ts';
+import { DueKeys } from './key/due-keys.ts';
+import { KeyCache } from './key/key-cache.ts';
+import { unknownEntry } from './key/key-state.ts';
+import {
+  type KeyedTask,
+  nothingReplaced,
+  oneRowEach,
+  type TableEffects,
+} from './key/keyed-task.ts';
 import type { RowSlice } from './memory-shuffle.ts';
+import { JoinOutput, type JoinTarget } from './output/join-output.ts';
+import { type LoadedRow, RowBatch } from './row/row-batch.ts';
 import { emptyTableCounters, type TableCounters } from './row-account.ts';
-import { type LoadedRow, RowBatch } from './row-batch.ts';
 import type { TimeRuns } from './time-runs.ts';
 
 export type JoinTaskOptions = {

@@ -3,12 +3,17 @@ import { StateEntries } from '../data/state-entries.ts';
 import { sha2 } from '../expr/digest/sha2.ts';
 import type { RecordSink } from '../ports/log.ts';
 import type { StateKey } from '../ports/state-store.ts';
-import { KeyCache } from './key-cache.ts';
-import { type KeyedTask, nothingReplaced, oneRowEach, type TableEffects } from './keyed-task.ts';
+import { KeyCache } from './key/key-cache.ts';
+import {
+  type KeyedTask,
+  nothingReplaced,
+  oneRowEach,
+  type TableEffects,
+} from './key/keyed-task.ts';
 import type { RowSlice } from './memory-shuffle.ts';
+import { SiftOutput, type SiftTarget } from './output/sift-output.ts';
+import { type LoadedRow, RowBatch } from './row/row-batch.ts';
 import { emptyTableCounters, type TableCounters } from './row-account.ts';
-import { type LoadedRow, RowBatch } from './row-batch.ts';
-import { SiftOutput, type SiftTarget } from './sift-output.ts';
 import type { TimeRuns } from './time-runs.ts';
 
 export type SiftTaskOptions = {

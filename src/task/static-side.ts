@@ -9,8 +9,8 @@ import { rowKey } from '../operators/batch-rows.ts';
 import { sourceColumnsOf } from '../plan/optimize.ts';
 import type { JoinStep, OutputMode, SourcePlan, StaticBranch } from '../plan/pipeline-plan.ts';
 import type { RecordCursor } from '../ports/log.ts';
-import { compileSteps, noPartners, type RowStepRunner } from './row-steps.ts';
-import { type RecordPlace, SourceReader } from './source-reader.ts';
+import { compileSteps, noPartners, type RowStepRunner } from './row/row-steps.ts';
+import { type RecordPlace, SourceReader } from './row/source-reader.ts';
 
 export type StaticSideOptions = {
   readonly flow: string;

@@ -1,7 +1,7 @@
 import { FlowError } from '../base/errors.ts';
 import { readHeaders } from '../data/record-headers.ts';
 import type { RecordCursor } from '../ports/log.ts';
-import { stateHeader } from './change-output.ts';
+import { stateHeader } from './output/change-output.ts';
 
 /** What the headers of a record of a table's topic tell. */
 export type TableHeaders = {

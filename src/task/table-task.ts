@@ -17,13 +17,13 @@ import type { KeyRowSetOptions } from '../operators/replace-using.ts';
 import type { OutputMode } from '../plan/pipeline-plan.ts';
 import type { RecordSink } from '../ports/log.ts';
 import type { StateKey } from '../ports/state-store.ts';
-import { HeldRow, KeyStates } from './key-state.ts';
-import { mixedHash } from './key-table.ts';
-import type { KeyedTask, TableEffects } from './keyed-task.ts';
+import { HeldRow, KeyStates } from './key/key-state.ts';
+import { mixedHash } from './key/key-table.ts';
+import type { KeyedTask, TableEffects } from './key/keyed-task.ts';
 import type { RowSlice } from './memory-shuffle.ts';
-import { type OutputTarget, OutputWriter } from './output-record.ts';
+import { type OutputTarget, OutputWriter } from './output/output-record.ts';
+import { RowBatch } from './row/row-batch.ts';
 import { emptyTableCounters, type TableCounters } from './row-account.ts';
-import { RowBatch } from './row-batch.ts';
 import type { TimeRuns } from './time-runs.ts';
 
 export type TableTaskOptions = {

@@ -2,7 +2,7 @@ import { FlowError } from '../base/errors.ts';
 import type { Row } from '../data/value.ts';
 import { sha2 } from '../expr/digest/sha2.ts';
 import { ExpressionError } from '../expr/expression-error.ts';
-import type { BatchPlan } from '../plan/batch-plan.ts';
+import type { BatchPlan } from '../plan/batch/batch-plan.ts';
 import type { MaterializedViewPlan } from '../plan/pipeline-plan.ts';
 import { type BatchSettings, runBatch } from './batch-run.ts';
 

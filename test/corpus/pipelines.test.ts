@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { planPipeline } from '../../src/plan/plan-pipeline.ts';
-import { type PipelineCase, readPipelineCase } from '../../src/testing/pipeline-case.ts';
-import { type CaseReport, runCase } from '../../src/testing/run-case.ts';
-import { pipelineStarter } from '../../src/testing/start-pipeline.ts';
+import { type PipelineCase, readPipelineCase } from '../../src/testing/pipeline/pipeline-case.ts';
+import { type CaseReport, runCase } from '../../src/testing/pipeline/run-case.ts';
+import { pipelineStarter } from '../../src/testing/pipeline/start-pipeline.ts';
 
 function casesOf(file: string): [string, PipelineCase][] {
   const text = readFileSync(join(import.meta.dirname, 'data/pipelines', file), 'utf8');

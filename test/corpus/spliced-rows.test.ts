@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { planPipeline } from '../../src/plan/plan-pipeline.ts';
-import { readPipelineCase } from '../../src/testing/pipeline-case.ts';
+import { readPipelineCase } from '../../src/testing/pipeline/pipeline-case.ts';
 import { rowRunner } from '../support/run-rows.ts';
 
 const cases = ['replace-using.jsonl', 'auto-cdc.jsonl'].flatMap((file) =>

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { simulate } from '../../src/testing/simulate-pipeline.ts';
-import { simulationShapes } from '../../src/testing/simulation-shapes.ts';
+import { simulate } from '../../src/testing/simulation/simulate-pipeline.ts';
+import { simulationShapes } from '../../src/testing/simulation/simulation-shapes.ts';
 
 const seedFirst = Number(process.env['SEED'] ?? 1);
 const seedCount = Number(process.env['SEEDS'] ?? 3000);

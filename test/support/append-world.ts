@@ -2,11 +2,11 @@ import type { CommittedRecord } from '../../src/adapters/memory/memory-log.ts';
 import type { PipelinePlan } from '../../src/plan/pipeline-plan.ts';
 import { planPipeline } from '../../src/plan/plan-pipeline.ts';
 import type { Log } from '../../src/ports/log.ts';
-import { defaultWorkerSettings, startWorker } from '../../src/runtime/start-worker.ts';
-import type { Worker } from '../../src/runtime/worker.ts';
-import type { WorkerSettings } from '../../src/runtime/worker-settings.ts';
-import { PipelineWorld } from '../../src/testing/pipeline-world.ts';
-import { pipelineStarter } from '../../src/testing/start-pipeline.ts';
+import { defaultWorkerSettings, startWorker } from '../../src/runtime/worker/start-worker.ts';
+import type { Worker } from '../../src/runtime/worker/worker.ts';
+import type { WorkerSettings } from '../../src/runtime/worker/worker-settings.ts';
+import { PipelineWorld } from '../../src/testing/pipeline/pipeline-world.ts';
+import { pipelineStarter } from '../../src/testing/pipeline/start-pipeline.ts';
 
 export function planned(sql: string): PipelinePlan {
   const { plan, faults } = planPipeline([{ file: 'test.sql', text: sql }]);

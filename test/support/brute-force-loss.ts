@@ -1,4 +1,4 @@
-import { type ReferenceRow, reference } from '../../src/testing/reference.ts';
+import { type ReferenceRow, reference } from '../../src/testing/check/reference.ts';
 import type { KnownRecord } from './refresh-world.ts';
 
 export type BruteForceOptions = {

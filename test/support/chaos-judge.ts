@@ -2,13 +2,13 @@ import type { KafkaCluster } from '../../src/adapters/kafka/cluster.ts';
 import type { CommittedRecord } from '../../src/adapters/memory/memory-log.ts';
 import type { OutputMode, PipelinePlan } from '../../src/plan/pipeline-plan.ts';
 import type { Log, LogReader } from '../../src/ports/log.ts';
-import { Catalog } from '../../src/runtime/catalog.ts';
-import { type RecordedGap, recordedGaps } from '../../src/runtime/gaps.ts';
+import { type RecordedGap, recordedGaps } from '../../src/runtime/takeover/gaps.ts';
+import { Catalog } from '../../src/runtime/topics/catalog.ts';
 import { emptyFlowCounters, type FlowCounters } from '../../src/task/row-account.ts';
-import { checkAccount } from '../../src/testing/check-account.ts';
-import { MonotoneCheck } from '../../src/testing/check-monotone.ts';
-import { readAccount } from '../../src/testing/read-account.ts';
-import { type ReferenceRow, reference } from '../../src/testing/reference.ts';
+import { checkAccount } from '../../src/testing/check/check-account.ts';
+import { MonotoneCheck } from '../../src/testing/check/check-monotone.ts';
+import { readAccount } from '../../src/testing/check/read-account.ts';
+import { type ReferenceRow, reference } from '../../src/testing/check/reference.ts';
 import {
   checkCheckpoints,
   checkEveryRecord,

@@ -1,11 +1,11 @@
 import { MemoryLog } from '../../src/adapters/memory/memory-log.ts';
 import { MemoryStateStore } from '../../src/adapters/memory/memory-state-store.ts';
 import { isOutside, type PipelinePlan } from '../../src/plan/pipeline-plan.ts';
-import type { WorkerSettings } from '../../src/runtime/worker-settings.ts';
-import { foldOutput } from '../../src/testing/fold-output.ts';
-import { LeapingClock } from '../../src/testing/leaping-clock.ts';
-import type { PipelineUnderTest } from '../../src/testing/pipeline-runner.ts';
-import { pipelineStarter } from '../../src/testing/start-pipeline.ts';
+import type { WorkerSettings } from '../../src/runtime/worker/worker-settings.ts';
+import { foldOutput } from '../../src/testing/check/fold-output.ts';
+import type { PipelineUnderTest } from '../../src/testing/pipeline/pipeline-runner.ts';
+import { pipelineStarter } from '../../src/testing/pipeline/start-pipeline.ts';
+import { LeapingClock } from '../../src/testing/simulation/leaping-clock.ts';
 import type { Given } from './scenario.ts';
 
 const stepsMax = 2_000;

@@ -1,6 +1,6 @@
 import type { Column } from '../../src/data/types.ts';
 import type { Row } from '../../src/data/value.ts';
-import { planBatchQuery } from '../../src/plan/batch-query.ts';
+import { planBatchQuery } from '../../src/plan/batch/batch-query.ts';
 import { runBatch } from '../../src/task/batch-run.ts';
 
 /** Runs a query over one table `src` and over what the query itself makes. */

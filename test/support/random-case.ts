@@ -1,8 +1,8 @@
 import { expect } from 'vitest';
 import { planPipeline } from '../../src/plan/plan-pipeline.ts';
-import { readPipelineCase } from '../../src/testing/pipeline-case.ts';
-import { type CaseReport, runCase } from '../../src/testing/run-case.ts';
-import { pipelineStarter } from '../../src/testing/start-pipeline.ts';
+import { readPipelineCase } from '../../src/testing/pipeline/pipeline-case.ts';
+import { type CaseReport, runCase } from '../../src/testing/pipeline/run-case.ts';
+import { pipelineStarter } from '../../src/testing/pipeline/start-pipeline.ts';
 
 /** Runs a case in its text form under every schedule; each has to give what the case expects. */
 export async function expectCaseToPass(text: string): Promise<CaseReport> {

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { Log } from '../../src/ports/log.ts';
-import { openCatalog } from '../../src/runtime/catalog.ts';
+import { openCatalog } from '../../src/runtime/topics/catalog.ts';
 import { FailingLog } from './failing-log.ts';
 import type { RefreshWorld } from './refresh-world.ts';
 

@@ -7,14 +7,18 @@ import { isKeyed, type PipelinePlan } from '../../src/plan/pipeline-plan.ts';
 import { planPipeline } from '../../src/plan/plan-pipeline.ts';
 import type { Log } from '../../src/ports/log.ts';
 import type { KeyLoss } from '../../src/refresh/loss.ts';
-import { Catalog, openCatalog } from '../../src/runtime/catalog.ts';
-import { type CommittedSet, readTable } from '../../src/runtime/read-table.ts';
-import type { BesideOptions } from '../../src/runtime/refresh-beside.ts';
-import type { OutsideOptions } from '../../src/runtime/refresh-checkpoints.ts';
-import { flowsOf, gatherFacts, type RefreshFacts } from '../../src/runtime/refresh-facts.ts';
-import { type Preview, previewRefresh } from '../../src/runtime/refresh-preview.ts';
-import type { RefreshRunOptions } from '../../src/runtime/refresh-run.ts';
-import { defaultWorkerSettings, startWorker } from '../../src/runtime/start-worker.ts';
+import { type CommittedSet, readTable } from '../../src/runtime/inspect/read-table.ts';
+import type { BesideOptions } from '../../src/runtime/refresh/refresh-beside.ts';
+import type { OutsideOptions } from '../../src/runtime/refresh/refresh-checkpoints.ts';
+import {
+  flowsOf,
+  gatherFacts,
+  type RefreshFacts,
+} from '../../src/runtime/refresh/refresh-facts.ts';
+import { type Preview, previewRefresh } from '../../src/runtime/refresh/refresh-preview.ts';
+import type { RefreshRunOptions } from '../../src/runtime/refresh/refresh-run.ts';
+import { Catalog, openCatalog } from '../../src/runtime/topics/catalog.ts';
+import { defaultWorkerSettings, startWorker } from '../../src/runtime/worker/start-worker.ts';
 
 /** A row of a source of these tests; `gone` is the marker of an empty snapshot. */
 export type SourceRow = {

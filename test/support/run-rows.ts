@@ -2,8 +2,8 @@ import { ByteWriter } from '../../src/data/byte-writer.ts';
 import { ExpressionError } from '../../src/expr/expression-error.ts';
 import type { PipelinePlan } from '../../src/plan/pipeline-plan.ts';
 import type { RecordCursor } from '../../src/ports/log.ts';
+import { RowProgram } from '../../src/task/row/row-program.ts';
 import { emptyFlowCounters } from '../../src/task/row-account.ts';
-import { RowProgram } from '../../src/task/row-program.ts';
 
 /** A record as a cursor shows it; it has no key and no headers. */
 export function recordOf(value: Buffer, offset = 0): RecordCursor {

@@ -1,11 +1,11 @@
 import type { CommittedRecord, NewRecord } from '../../src/adapters/memory/memory-log.ts';
 import type { PipelinePlan } from '../../src/plan/pipeline-plan.ts';
 import { planPipeline } from '../../src/plan/plan-pipeline.ts';
-import type { StartPipeline } from '../../src/testing/pipeline-runner.ts';
-import { PipelineWorld, type WorldProcess } from '../../src/testing/pipeline-world.ts';
+import type { AccountOfFlow } from '../../src/testing/check/read-account.ts';
+import type { StartPipeline } from '../../src/testing/pipeline/pipeline-runner.ts';
+import { PipelineWorld, type WorldProcess } from '../../src/testing/pipeline/pipeline-world.ts';
+import { pipelineStarter } from '../../src/testing/pipeline/start-pipeline.ts';
 import type { Random } from '../../src/testing/random.ts';
-import type { AccountOfFlow } from '../../src/testing/read-account.ts';
-import { pipelineStarter } from '../../src/testing/start-pipeline.ts';
 
 /** The plan of a pipeline's text; its errors where it has any. */
 export function planOf(sql: string): PipelinePlan {

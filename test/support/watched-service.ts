@@ -18,9 +18,9 @@ import { planPipeline } from '../../src/plan/plan-pipeline.ts';
 import type { Log } from '../../src/ports/log.ts';
 import type { StateStore } from '../../src/ports/state-store.ts';
 import type { Tracer } from '../../src/ports/tracer.ts';
-import type { Readable } from '../../src/runtime/readable-watch.ts';
+import type { Readable } from '../../src/runtime/inspect/readable-watch.ts';
 import type { RuntimeEvent } from '../../src/runtime/runtime-events.ts';
-import { defaultWorkerSettings, startWorker } from '../../src/runtime/start-worker.ts';
+import { defaultWorkerSettings, startWorker } from '../../src/runtime/worker/start-worker.ts';
 import { until } from './service-process.ts';
 
 export const watchedSql = `CREATE STREAMING TABLE cur (

@@ -5,9 +5,9 @@ import { commands } from '../../../src/cli/commands.ts';
 import { deploymentPlan } from '../../../src/refresh/deployment-plan.ts';
 import { areChained, refreshOrder } from '../../../src/refresh/refresh-report.ts';
 import { tableConsumers } from '../../../src/refresh/table-consumers.ts';
-import { openCatalog } from '../../../src/runtime/catalog.ts';
-import { gatherDeployment } from '../../../src/runtime/plan-facts.ts';
-import { refreshBeside } from '../../../src/runtime/refresh-beside.ts';
+import { gatherDeployment } from '../../../src/runtime/inspect/plan-facts.ts';
+import { refreshBeside } from '../../../src/runtime/refresh/refresh-beside.ts';
+import { openCatalog } from '../../../src/runtime/topics/catalog.ts';
 import { RefreshWorld, tableText } from '../../support/refresh-world.ts';
 
 const guide = readFileSync(join(import.meta.dirname, '../../../docs/full-refresh.md'), 'utf8');

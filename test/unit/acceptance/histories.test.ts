@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { checkMonotone } from '../../../src/testing/check-monotone.ts';
+import { checkMonotone } from '../../../src/testing/check/check-monotone.ts';
 import { Random } from '../../../src/testing/random.ts';
 import { dieAtEveryStep } from '../../support/die-at-step.ts';
 import {

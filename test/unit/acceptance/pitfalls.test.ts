@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { pipelineStarter } from '../../../src/testing/start-pipeline.ts';
+import { pipelineStarter } from '../../../src/testing/pipeline/start-pipeline.ts';
 import { everyWay, type Given, planOf, type Scenario, scenario } from '../../support/scenario.ts';
 
 const orders = `CREATE SOURCE orders (region STRING, item STRING, qty INT, seq BIGINT) WITH (topic = 'orders');

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { formatDecimal } from '../../../src/data/decimal.ts';
-import { sequenceBound } from '../../../src/task/sequence-bound.ts';
+import { sequenceBound } from '../../../src/task/row/sequence-bound.ts';
 import { everyWay, type Given, planOf } from '../../support/scenario.ts';
 
 function bounded(type: string, option: string): string {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { refreshInPlace } from '../../../src/runtime/refresh-in-place.ts';
+import { refreshInPlace } from '../../../src/runtime/refresh/refresh-in-place.ts';
 import { planned, valuesOf } from '../../support/append-world.ts';
 import { dieAtEveryStep } from '../../support/die-at-step.ts';
 import { RefreshWorld } from '../../support/refresh-world.ts';

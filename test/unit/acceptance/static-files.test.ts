@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { withFiles } from '../../../src/cli/with-files.ts';
 import { planPipeline } from '../../../src/plan/plan-pipeline.ts';
-import { Catalog } from '../../../src/runtime/catalog.ts';
-import { pipelineStarter } from '../../../src/testing/start-pipeline.ts';
+import { Catalog } from '../../../src/runtime/topics/catalog.ts';
+import { pipelineStarter } from '../../../src/testing/pipeline/start-pipeline.ts';
 import { type Given, scenario } from '../../support/scenario.ts';
 
 let folder = '';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { planPipeline } from '../../../src/plan/plan-pipeline.ts';
-import { Catalog } from '../../../src/runtime/catalog.ts';
+import { Catalog } from '../../../src/runtime/topics/catalog.ts';
 import { dieAtEveryStep } from '../../support/die-at-step.ts';
 import { everyWay, type Given, planOf, type Scenario, scenario } from '../../support/scenario.ts';
 

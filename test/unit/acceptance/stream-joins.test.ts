@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { planPipeline } from '../../../src/plan/plan-pipeline.ts';
+import { pipelineStarter } from '../../../src/testing/pipeline/start-pipeline.ts';
 import { Random } from '../../../src/testing/random.ts';
-import { pipelineStarter } from '../../../src/testing/start-pipeline.ts';
 import { dieAtEveryStep } from '../../support/die-at-step.ts';
 import {
   arriveWithTrouble,

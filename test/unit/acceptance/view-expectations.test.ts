@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { planPipeline } from '../../../src/plan/plan-pipeline.ts';
-import { PipelineTest } from '../../../src/testing/pipeline-test.ts';
+import { PipelineTest } from '../../../src/testing/pipeline/pipeline-test.ts';
 import { planned } from '../../support/append-world.ts';
 
 let tested: PipelineTest | undefined;

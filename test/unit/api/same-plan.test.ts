@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import type { ParsedPipeline } from '../../../src/plan/plan-pipeline.ts';
 import { planStatements } from '../../../src/plan/plan-pipeline.ts';
 import { parsePipeline } from '../../../src/sql/parse.ts';
-import { readPipelineCase } from '../../../src/testing/pipeline-case.ts';
+import { readPipelineCase } from '../../../src/testing/pipeline/pipeline-case.ts';
 import { inTypeScript } from '../../support/statements-in-typescript.ts';
 
 type Schemas = ReturnType<typeof readPipelineCase>['schemas'];

@@ -3,11 +3,11 @@ import { systemClock } from '../../../src/adapters/system/system-clock.ts';
 import { InterruptedRefreshes } from '../../../src/cli/interrupted-refreshes.ts';
 import type { VerbOutcome } from '../../../src/cli/verb-process.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
-import type { Catalog } from '../../../src/runtime/catalog.ts';
-import { lockFlows } from '../../../src/runtime/locks.ts';
-import { refreshBeside } from '../../../src/runtime/refresh-beside.ts';
-import { refreshInPlace } from '../../../src/runtime/refresh-in-place.ts';
-import { refreshesOf } from '../../../src/runtime/refresh-record.ts';
+import { refreshBeside } from '../../../src/runtime/refresh/refresh-beside.ts';
+import { refreshInPlace } from '../../../src/runtime/refresh/refresh-in-place.ts';
+import { refreshesOf } from '../../../src/runtime/refresh/refresh-record.ts';
+import type { Catalog } from '../../../src/runtime/topics/catalog.ts';
+import { lockFlows } from '../../../src/runtime/topics/locks.ts';
 import { FailingLog } from '../../support/failing-log.ts';
 import { RefreshWorld, type SourceRow, tableText } from '../../support/refresh-world.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { timeFlag, waitUntil } from '../../../src/cli/not-before.ts';
-import { LeapingClock } from '../../../src/testing/leaping-clock.ts';
+import { LeapingClock } from '../../../src/testing/simulation/leaping-clock.ts';
 
 const startMs = Date.parse('2026-12-01T02:30:00Z');
 

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { rowSetJson, sourceTopicsById } from '../../../src/cli/row-set-json.ts';
 import { rowSourceText } from '../../../src/cli/row-source.ts';
-import { hasJoinedRows } from '../../../src/plan/joined-rows.ts';
+import { hasJoinedRows } from '../../../src/plan/flows/joined-rows.ts';
 import { isKeyed } from '../../../src/plan/pipeline-plan.ts';
-import { readTableKeys } from '../../../src/runtime/read-table.ts';
+import { readTableKeys } from '../../../src/runtime/inspect/read-table.ts';
 import { planned, worldOf } from '../../support/append-world.ts';
 
 const sql = `CREATE SOURCE orders (id BIGINT, seq BIGINT) WITH (topic = 'orders');

@@ -3,7 +3,7 @@ import type { Row, Value } from '../../../src/data/value.ts';
 import { compile, newFrame } from '../../../src/expr/compile.ts';
 import type { Expression } from '../../../src/expr/expression.ts';
 import { fault } from '../../../src/expr/faults.ts';
-import { bindExpression } from '../../../src/plan/bind-expression.ts';
+import { bindExpression } from '../../../src/plan/bind/bind-expression.ts';
 import { parseExpression } from '../../../src/sql/parse.ts';
 
 /** Expressions over columns that a test names. */

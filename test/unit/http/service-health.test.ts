@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { FlowError } from '../../../src/base/errors.ts';
 import { ServiceHealth } from '../../../src/cli/service-health.ts';
-import type { WorkerProgress } from '../../../src/runtime/worker-progress.ts';
-import type { WorkerState } from '../../../src/runtime/worker-states.ts';
+import type { WorkerProgress } from '../../../src/runtime/worker/worker-progress.ts';
+import type { WorkerState } from '../../../src/runtime/worker/worker-states.ts';
 import { emptyFlowCounters } from '../../../src/task/row-account.ts';
 
 type Told = {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { CommittedGrowth, type Growth } from '../../../src/cli/committed-growth.ts';
-import type { FlowProgress, WorkerProgress } from '../../../src/runtime/worker-progress.ts';
+import type { FlowProgress, WorkerProgress } from '../../../src/runtime/worker/worker-progress.ts';
 import { emptyFlowCounters, emptyTableCounters } from '../../../src/task/row-account.ts';
 
 type At = { readonly committed: number; readonly position?: number; readonly partition?: number };

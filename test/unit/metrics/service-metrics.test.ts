@@ -11,7 +11,7 @@ import { FlowError } from '../../../src/base/errors.ts';
 import { RefreshWatch } from '../../../src/cli/refresh-watch.ts';
 import { StateWatch } from '../../../src/cli/state-watch.ts';
 import type { StateStore } from '../../../src/ports/state-store.ts';
-import { Catalog } from '../../../src/runtime/catalog.ts';
+import { Catalog } from '../../../src/runtime/topics/catalog.ts';
 import {
   parseExposition,
   type WatchedOptions,

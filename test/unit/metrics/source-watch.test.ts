@@ -2,7 +2,7 @@ import { afterEach, expect, test } from 'vitest';
 import { MemoryLog } from '../../../src/adapters/memory/memory-log.ts';
 import { systemClock } from '../../../src/adapters/system/system-clock.ts';
 import { SourceWatch } from '../../../src/cli/source-watch.ts';
-import type { WorkerProgress } from '../../../src/runtime/worker-progress.ts';
+import type { WorkerProgress } from '../../../src/runtime/worker/worker-progress.ts';
 import { openTransaction } from '../../support/open-transaction.ts';
 import { WatchedService } from '../../support/watched-service.ts';
 

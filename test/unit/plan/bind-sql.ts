@@ -1,5 +1,5 @@
-import { emptyMemo } from '../../../src/plan/bind-context.ts';
-import { bindQuery } from '../../../src/plan/bind-query.ts';
+import { emptyMemo } from '../../../src/plan/bind/bind-context.ts';
+import { bindQuery } from '../../../src/plan/bind/bind-query.ts';
 import { buildCatalog } from '../../../src/plan/build-catalog.ts';
 import { FaultList } from '../../../src/plan/faults.ts';
 import type { PipelinePlan, ReplaceUsingFlowPlan } from '../../../src/plan/pipeline-plan.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { explainPipeline } from '../../../src/plan/explain.ts';
+import { explainPipeline } from '../../../src/plan/explain/explain.ts';
 import { planOf, replaceSql } from './bind-sql.ts';
 
 const sql = `CREATE STREAMING TABLE cur (CONSTRAINT positive EXPECT (qty > 0) ON VIOLATION DROP ROW)

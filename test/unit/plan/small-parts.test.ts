@@ -2,10 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parseTypeText } from '../../../src/data/type-text.ts';
+import { listed, nameHint } from '../../../src/plan/bind/name-hint.ts';
+import { topicNameFault } from '../../../src/plan/bind/names.ts';
 import { parseDurationMicros } from '../../../src/plan/duration.ts';
 import { planFaults } from '../../../src/plan/faults.ts';
-import { listed, nameHint } from '../../../src/plan/name-hint.ts';
-import { topicNameFault } from '../../../src/plan/names.ts';
 import { keepsDistinct } from '../../../src/plan/target-columns.ts';
 
 describe('parseDurationMicros', () => {

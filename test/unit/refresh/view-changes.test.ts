@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { type ViewDefinition, viewDefinition } from '../../../src/plan/flows/view-definition.ts';
 import { planPipeline } from '../../../src/plan/plan-pipeline.ts';
-import { type ViewDefinition, viewDefinition } from '../../../src/plan/view-definition.ts';
 import { deploymentPlan } from '../../../src/refresh/deployment-plan.ts';
 import { readViewDefinition, viewChanges } from '../../../src/refresh/view-changes.ts';
 

@@ -3,8 +3,8 @@ import {
   firstPartitions,
   isAddedSince,
   markedPartitions,
-} from '../../../src/runtime/added-partitions.ts';
-import { type KnownCatalog, noCatalog } from '../../../src/runtime/catalog.ts';
+} from '../../../src/runtime/takeover/added-partitions.ts';
+import { type KnownCatalog, noCatalog } from '../../../src/runtime/topics/catalog.ts';
 
 type Marks = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { partitionOf } from '../../../src/data/murmur2.ts';
-import { StatusReader } from '../../../src/runtime/pipeline-status.ts';
-import { readAppendedRows } from '../../../src/runtime/read-appended-rows.ts';
-import type { PipelineWorld } from '../../../src/testing/pipeline-world.ts';
+import { StatusReader } from '../../../src/runtime/inspect/pipeline-status.ts';
+import { readAppendedRows } from '../../../src/runtime/views/read-appended-rows.ts';
+import type { PipelineWorld } from '../../../src/testing/pipeline/pipeline-world.ts';
 import {
   headerOf,
   killedRun,

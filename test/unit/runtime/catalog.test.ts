@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Log } from '../../../src/ports/log.ts';
-import { Catalog } from '../../../src/runtime/catalog.ts';
-import type { PipelineWorld } from '../../../src/testing/pipeline-world.ts';
+import { Catalog } from '../../../src/runtime/topics/catalog.ts';
+import type { PipelineWorld } from '../../../src/testing/pipeline/pipeline-world.ts';
 import { worldOf } from '../../support/append-world.ts';
 
 const topic = 'test.catalog';

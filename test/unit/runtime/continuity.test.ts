@@ -4,8 +4,8 @@ import { MemoryStateStore } from '../../../src/adapters/memory/memory-state-stor
 import { systemClock } from '../../../src/adapters/system/system-clock.ts';
 import { parseColumnsText } from '../../../src/data/type-text.ts';
 import { planPipeline } from '../../../src/plan/plan-pipeline.ts';
-import { openCatalog } from '../../../src/runtime/catalog.ts';
-import { defaultWorkerSettings, startWorker } from '../../../src/runtime/start-worker.ts';
+import { openCatalog } from '../../../src/runtime/topics/catalog.ts';
+import { defaultWorkerSettings, startWorker } from '../../../src/runtime/worker/start-worker.ts';
 
 const sql = `CREATE STREAMING TABLE cur FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME
 SELECT region, item, qty, seq FROM STREAM(orders);`;

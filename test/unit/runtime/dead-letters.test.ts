@@ -2,16 +2,22 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { replayCode, replayText } from '../../../src/cli/dlq.ts';
 import { readHeaders } from '../../../src/data/record-headers.ts';
 import { decideMoves } from '../../../src/refresh/checkpoint-move.ts';
-import { Catalog } from '../../../src/runtime/catalog.ts';
-import { type PlacedDeadLetter, readDeadLetters } from '../../../src/runtime/dead-letters.ts';
-import { readTable } from '../../../src/runtime/read-table.ts';
+import { readTable } from '../../../src/runtime/inspect/read-table.ts';
+import {
+  type ReplayReport,
+  replayDeadLetters,
+} from '../../../src/runtime/inspect/replay-dead-letters.ts';
 import {
   applyMoves,
   type OutsideOptions,
   readCheckpoints,
-} from '../../../src/runtime/refresh-checkpoints.ts';
-import { type ReplayReport, replayDeadLetters } from '../../../src/runtime/replay-dead-letters.ts';
-import type { PipelineWorld } from '../../../src/testing/pipeline-world.ts';
+} from '../../../src/runtime/refresh/refresh-checkpoints.ts';
+import { Catalog } from '../../../src/runtime/topics/catalog.ts';
+import {
+  type PlacedDeadLetter,
+  readDeadLetters,
+} from '../../../src/runtime/worker/dead-letters.ts';
+import type { PipelineWorld } from '../../../src/testing/pipeline/pipeline-world.ts';
 import { planned, valuesOf, worldOf } from '../../support/append-world.ts';
 
 const source = 'CREATE SOURCE s (k STRING, n STRING, seq BIGINT);';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { defaultWorkerSettings, startWorker } from '../../../src/runtime/start-worker.ts';
+import { defaultWorkerSettings, startWorker } from '../../../src/runtime/worker/start-worker.ts';
 import { planned, worldOf } from '../../support/append-world.ts';
 
 const sql = `CREATE SOURCE src (k INT, seq BIGINT);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { refreshInPlace } from '../../../src/runtime/refresh-in-place.ts';
+import { refreshInPlace } from '../../../src/runtime/refresh/refresh-in-place.ts';
 import { RefreshWorld, type SourceRow, tableText } from '../../support/refresh-world.ts';
 
 function sqlOf(options = ''): string {

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { incrementalView } from '../../../src/plan/incremental-view.ts';
-import { HeldView } from '../../../src/runtime/held-view.ts';
-import type { PipelineWorld } from '../../../src/testing/pipeline-world.ts';
+import { incrementalView } from '../../../src/plan/flows/incremental-view.ts';
+import { HeldView } from '../../../src/runtime/views/held-view.ts';
+import type { PipelineWorld } from '../../../src/testing/pipeline/pipeline-world.ts';
 import { planned, worldOf } from '../../support/append-world.ts';
 
 const source = 'CREATE SOURCE s (k STRING, n INT, seq BIGINT);';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { MemoryLog } from '../../../src/adapters/memory/memory-log.ts';
-import { Catalog } from '../../../src/runtime/catalog.ts';
+import { Catalog } from '../../../src/runtime/topics/catalog.ts';
 import {
   isHeldBy,
   type LockFacts,
@@ -8,7 +8,7 @@ import {
   lockOf,
   refuseLocked,
   unlockFlows,
-} from '../../../src/runtime/locks.ts';
+} from '../../../src/runtime/topics/locks.ts';
 
 function newCatalogs(count: number): Catalog[] {
   const log = new MemoryLog();

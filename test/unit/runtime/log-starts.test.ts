@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { refreshBeside } from '../../../src/runtime/refresh-beside.ts';
-import { refreshInPlace } from '../../../src/runtime/refresh-in-place.ts';
+import { refreshBeside } from '../../../src/runtime/refresh/refresh-beside.ts';
+import { refreshInPlace } from '../../../src/runtime/refresh/refresh-in-place.ts';
 import { RefreshWorld, type SourceRow, tableText } from '../../support/refresh-world.ts';
 
 const sql = `CREATE STREAMING TABLE t WITH (dead_letter_topic = 't.dlq') FLOW REPLACE USING (k) SEQUENCE BY seq

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { systemClock } from '../../../src/adapters/system/system-clock.ts';
-import { type FlowStatus, StatusReader } from '../../../src/runtime/pipeline-status.ts';
-import { refreshInPlace } from '../../../src/runtime/refresh-in-place.ts';
+import { type FlowStatus, StatusReader } from '../../../src/runtime/inspect/pipeline-status.ts';
+import { refreshInPlace } from '../../../src/runtime/refresh/refresh-in-place.ts';
 import { RefreshWorld, tableText } from '../../support/refresh-world.ts';
 
 const sql =

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { rowDecoder } from '../../../src/data/row-decoder.ts';
 import { planPipeline } from '../../../src/plan/plan-pipeline.ts';
-import { readViewStatus } from '../../../src/runtime/view-status.ts';
-import type { PipelineWorld } from '../../../src/testing/pipeline-world.ts';
-import { plainValue } from '../../../src/testing/plain-value.ts';
+import { readViewStatus } from '../../../src/runtime/views/view-status.ts';
+import type { PipelineWorld } from '../../../src/testing/pipeline/pipeline-world.ts';
+import { plainValue } from '../../../src/testing/pipeline/plain-value.ts';
 import { Random } from '../../../src/testing/random.ts';
 import { headerOf, planned, workerOf, worldOf } from '../../support/append-world.ts';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { MemoryLog } from '../../../src/adapters/memory/memory-log.ts';
-import { Catalog } from '../../../src/runtime/catalog.ts';
-import { pinOnce, readPins, recordOnceDone } from '../../../src/runtime/once-pins.ts';
+import { Catalog } from '../../../src/runtime/topics/catalog.ts';
+import { pinOnce, readPins, recordOnceDone } from '../../../src/runtime/views/once-pins.ts';
 import { planned } from '../../support/append-world.ts';
 
 const plan = planned(`CREATE SOURCE s (id INT); CREATE STREAMING TABLE t;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { CatalogEntry } from '../../../src/runtime/catalog.ts';
-import { OwnId } from '../../../src/runtime/own-id.ts';
+import type { CatalogEntry } from '../../../src/runtime/topics/catalog.ts';
+import { OwnId } from '../../../src/runtime/worker/own-id.ts';
 
 const idle = (): Promise<void> => Promise.resolve();
 

@@ -1,8 +1,8 @@
 import { afterEach, expect, test } from 'vitest';
-import { Catalog } from '../../../src/runtime/catalog.ts';
-import { PauseWatch, setPause } from '../../../src/runtime/pauses.ts';
-import { StatusReader } from '../../../src/runtime/pipeline-status.ts';
-import type { PipelineWorld } from '../../../src/testing/pipeline-world.ts';
+import { StatusReader } from '../../../src/runtime/inspect/pipeline-status.ts';
+import { Catalog } from '../../../src/runtime/topics/catalog.ts';
+import { PauseWatch, setPause } from '../../../src/runtime/worker/pauses.ts';
+import type { PipelineWorld } from '../../../src/testing/pipeline/pipeline-world.ts';
 import { planned, workerOf, worldOf } from '../../support/append-world.ts';
 
 const sql = `CREATE SOURCE s (k STRING, seq BIGINT);

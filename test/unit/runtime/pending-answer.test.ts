@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { PendingAnswer } from '../../../src/runtime/pending-answer.ts';
+import { PendingAnswer } from '../../../src/runtime/worker/pending-answer.ts';
 
 test('what is pending is not asked again, and an answer is taken once', async () => {
   const pending = new PendingAnswer<number>();

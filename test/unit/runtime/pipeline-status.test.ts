@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { StatusReader } from '../../../src/runtime/pipeline-status.ts';
+import { StatusReader } from '../../../src/runtime/inspect/pipeline-status.ts';
 import { parseTableMetadata, tableMetadata } from '../../../src/task/row-account.ts';
-import { PipelineWorld } from '../../../src/testing/pipeline-world.ts';
-import { pipelineStarter } from '../../../src/testing/start-pipeline.ts';
+import { PipelineWorld } from '../../../src/testing/pipeline/pipeline-world.ts';
+import { pipelineStarter } from '../../../src/testing/pipeline/start-pipeline.ts';
 import { openTransaction } from '../../support/open-transaction.ts';
 import { samplePlan } from '../../support/sample-plan.ts';
 

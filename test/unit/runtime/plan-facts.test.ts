@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import type { FlowError } from '../../../src/base/errors.ts';
-import { openCatalog } from '../../../src/runtime/catalog.ts';
-import { lockFlows } from '../../../src/runtime/locks.ts';
-import { type GatheredDeployment, gatherDeployment } from '../../../src/runtime/plan-facts.ts';
+import {
+  type GatheredDeployment,
+  gatherDeployment,
+} from '../../../src/runtime/inspect/plan-facts.ts';
+import { openCatalog } from '../../../src/runtime/topics/catalog.ts';
+import { lockFlows } from '../../../src/runtime/topics/locks.ts';
 import { RefreshWorld } from '../../support/refresh-world.ts';
 
 const table = 'CREATE STREAMING TABLE t';

@@ -9,7 +9,7 @@ import {
   type ReadTableOptions,
   readTable,
   readTableKeys,
-} from '../../../src/runtime/read-table.ts';
+} from '../../../src/runtime/inspect/read-table.ts';
 import { samplePlan } from '../../support/sample-plan.ts';
 
 const topicId = '0a'.repeat(16);

@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/adapters/system/system-clock.ts';
 import type { Provenance } from '../../../src/data/provenance.ts';
 import { SourceBounds } from '../../../src/refresh/retention.ts';
-import { openCatalog } from '../../../src/runtime/catalog.ts';
-import { StatusReader } from '../../../src/runtime/pipeline-status.ts';
-import { ReadableWatch } from '../../../src/runtime/readable-watch.ts';
-import { RowSample } from '../../../src/runtime/row-sample.ts';
+import { StatusReader } from '../../../src/runtime/inspect/pipeline-status.ts';
+import { ReadableWatch } from '../../../src/runtime/inspect/readable-watch.ts';
+import { RowSample } from '../../../src/runtime/inspect/row-sample.ts';
+import { openCatalog } from '../../../src/runtime/topics/catalog.ts';
 import { Random } from '../../../src/testing/random.ts';
 import { RefreshWorld, type SourceRow } from '../../support/refresh-world.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { cancelRefresh, refreshBeside } from '../../../src/runtime/refresh-beside.ts';
-import { refreshInPlace } from '../../../src/runtime/refresh-in-place.ts';
+import { cancelRefresh, refreshBeside } from '../../../src/runtime/refresh/refresh-beside.ts';
+import { refreshInPlace } from '../../../src/runtime/refresh/refresh-in-place.ts';
 import { RefreshWorld, type SourceRow, tableText } from '../../support/refresh-world.ts';
 
 const sql = `CREATE STREAMING TABLE t

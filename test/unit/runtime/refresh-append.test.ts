@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { Log } from '../../../src/ports/log.ts';
-import { openCatalog } from '../../../src/runtime/catalog.ts';
-import { refreshBeside } from '../../../src/runtime/refresh-beside.ts';
-import { refreshInPlace } from '../../../src/runtime/refresh-in-place.ts';
-import type { RefreshRunOptions } from '../../../src/runtime/refresh-run.ts';
-import { refreshTogether } from '../../../src/runtime/refresh-together.ts';
+import { refreshBeside } from '../../../src/runtime/refresh/refresh-beside.ts';
+import { refreshInPlace } from '../../../src/runtime/refresh/refresh-in-place.ts';
+import type { RefreshRunOptions } from '../../../src/runtime/refresh/refresh-run.ts';
+import { refreshTogether } from '../../../src/runtime/refresh/refresh-together.ts';
+import { openCatalog } from '../../../src/runtime/topics/catalog.ts';
 import { refreshThroughCrashes } from '../../support/refresh-crashes.ts';
 import { RefreshWorld, type SourceRow, tableText } from '../../support/refresh-world.ts';
 

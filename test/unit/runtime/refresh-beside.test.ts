@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/adapters/system/system-clock.ts';
-import { openCatalog } from '../../../src/runtime/catalog.ts';
-import { lockFlows, unlockFlows } from '../../../src/runtime/locks.ts';
-import { cancelRefresh, refreshBeside } from '../../../src/runtime/refresh-beside.ts';
+import { cancelRefresh, refreshBeside } from '../../../src/runtime/refresh/refresh-beside.ts';
+import { openCatalog } from '../../../src/runtime/topics/catalog.ts';
+import { lockFlows, unlockFlows } from '../../../src/runtime/topics/locks.ts';
 import { Random } from '../../../src/testing/random.ts';
 import { FailingLog } from '../../support/failing-log.ts';
 import { refreshThroughCrashes, updateOrLocked } from '../../support/refresh-crashes.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { openCatalog } from '../../../src/runtime/catalog.ts';
-import { cancelRefresh, refreshBeside } from '../../../src/runtime/refresh-beside.ts';
-import { refreshInPlace } from '../../../src/runtime/refresh-in-place.ts';
+import { cancelRefresh, refreshBeside } from '../../../src/runtime/refresh/refresh-beside.ts';
+import { refreshInPlace } from '../../../src/runtime/refresh/refresh-in-place.ts';
+import { openCatalog } from '../../../src/runtime/topics/catalog.ts';
 import { Random } from '../../../src/testing/random.ts';
 import { FailingLog } from '../../support/failing-log.ts';
 import { refreshThroughCrashes, updateOrLocked } from '../../support/refresh-crashes.ts';

@@ -2,18 +2,18 @@ import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/adapters/system/system-clock.ts';
 import { flowLines, flowSummary } from '../../../src/cli/update-summary.ts';
 import { decideMoves, type MoveTarget } from '../../../src/refresh/checkpoint-move.ts';
-import { Catalog } from '../../../src/runtime/catalog.ts';
-import { lockFlows } from '../../../src/runtime/locks.ts';
-import { StatusReader } from '../../../src/runtime/pipeline-status.ts';
-import { carryCheckpoint } from '../../../src/runtime/refresh-carry.ts';
+import { StatusReader } from '../../../src/runtime/inspect/pipeline-status.ts';
+import { carryCheckpoint } from '../../../src/runtime/refresh/refresh-carry.ts';
 import {
   applyMoves,
   type OutsideOptions,
   readCheckpoints,
   whileNobodyReads,
-} from '../../../src/runtime/refresh-checkpoints.ts';
-import { skipRecord } from '../../../src/runtime/refresh-skip.ts';
-import { skipsOf } from '../../../src/runtime/skips.ts';
+} from '../../../src/runtime/refresh/refresh-checkpoints.ts';
+import { skipRecord } from '../../../src/runtime/refresh/refresh-skip.ts';
+import { skipsOf } from '../../../src/runtime/takeover/skips.ts';
+import { Catalog } from '../../../src/runtime/topics/catalog.ts';
+import { lockFlows } from '../../../src/runtime/topics/locks.ts';
 import { RefreshWorld, tableText } from '../../support/refresh-world.ts';
 
 function sqlOf(flow: string, more = ''): string {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { openCatalog } from '../../../src/runtime/catalog.ts';
-import { refreshBeside } from '../../../src/runtime/refresh-beside.ts';
-import { refreshInPlace } from '../../../src/runtime/refresh-in-place.ts';
+import { refreshBeside } from '../../../src/runtime/refresh/refresh-beside.ts';
+import { refreshInPlace } from '../../../src/runtime/refresh/refresh-in-place.ts';
+import { openCatalog } from '../../../src/runtime/topics/catalog.ts';
 import { refreshThroughCrashes, updateOrLocked } from '../../support/refresh-crashes.ts';
 import { RefreshWorld, type SourceRow, tableText } from '../../support/refresh-world.ts';
 

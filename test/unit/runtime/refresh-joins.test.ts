@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { refreshBeside } from '../../../src/runtime/refresh-beside.ts';
-import { refreshInPlace } from '../../../src/runtime/refresh-in-place.ts';
-import { refreshTogether } from '../../../src/runtime/refresh-together.ts';
+import { refreshBeside } from '../../../src/runtime/refresh/refresh-beside.ts';
+import { refreshInPlace } from '../../../src/runtime/refresh/refresh-in-place.ts';
+import { refreshTogether } from '../../../src/runtime/refresh/refresh-together.ts';
 import { RefreshWorld, tableText } from '../../support/refresh-world.ts';
 
 const sql = (more = '') => `CREATE STREAMING TABLE t FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { previewRefresh } from '../../../src/runtime/refresh-preview.ts';
-import { scanLoss } from '../../../src/runtime/refresh-scan.ts';
+import { previewRefresh } from '../../../src/runtime/refresh/refresh-preview.ts';
+import { scanLoss } from '../../../src/runtime/refresh/refresh-scan.ts';
 import { Random } from '../../../src/testing/random.ts';
 import { bruteForceLoss } from '../../support/brute-force-loss.ts';
 import { type KnownRecord, RefreshWorld } from '../../support/refresh-world.ts';

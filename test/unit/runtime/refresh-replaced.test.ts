@@ -1,13 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import type { Log } from '../../../src/ports/log.ts';
-import { cancelRefresh, refreshBeside } from '../../../src/runtime/refresh-beside.ts';
-import { refreshInPlace } from '../../../src/runtime/refresh-in-place.ts';
+import { cancelRefresh, refreshBeside } from '../../../src/runtime/refresh/refresh-beside.ts';
+import { refreshInPlace } from '../../../src/runtime/refresh/refresh-in-place.ts';
 import {
   beginRun,
   type RefreshOutcome,
   type RefreshRunOptions,
-} from '../../../src/runtime/refresh-run.ts';
-import { refreshTogether, refreshTogetherBeside } from '../../../src/runtime/refresh-together.ts';
+} from '../../../src/runtime/refresh/refresh-run.ts';
+import {
+  refreshTogether,
+  refreshTogetherBeside,
+} from '../../../src/runtime/refresh/refresh-together.ts';
 import { refreshThroughCrashes, updateOrLocked } from '../../support/refresh-crashes.ts';
 import { RefreshWorld, type SourceRow, tableText } from '../../support/refresh-world.ts';
 

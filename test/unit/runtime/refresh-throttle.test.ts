@@ -1,8 +1,8 @@
 import { afterEach, expect, test } from 'vitest';
 import { MemoryLog } from '../../../src/adapters/memory/memory-log.ts';
 import type { Log } from '../../../src/ports/log.ts';
-import { throttledLog } from '../../../src/runtime/refresh-throttle.ts';
-import { LeapingClock } from '../../../src/testing/leaping-clock.ts';
+import { throttledLog } from '../../../src/runtime/refresh/refresh-throttle.ts';
+import { LeapingClock } from '../../../src/testing/simulation/leaping-clock.ts';
 
 const clock = new LeapingClock();
 afterEach(() => clock.stop());

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/adapters/system/system-clock.ts';
 import type { TrialReport } from '../../../src/refresh/trial.ts';
-import { Catalog } from '../../../src/runtime/catalog.ts';
-import { refreshBeside } from '../../../src/runtime/refresh-beside.ts';
-import { refreshInPlace } from '../../../src/runtime/refresh-in-place.ts';
-import { tryRecords } from '../../../src/runtime/refresh-trial.ts';
+import { refreshBeside } from '../../../src/runtime/refresh/refresh-beside.ts';
+import { refreshInPlace } from '../../../src/runtime/refresh/refresh-in-place.ts';
+import { tryRecords } from '../../../src/runtime/refresh/refresh-trial.ts';
+import { Catalog } from '../../../src/runtime/topics/catalog.ts';
 import { RefreshWorld, type SourceRow, tableText } from '../../support/refresh-world.ts';
 
 function sqlOf(value: string, options = '', more = ''): string {

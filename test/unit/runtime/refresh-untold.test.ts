@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { lostCatalog } from '../../../src/runtime/lost-catalog.ts';
-import { refreshBeside } from '../../../src/runtime/refresh-beside.ts';
-import { refreshInPlace } from '../../../src/runtime/refresh-in-place.ts';
+import { refreshBeside } from '../../../src/runtime/refresh/refresh-beside.ts';
+import { refreshInPlace } from '../../../src/runtime/refresh/refresh-in-place.ts';
+import { lostCatalog } from '../../../src/runtime/topics/lost-catalog.ts';
 import { RefreshWorld, tableText } from '../../support/refresh-world.ts';
 
 const keys = ['R1', 'R2', 'R3', 'R4', 'R5'];

@@ -1,11 +1,14 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { rowDecoder } from '../../../src/data/row-decoder.ts';
-import { Catalog } from '../../../src/runtime/catalog.ts';
-import { setPause } from '../../../src/runtime/pauses.ts';
-import { type ComputedReport, refreshComputed } from '../../../src/runtime/refresh-computed.ts';
-import { readViewStatus } from '../../../src/runtime/view-status.ts';
-import type { PipelineWorld } from '../../../src/testing/pipeline-world.ts';
-import { plainValue } from '../../../src/testing/plain-value.ts';
+import {
+  type ComputedReport,
+  refreshComputed,
+} from '../../../src/runtime/refresh/refresh-computed.ts';
+import { Catalog } from '../../../src/runtime/topics/catalog.ts';
+import { readViewStatus } from '../../../src/runtime/views/view-status.ts';
+import { setPause } from '../../../src/runtime/worker/pauses.ts';
+import type { PipelineWorld } from '../../../src/testing/pipeline/pipeline-world.ts';
+import { plainValue } from '../../../src/testing/pipeline/plain-value.ts';
 import { Random } from '../../../src/testing/random.ts';
 import { headerOf, planned, workerOf, worldOf } from '../../support/append-world.ts';
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import type { PipelineWorld } from '../../../src/testing/pipeline-world.ts';
+import type { PipelineWorld } from '../../../src/testing/pipeline/pipeline-world.ts';
 import { headerOf, killedRun, valuesOf, worldOf } from '../../support/append-world.ts';
 
 const orders = `CREATE SOURCE orders (region STRING, qty INT);

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 import { FlowError } from '../../../src/base/errors.ts';
-import type { PipelineWorld } from '../../../src/testing/pipeline-world.ts';
+import type { PipelineWorld } from '../../../src/testing/pipeline/pipeline-world.ts';
 import { worldOf } from '../../support/append-world.ts';
 
 const sql = `CREATE SOURCE s (k STRING, seq BIGINT);

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { systemClock } from '../../../src/adapters/system/system-clock.ts';
 import { FlowError } from '../../../src/base/errors.ts';
-import { Catalog } from '../../../src/runtime/catalog.ts';
-import { type FlowStatus, StatusReader } from '../../../src/runtime/pipeline-status.ts';
-import { refreshInPlace } from '../../../src/runtime/refresh-in-place.ts';
-import { skipRecord } from '../../../src/runtime/refresh-skip.ts';
-import { clearStop, recordStop, type Stop, stopOf } from '../../../src/runtime/stops.ts';
+import { type FlowStatus, StatusReader } from '../../../src/runtime/inspect/pipeline-status.ts';
+import { refreshInPlace } from '../../../src/runtime/refresh/refresh-in-place.ts';
+import { skipRecord } from '../../../src/runtime/refresh/refresh-skip.ts';
+import { Catalog } from '../../../src/runtime/topics/catalog.ts';
+import { clearStop, recordStop, type Stop, stopOf } from '../../../src/runtime/worker/stops.ts';
 import { RefreshWorld, type SourceRow } from '../../support/refresh-world.ts';
 
 const sql = `CREATE STREAMING TABLE t FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import type { MemoryClient } from '../../../src/adapters/memory/memory-client.ts';
-import type { Worker } from '../../../src/runtime/worker.ts';
-import { abortedRecord } from '../../../src/testing/aborted-record.ts';
-import type { PipelineWorld } from '../../../src/testing/pipeline-world.ts';
+import type { Worker } from '../../../src/runtime/worker/worker.ts';
+import type { PipelineWorld } from '../../../src/testing/pipeline/pipeline-world.ts';
+import { abortedRecord } from '../../../src/testing/simulation/aborted-record.ts';
 import { workerOf, worldOf } from '../../support/append-world.ts';
 
 const sql = `CREATE SOURCE src (k INT, seq BIGINT);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { parseColumnsText } from '../../../src/data/type-text.ts';
-import { parseTableKey } from '../../../src/runtime/table-key.ts';
+import { parseTableKey } from '../../../src/runtime/inspect/table-key.ts';
 
 function keyOf(columns: string, text: string): string {
   return parseTableKey(parseColumnsText(columns), text).toString('utf8');

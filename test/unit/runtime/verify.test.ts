@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { Catalog } from '../../../src/runtime/catalog.ts';
-import { isReplacing, keyedFacts } from '../../../src/runtime/flow-facts.ts';
-import { deployedFacts } from '../../../src/runtime/pipeline-facts.ts';
-import { flowsOf } from '../../../src/runtime/refresh-facts.ts';
-import { rebuildState, scrubState } from '../../../src/runtime/state-scrub.ts';
-import { type KeyDifference, verifyTable } from '../../../src/runtime/verify-table.ts';
-import { explainKey } from '../../../src/runtime/why-key.ts';
-import type { PipelineWorld } from '../../../src/testing/pipeline-world.ts';
+import { isReplacing, keyedFacts } from '../../../src/runtime/inspect/flow-facts.ts';
+import { deployedFacts } from '../../../src/runtime/inspect/pipeline-facts.ts';
+import { rebuildState, scrubState } from '../../../src/runtime/inspect/state-scrub.ts';
+import { type KeyDifference, verifyTable } from '../../../src/runtime/inspect/verify-table.ts';
+import { explainKey } from '../../../src/runtime/inspect/why-key.ts';
+import { flowsOf } from '../../../src/runtime/refresh/refresh-facts.ts';
+import { Catalog } from '../../../src/runtime/topics/catalog.ts';
+import type { PipelineWorld } from '../../../src/testing/pipeline/pipeline-world.ts';
 import { planned, worldOf } from '../../support/append-world.ts';
 import { packedEntries } from '../../support/packed-entries.ts';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { InvariantError } from '../../../src/base/assert.ts';
 import { StateMachine } from '../../../src/base/state-machine.ts';
-import { type WorkerState, workerTransitions } from '../../../src/runtime/worker-states.ts';
+import { type WorkerState, workerTransitions } from '../../../src/runtime/worker/worker-states.ts';
 
 const states = Object.keys(workerTransitions) as WorkerState[];
 const pairs = states.flatMap((from) => states.map((to) => [from, to] as const));

@@ -11,8 +11,8 @@ import { readHeaders } from '../../../src/data/record-headers.ts';
 import { decodeRowSet, encodeRowSet, isVacant, type RowSet } from '../../../src/data/row-set.ts';
 import { sequenceCodec } from '../../../src/data/sequence.ts';
 import type { OutgoingRecord, RecordSink, Slice } from '../../../src/ports/log.ts';
-import { OutputWriter, parseSources } from '../../../src/task/output-record.ts';
-import { Restore } from '../../../src/task/restore-entries.ts';
+import { OutputWriter, parseSources } from '../../../src/task/output/output-record.ts';
+import { Restore } from '../../../src/task/restore/restore-entries.ts';
 
 type Written = { key: string; value: string | undefined; headers: Buffer };
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Row } from '../../../src/data/value.ts';
-import { incrementalView } from '../../../src/plan/incremental-view.ts';
+import { incrementalView } from '../../../src/plan/flows/incremental-view.ts';
 import type { MaterializedViewPlan, PipelinePlan } from '../../../src/plan/pipeline-plan.ts';
-import { PartRows } from '../../../src/task/part-rows.ts';
+import { PartRows } from '../../../src/task/row/part-rows.ts';
 import { viewRows } from '../../../src/task/view-query.ts';
 import { viewRecords } from '../../../src/task/view-records.ts';
 import { Random } from '../../../src/testing/random.ts';

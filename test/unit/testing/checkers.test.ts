@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { MemoryLog } from '../../../src/adapters/memory/memory-log.ts';
-import { checkAppended } from '../../../src/testing/check-appended.ts';
-import { checkChanges } from '../../../src/testing/check-changes.ts';
-import { checkMonotone, MonotoneCheck } from '../../../src/testing/check-monotone.ts';
-import { checkResult } from '../../../src/testing/check-result.ts';
-import { checkView } from '../../../src/testing/check-view.ts';
-import { reference } from '../../../src/testing/reference.ts';
-import { referenceChanges } from '../../../src/testing/reference-changes.ts';
+import { checkAppended } from '../../../src/testing/check/check-appended.ts';
+import { checkChanges } from '../../../src/testing/check/check-changes.ts';
+import { checkMonotone, MonotoneCheck } from '../../../src/testing/check/check-monotone.ts';
+import { checkResult } from '../../../src/testing/check/check-result.ts';
+import { checkView } from '../../../src/testing/check/check-view.ts';
+import { reference } from '../../../src/testing/check/reference.ts';
+import { referenceChanges } from '../../../src/testing/check/reference-changes.ts';
 
 const topicId = '0'.repeat(32);
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { parseCanonical } from '../../../src/data/canonical.ts';
 import { parseTypeText } from '../../../src/data/type-text.ts';
-import { parseExactJson, withExactNumbers } from '../../../src/testing/exact-json.ts';
+import { parseExactJson, withExactNumbers } from '../../../src/testing/pipeline/exact-json.ts';
 
 const digits = '12345678901234567890123456789012345678';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { tryPipeline } from '../../../src/testing/pipeline-driver.ts';
-import { pipelineStarter } from '../../../src/testing/start-pipeline.ts';
+import { tryPipeline } from '../../../src/testing/pipeline/pipeline-driver.ts';
+import { pipelineStarter } from '../../../src/testing/pipeline/start-pipeline.ts';
 import { planned } from '../../support/append-world.ts';
 import { samplePlan } from '../../support/sample-plan.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { readPipelineCase } from '../../../src/testing/pipeline-case.ts';
-import { runCase } from '../../../src/testing/run-case.ts';
-import { schedules } from '../../../src/testing/schedules.ts';
-import { pipelineStarter } from '../../../src/testing/start-pipeline.ts';
+import { readPipelineCase } from '../../../src/testing/pipeline/pipeline-case.ts';
+import { runCase } from '../../../src/testing/pipeline/run-case.ts';
+import { schedules } from '../../../src/testing/pipeline/schedules.ts';
+import { pipelineStarter } from '../../../src/testing/pipeline/start-pipeline.ts';
 import { samplePlan } from '../../support/sample-plan.ts';
 
 const inputs = Array.from({ length: 40 }, (_, at) =>

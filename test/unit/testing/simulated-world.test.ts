@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { MemoryLog } from '../../../src/adapters/memory/memory-log.ts';
-import { Faults, type Rates } from '../../../src/testing/faults.ts';
-import { FragileState } from '../../../src/testing/fragile-state.ts';
-import { LeapingClock } from '../../../src/testing/leaping-clock.ts';
 import { ManualClock } from '../../../src/testing/manual-clock.ts';
 import { Random } from '../../../src/testing/random.ts';
-import { simulate } from '../../../src/testing/simulate-pipeline.ts';
-import { SimulatedLog } from '../../../src/testing/simulated-log.ts';
-import { SimulatedProcess } from '../../../src/testing/simulated-process.ts';
-import { SimulatedStateStore } from '../../../src/testing/simulated-state-store.ts';
+import { Faults, type Rates } from '../../../src/testing/simulation/faults.ts';
+import { FragileState } from '../../../src/testing/simulation/fragile-state.ts';
+import { LeapingClock } from '../../../src/testing/simulation/leaping-clock.ts';
+import { simulate } from '../../../src/testing/simulation/simulate-pipeline.ts';
+import { SimulatedLog } from '../../../src/testing/simulation/simulated-log.ts';
+import { SimulatedProcess } from '../../../src/testing/simulation/simulated-process.ts';
+import { SimulatedStateStore } from '../../../src/testing/simulation/simulated-state-store.ts';
 import { packedEntries } from '../../support/packed-entries.ts';
 
 const always = 1000;

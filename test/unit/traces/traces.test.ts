@@ -11,7 +11,7 @@ import { planStep, traceListener } from '../../../src/cli/trace-listener.ts';
 import { HeaderWriter } from '../../../src/data/record-headers.ts';
 import type { RecordCursor } from '../../../src/ports/log.ts';
 import type { SliceTrace } from '../../../src/ports/tracer.ts';
-import type { RefreshRecord } from '../../../src/runtime/refresh-record.ts';
+import type { RefreshRecord } from '../../../src/runtime/refresh/refresh-record.ts';
 import type { RuntimeEvent } from '../../../src/runtime/runtime-events.ts';
 import { SampledContexts } from '../../../src/task/sampled-contexts.ts';
 import { type RecordedSpan, recordedSpans } from '../../support/recorded-spans.ts';

@@ -1,0 +1,282 @@
+import { countedExpectations } from '../../plan/counted-expectations.ts';
+import type { FlowPlan, PipelinePlan, TablePlan } from '../../plan/pipeline-plan.ts';
+import { hasStage } from '../../plan/topology.ts';
+import type { Log, OffsetRange, TopicDescription } from '../../ports/log.ts';
+import { deletionMs, type Headroom, headroom } from '../../refresh/headroom.ts';
+import { isOver } from '../../refresh/refresh-states.ts';
+import {
+  type FlowCounters,
+  parseFlowMetadata,
+  parseTableMetadata,
+  type TableCounters,
+} from '../../task/row-account.ts';
+import { type RefreshRecord, refreshesOf } from '../refresh/refresh-record.ts';
+import { partitionKey } from '../takeover/partition-key.ts';
+import { Catalog, type KnownCatalog } from '../topics/catalog.ts';
+import { onceEnd, readPins } from '../views/once-pins.ts';
+import { lostAccounts } from '../worker/lost-accounts.ts';
+import { pausesOf } from '../worker/pauses.ts';
+import { firstTimes } from '../worker/record-times.ts';
+import { isPassed, type Stop, stopOf } from '../worker/stops.ts';
+import type { Readable } from './readable-watch.ts';
+
+export type FlowStatus = {
+  readonly flow: string;
+  readonly table: string;
+  readonly kind: FlowPlan['kind'];
+  readonly group: string;
+  /** Since when somebody has it stand still. */
+  readonly pausedSinceMs: number | undefined;
+  /** Why it stood when it was tried last; undefined: nothing is known to keep it from going on. */
+  readonly stop: Stop | undefined;
+  /** The source topics in the order of the query, then the repartition topic where the flow has two stages. */
+  readonly topics: readonly TopicStatus[];
+  /** The topic that it writes, where that is not there. */
+  readonly missingOutput: string | undefined;
+  /**
+   * Rows that were handed on to the second stage and did not arrive, or the other way round, though nothing is on its way.
+   * undefined: something is on its way, or moved while it was looked at.
+   */
+  readonly betweenStages: number | undefined;
+  /** Partitions that have lost their account with their checkpoint: between the stages nothing can be compared. */
+  readonly lostAccounts: readonly string[];
+};
+
+export type TopicStatus = {
+  readonly stage: 'source' | 'repartition';
+  readonly topic: string;
+  readonly exists: boolean;
+  readonly partitions: readonly PartitionStatus[];
+};
+
+export type PartitionStatus = {
+  readonly partition: number;
+  /** undefined: the flow has no checkpoint here yet. */
+  readonly committed: number | undefined;
+  readonly logStart: number;
+  /** The last stable offset: where a committed reader stops. */
+  readonly end: number;
+  /** Offsets between the last stable offset and the high watermark: behind an open transaction of a producer. */
+  readonly held: number;
+  /** Offsets between the checkpoint and the end; records of transactions count their control records, too. */
+  readonly lag: number;
+  /** undefined: there is no checkpoint, or its metadata is not ours. */
+  readonly counters: FlowCounters | TableCounters | undefined;
+  /** The instance that took the partition over last, whether or not it still runs. */
+  readonly instance: string | undefined;
+  /** Of a source: how long the oldest record that waits will still be there. */
+  readonly headroom: Headroom | undefined;
+};
+
+/**
+ * Tells from the log alone how far each flow is: neither the service nor its state store has to run.
+ * Invariant: nothing is created, written or joined.
+ */
+export class StatusReader {
+  readonly #plan: PipelinePlan;
+  readonly #pipeline: string;
+  readonly #log: Log;
+  readonly #nowMs: () => number;
+  #catalog: Catalog | undefined;
+
+  constructor(plan: PipelinePlan, pipeline: string, log: Log, nowMs: () => number) {
+    this.#plan = plan;
+    this.#pipeline = pipeline;
+    this.#log = log;
+    this.#nowMs = nowMs;
+  }
+
+  async read(): Promise<readonly FlowStatus[]> {
+    await this.#readCatalog();
+    const flows: FlowStatus[] = [];
+    for (const flow of this.#plan.flows) flows.push(await this.#flow(flow));
+    return flows;
+  }
+
+  /** Full refreshes that are under way, or were interrupted, as of the last reading. */
+  refreshes(): readonly RefreshRecord[] {
+    return refreshesOf(this.#catalog).filter(({ state }) => !isOver(state));
+  }
+
+  /** What a full refresh of each table would lose, as running instances measured it last. */
+  readable(): readonly Readable[] {
+    return (this.#catalog?.all('readable') ?? []).map(({ value }) => value as unknown as Readable);
+  }
+
+  /** Why a materialized view stands; undefined: nothing is known to keep it from being computed. */
+  viewStop(view: string): Stop | undefined {
+    return stopOf(this.#catalog, view);
+  }
+
+  /** As of the last reading; undefined: the pipeline never ran. */
+  get catalog(): KnownCatalog | undefined {
+    return this.#catalog;
+  }
+
+  /** A pipeline that never ran has no catalog. */
+  async #readCatalog(): Promise<void> {
+    const topic = `${this.#pipeline}.catalog`;
+    if (this.#catalog === undefined) {
+      if (!(await this.#log.describeTopics([topic])).has(topic)) return;
+      this.#catalog = new Catalog(this.#log, topic);
+    }
+    await this.#catalog.read();
+  }
+
+  async #flow(flow: FlowPlan): Promise<FlowStatus> {
+    const table = this.#plan.tables.find(({ name }) => name === flow.target);
+    const names = new Set(flow.branches.map(({ source }) => source));
+    const sources = this.#plan.sources.filter(({ name }) => names.has(name));
+    const sourceTopics = [...new Set(sources.map(({ topic }) => topic))];
+    const repartition = `${this.#pipeline}.${flow.name}.repartition`;
+    const hasStages = hasStage(flow);
+    const described = await this.#log.describeTopics([
+      ...sourceTopics,
+      ...(hasStages ? [repartition] : []),
+      ...(table === undefined ? [] : [table.topic]),
+    ]);
+    const between = hasStages
+      ? await this.#topic({ stage: 'repartition', topic: repartition, flow, table, described })
+      : undefined;
+    const topics: TopicStatus[] = [];
+    for (const topic of sourceTopics) {
+      topics.push(await this.#topic({ stage: 'source', topic, flow, table, described }));
+    }
+    if (between !== undefined) topics.push(between);
+    const again = hasStages
+      ? await this.#topic({ stage: 'repartition', topic: repartition, flow, table, described })
+      : undefined;
+    const stop = stopOf(this.#catalog, flow.name);
+    const stopPartition = topics
+      .find(({ topic }) => topic === stop?.place?.topic)
+      ?.partitions.find(({ partition }) => partition === stop?.place?.partition);
+    const pauses = this.#catalog === undefined ? [] : pausesOf(this.#catalog);
+    const lost = new Set([...lostAccounts(this.#catalog, flow), ...this.#unmarked(flow, topics)]);
+    return {
+      flow: flow.name,
+      table: flow.target,
+      kind: flow.kind,
+      group: this.#group(flow),
+      pausedSinceMs: pauses.find((one) => one.flow === flow.name)?.sinceMs,
+      stop: stop === undefined || isPassed(stop, stopPartition?.committed) ? undefined : stop,
+      topics,
+      missingOutput: table === undefined || described.has(table.topic) ? undefined : table.topic,
+      lostAccounts: [...lost],
+      // Several AUTO CDC flows share one table stage: what arrives there is not one flow's.
+      betweenStages:
+        again === undefined || flow.kind === 'auto_cdc' || lost.size > 0
+          ? undefined
+          : betweenStages(topics, again),
+    };
+  }
+
+  /** Checkpoints that the catalog knows and the group does not have: the flow finds out when it runs next. */
+  #unmarked(flow: FlowPlan, topics: readonly TopicStatus[]): string[] {
+    return topics.flatMap(({ topic, partitions }) =>
+      partitions.flatMap(({ partition, committed }) => {
+        const place = partitionKey(topic, partition);
+        const mark = this.#catalog?.get('checkpoint', `${flow.name}/${place}`);
+        return committed === undefined && mark !== undefined ? [place] : [];
+      }),
+    );
+  }
+
+  #group(flow: FlowPlan): string {
+    return `${this.#pipeline}.${flow.name}`;
+  }
+
+  async #topic({ stage, topic, flow, table, described }: TopicToRead): Promise<TopicStatus> {
+    const description = described.get(topic);
+    if (description === undefined) return { stage, topic, exists: false, partitions: [] };
+    const numbers = Array.from({ length: description.partitions }, (_, partition) => partition);
+    // Checkpoints first: an end that is read later is never behind them.
+    const committed = await this.#log.committedOffsets(this.#group(flow), topic, numbers);
+    const ranges = await this.#log.offsetRanges(topic, numbers);
+    const expectations = countedExpectations(flow, table);
+    const pins = this.#catalog === undefined ? undefined : readPins(flow, this.#catalog);
+    // What comes later is none of a flow that runs once.
+    const lastOf = (partition: number, { stable }: OffsetRange): number =>
+      pins?.isDone === true ? 0 : (onceEnd(pins, topic, partition) ?? stable);
+    const from = (partition: number, { start }: OffsetRange): number =>
+      Math.max(committed.get(partition)?.offset ?? start, start);
+    const waiting = [...ranges].flatMap(([partition, range]) =>
+      stage === 'source' && from(partition, range) < lastOf(partition, range)
+        ? [{ partition, start: from(partition, range), stable: range.stable }]
+        : [],
+    );
+    const oldest = await firstTimes(this.#log, topic, waiting);
+    const retentionMs = deletionMs(description.configs);
+    const nowMs = this.#nowMs();
+    const partitions = numbers.flatMap((partition): PartitionStatus[] => {
+      const range = ranges.get(partition);
+      if (range === undefined) return [];
+      const checkpoint = committed.get(partition);
+      const takeover = this.#catalog?.get(
+        'takeover',
+        `${flow.name}/${partitionKey(topic, partition)}`,
+      );
+      const instance = takeover?.value['instance'];
+      return [
+        {
+          partition,
+          committed: checkpoint?.offset,
+          logStart: range.start,
+          end: range.stable,
+          held: range.end - range.stable,
+          lag: Math.max(0, lastOf(partition, range) - from(partition, range)),
+          counters:
+            checkpoint === undefined
+              ? undefined
+              : stage === 'source'
+                ? parseFlowMetadata(checkpoint.metadata, expectations)
+                : parseTableMetadata(checkpoint.metadata),
+          instance: typeof instance === 'string' ? instance : undefined,
+          headroom:
+            stage === 'source'
+              ? headroom({
+                  retentionMs,
+                  oldestMs: oldest.get(partition),
+                  nowMs,
+                  committed: checkpoint?.offset,
+                  logStart: range.start,
+                })
+              : undefined,
+        },
+      ];
+    });
+    return { stage, topic, exists: true, partitions };
+  }
+
+  async close(): Promise<void> {
+    await this.#catalog?.close();
+  }
+}
+
+/**
+ * Judged only where the second stage stood still, with nothing before it, while the first was looked at: rows and the
+ * checkpoint of the source come in one transaction, so whatever was handed on meanwhile would show in `after`.
+ */
+function betweenStages(topics: readonly TopicStatus[], after: TopicStatus): number | undefined {
+  const before = topics.find(({ stage }) => stage === 'repartition');
+  const isSame = after.partitions.every(({ partition, committed, end, lag }) => {
+    const was = before?.partitions.find((one) => one.partition === partition);
+    return lag === 0 && was?.committed === committed && was?.end === end;
+  });
+  if (before === undefined || !isSame) return undefined;
+  let difference = 0;
+  for (const { partitions } of topics) {
+    for (const { counters } of partitions) {
+      if (counters === undefined) continue;
+      difference += 'records' in counters ? counters.handedOn : counters.replayed - counters.rows;
+    }
+  }
+  return difference;
+}
+
+type TopicToRead = {
+  readonly stage: TopicStatus['stage'];
+  readonly topic: string;
+  readonly flow: FlowPlan;
+  readonly table: TablePlan | undefined;
+  readonly described: ReadonlyMap<string, TopicDescription>;
+};

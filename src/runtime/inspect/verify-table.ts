@@ -1,0 +1,429 @@
+import { FlowError } from '../../base/errors.ts';
+import { provenanceSize } from '../../data/provenance.ts';
+import { sequenceCodec } from '../../data/sequence.ts';
+import { stepExpressions } from '../../plan/bind/step-expressions.ts';
+import { chanceIn } from '../../plan/explain/chance.ts';
+import type { FlowPlan, ReplaceUsingFlowPlan, TablePlan } from '../../plan/pipeline-plan.ts';
+import { groupOf, repartitionTopicOf } from '../../plan/topology.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Log } from '../../ports/log.ts';
+import { isCompactedPolicy } from '../../refresh/retention.ts';
+import type { SourceRow } from '../../task/row/row-collector.ts';
+import { numbersTo } from '../refresh/refresh-facts.ts';
+import { partitionKey } from '../takeover/partition-key.ts';
+import type { Catalog } from '../topics/catalog.ts';
+import { halves, isInShare, type KeyShare, shareBitsMax, wholeShare } from '../worker/key-share.ts';
+import type { FlowFacts } from './flow-facts.ts';
+import { type CommittedSet, readTable } from './read-table.ts';
+import { SourceRows } from './source-rows.ts';
+import {
+  isVersioned,
+  tableReadBy,
+  type VerifiedSpan,
+  VerifyReadability,
+} from './verify-readability.ts';
+
+export type VerifyOptions = {
+  readonly log: Log;
+  readonly catalog: Catalog;
+  readonly clock: Clock;
+  readonly pipeline: string;
+  readonly facts: FlowFacts;
+  readonly onDifference: (difference: KeyDifference) => void;
+  /** Bytes of recomputed rows that may be held at once. */
+  readonly heldBytesMax?: number;
+};
+
+/** `missing`: the sources give the key, the table lacks it. `extra`: the other way round. */
+export type KeyDifference = {
+  readonly key: string;
+  readonly kind: 'missing' | 'extra' | 'sequence' | 'rows';
+  readonly expected: string;
+  readonly found: string;
+};
+
+export type VerifyReport = {
+  keys: number;
+  rows: number;
+  differences: number;
+  /** Keys whose sources are gone in part: what can't be read again was taken from the table. */
+  unreadableKeys: number;
+  /** Keys whose rows came through a table of the pipeline that lacks a part: they were taken from the table, too. */
+  unknownKeys: number;
+  /** Those tables. */
+  partTables: readonly string[];
+  /** Keys that moved on while they were compared. */
+  movedKeys: number;
+  /** Records that give no row with the present definition. */
+  badRecords: number;
+};
+
+type Recomputed = { sequence: Buffer; readonly rows: Map<string, string> };
+
+const heldBytesDefault = 256 * 1024 * 1024;
+const heldOverheadBytes = 200;
+const settleMsMax = 30_000;
+
+/**
+ * Computes a table anew from its sources, up to its checkpoints, and compares it with the output topic, key by key.
+ * Invariant: nothing is written; no more than a bound of rows is held, and where there are more the sources are read again
+ * for a part of the keys at a time.
+ */
+export async function verifyTable(options: VerifyOptions): Promise<VerifyReport> {
+  const { facts } = options;
+  const { flow, table } = facts;
+  refuseUnverifiable(flow, table.name);
+  const spans = await settledSpans(options);
+  const readability = new VerifyReadability(facts, spans);
+  const report: VerifyReport = {
+    keys: 0,
+    rows: 0,
+    differences: 0,
+    unreadableKeys: 0,
+    unknownKeys: 0,
+    partTables: [],
+    movedKeys: 0,
+    badRecords: 0,
+  };
+  const shares: KeyShare[] = [wholeShare];
+  for (let isFirst = true; ; isFirst = false) {
+    const share = shares.shift();
+    if (share === undefined) {
+      return report.unknownKeys === 0 ? report : { ...report, partTables: readability.partTables };
+    }
+    const computed = new Recomputation(options, share);
+    await computed.read(spans);
+    await computed.readMoved(spans);
+    shares.unshift(...computed.postponed);
+    if (isFirst) report.badRecords = computed.badRecords;
+    await compare({ options, flow, table, computed, spans, readability, report });
+  }
+}
+
+class Recomputation {
+  readonly sets = new Map<string, Recomputed>();
+  /** Keys of which a table that is read has a later version, or later rows, than the flow has read. */
+  readonly moved = new Set<string>();
+  /** Shares that had no room: they are for later. */
+  readonly postponed: KeyShare[] = [];
+  badRecords = 0;
+  share: KeyShare;
+  #heldBytes = 0;
+  /** Up to where `readMoved` has read, by topic and partition. */
+  readonly #movedTo = new Map<string, number>();
+  readonly #options: VerifyOptions;
+  readonly #versionTopics: ReadonlySet<string>;
+
+  constructor(options: VerifyOptions, share: KeyShare) {
+    this.#options = options;
+    this.#versionTopics = new Set(
+      options.facts.sources.flatMap((one) => (isVersioned(one) ? one.topic : [])),
+    );
+    this.share = share;
+  }
+
+  async read(spans: readonly VerifiedSpan[]): Promise<void> {
+    const { log, catalog, facts, clock } = this.#options;
+    const rows = new SourceRows({
+      log,
+      catalog,
+      facts,
+      nowMs: clock.now(),
+      onRow: (row) => this.#merge(row),
+      onBad: () => {
+        this.badRecords += 1;
+      },
+    });
+    for (const span of spans) await rows.read(span);
+  }
+
+  /**
+   * Looks for what the flow had not read when its checkpoints were taken, as far as a table of the pipeline has it by now:
+   * its rows do not say by themselves that they are later. Compaction may also have taken away the version that the table has.
+   */
+  async readMoved(spans: readonly VerifiedSpan[]): Promise<void> {
+    const { log, catalog, facts, clock } = this.#options;
+    const onRow = ({ key }: SourceRow): void => {
+      this.moved.add(key);
+    };
+    const rows = new SourceRows({ log, catalog, facts, nowMs: clock.now(), onRow });
+    for (const span of spans) {
+      if (!span.isVersions && span.table === undefined) continue;
+      const { topic, partition } = span;
+      const place = partitionKey(topic, partition);
+      const from = this.#movedTo.get(place) ?? span.to;
+      const range = (await log.offsetRanges(topic, [partition])).get(partition);
+      const to = Math.max(from, range?.stable ?? from);
+      await rows.read({ ...span, from, to });
+      this.#movedTo.set(place, to);
+    }
+  }
+
+  #merge(row: SourceRow): void {
+    if (row.bad !== undefined) {
+      this.badRecords += 1;
+      return;
+    }
+    const isDropped = row.violated.some(({ action }) => action !== 'warn');
+    // A version of which nothing is left says that its key has no rows.
+    if (isDropped && !this.#versionTopics.has(row.topic)) return;
+    if (!isInShare(row.key, this.share)) return;
+    this.add(isDropped ? { ...row, isMarker: true } : row);
+    const { heldBytesMax = heldBytesDefault } = this.#options;
+    while (this.#heldBytes > heldBytesMax && this.share.bits < shareBitsMax) this.#divide();
+  }
+
+  add({ key, sequence, isMarker, provenance, json }: AddedRow): void {
+    if (sequence === undefined) return;
+    const set = this.sets.get(key);
+    const order = set === undefined ? 1 : sequence.compare(set.sequence);
+    if (order < 0) return;
+    const rows = order > 0 || set === undefined ? new Map<string, string>() : set.rows;
+    if (order > 0 || set === undefined) {
+      for (const [source, text] of set?.rows ?? []) this.#heldBytes -= sizeOf(source, text);
+      this.sets.set(key, { sequence, rows });
+    }
+    if (isMarker) return;
+    const source = sourceKey(provenance);
+    if (!rows.has(source)) this.#heldBytes += sizeOf(source, json);
+    rows.set(source, json);
+  }
+
+  #divide(): void {
+    const [kept, later] = halves(this.share);
+    this.share = kept;
+    this.postponed.unshift(later);
+    for (const [key, { rows }] of this.sets) {
+      if (isInShare(key, kept)) continue;
+      this.sets.delete(key);
+      for (const [source, text] of rows) this.#heldBytes -= sizeOf(source, text);
+    }
+  }
+}
+
+type AddedRow = Pick<SourceRow, 'key' | 'sequence' | 'isMarker' | 'provenance' | 'json'>;
+
+function sizeOf(source: string, json: string): number {
+  return source.length + json.length + heldOverheadBytes;
+}
+
+function sourceKey(provenance: Buffer): string {
+  return provenance.toString('latin1', 0, provenanceSize);
+}
+
+type Comparison = {
+  readonly options: VerifyOptions;
+  readonly flow: ReplaceUsingFlowPlan;
+  readonly table: TablePlan;
+  readonly computed: Recomputation;
+  readonly spans: readonly VerifiedSpan[];
+  readonly readability: VerifyReadability;
+  readonly report: VerifyReport;
+};
+
+/** Differences that may wait at once until it is known that their keys did not move on while they were compared. */
+const pendingMax = 1_000;
+
+/** Differences are told once it is known that their keys did not move on meanwhile. */
+class PendingDifferences {
+  readonly #comparison: Comparison;
+  readonly #pending = new Map<string, KeyDifference>();
+
+  constructor(comparison: Comparison) {
+    this.#comparison = comparison;
+  }
+
+  async add(key: string, difference: KeyDifference | undefined): Promise<void> {
+    if (difference !== undefined) this.#pending.set(key, difference);
+    if (this.#pending.size >= pendingMax) await this.settle();
+  }
+
+  async settle(): Promise<void> {
+    if (this.#pending.size === 0) return;
+    const { options, computed, spans, report } = this.#comparison;
+    await computed.readMoved(spans);
+    for (const [key, difference] of this.#pending) {
+      if (computed.moved.has(key)) {
+        report.movedKeys += 1;
+        continue;
+      }
+      report.differences += 1;
+      options.onDifference(difference);
+    }
+    this.#pending.clear();
+  }
+}
+
+async function compare(comparison: Comparison): Promise<void> {
+  const { options, flow, table, computed } = comparison;
+  const pending = new PendingDifferences(comparison);
+  for await (const set of readTable({ log: options.log, table, flow })) {
+    const key = Buffer.from(set.key, 'utf8').toString('latin1');
+    if (isInShare(key, computed.share)) await pending.add(key, compareSet(comparison, key, set));
+  }
+  for (const [key, expected] of computed.sets) {
+    if (expected.rows.size === 0 || computed.moved.has(key)) continue;
+    const shown = Buffer.from(key, 'latin1').toString('utf8');
+    const missing = { key: shown, kind: 'missing', found: 'no rows' } as const;
+    await pending.add(key, { ...missing, expected: shownRows(expected) });
+  }
+  await pending.settle();
+}
+
+/** How the rows of a key differ from those that are expected; undefined: they do not, or nobody can tell. */
+function compareSet(
+  { flow, computed, readability, report }: Comparison,
+  key: string,
+  set: CommittedSet,
+): KeyDifference | undefined {
+  const codec = sequenceCodec(flow.sequenceType);
+  report.keys += 1;
+  report.rows += set.rows.length;
+  const state = computed.moved.has(key) ? 'moved' : readability.of(set);
+  if (state === 'moved') {
+    report.movedKeys += 1;
+    computed.sets.delete(key);
+    return undefined;
+  }
+  if (state !== 'readable') {
+    report[state === 'unknown' ? 'unknownKeys' : 'unreadableKeys'] += 1;
+    addCommitted(computed, key, set, codec.parse(set.sequence));
+  }
+  const expected = computed.sets.get(key);
+  computed.sets.delete(key);
+  if (expected === undefined || expected.rows.size === 0) {
+    return { key: set.key, kind: 'extra', expected: 'no rows', found: shownSet(set) };
+  }
+  const { sequence } = expected;
+  const text = codec.text(sequence, 0, sequence.length);
+  if (text !== set.sequence) {
+    const found = `sequence ${set.sequence}`;
+    return { key: set.key, kind: 'sequence', expected: `sequence ${text}`, found };
+  }
+  if (isSame(expected, set, flow.distinct)) return undefined;
+  return { key: set.key, kind: 'rows', expected: shownRows(expected), found: shownSet(set) };
+}
+
+/** Rows that cannot be read again are inputs of the merge: it is idempotent. */
+function addCommitted(
+  computed: Recomputation,
+  key: string,
+  set: CommittedSet,
+  sequence: Buffer,
+): void {
+  for (const { json, sources } of set.rows) {
+    for (const source of sources) {
+      computed.add({ key, sequence, isMarker: false, provenance: bytesOf(source), json });
+    }
+  }
+}
+
+function bytesOf(source: CommittedSet['rows'][number]['sources'][number]): Buffer {
+  const bytes = Buffer.alloc(provenanceSize);
+  bytes.write(source.topicId, 0, 'hex');
+  bytes.writeUInt32BE(source.partition, 16);
+  bytes.writeUInt32BE(Math.floor(source.offset / 0x1_0000_0000), 20);
+  bytes.writeUInt32BE(source.offset >>> 0, 24);
+  bytes[28] = source.branch;
+  bytes.writeUIntBE(Math.floor(source.index / 0x1_0000_0000), 29, 3);
+  bytes.writeUInt32BE(source.index >>> 0, 32);
+  return bytes;
+}
+
+function isSame(expected: Recomputed, set: CommittedSet, isDistinct: boolean): boolean {
+  let count = 0;
+  for (const { json, sources } of set.rows) {
+    for (const source of sources) {
+      count += 1;
+      const text = expected.rows.get(sourceKey(bytesOf(source)));
+      // Of equal rows one stands for all, however each of them wrote its numbers.
+      if (text === undefined || (!isDistinct && text !== json)) return false;
+    }
+  }
+  return count === expected.rows.size;
+}
+
+const shownMax = 2_000;
+
+function shownRows({ rows }: Recomputed): string {
+  return `[${[...rows.values()].sort().join(',')}]`.slice(0, shownMax);
+}
+
+function shownSet({ rows }: CommittedSet): string {
+  return `[${rows
+    .map(({ json }) => json)
+    .sort()
+    .join(',')}]`.slice(0, shownMax);
+}
+
+/** The sources up to the checkpoints, once everything that was read has reached the table. */
+async function settledSpans(options: VerifyOptions): Promise<readonly VerifiedSpan[]> {
+  const { log, facts, pipeline, clock } = options;
+  const group = groupOf(pipeline, facts.flow.name);
+  const spans: VerifiedSpan[] = [];
+  const described = await log.describeTopics(facts.sources.map(({ topic }) => topic));
+  for (const source of facts.sources) {
+    const { topic, topicId, partitions } = source;
+    const isVersions = isVersioned(source);
+    const table = tableReadBy(source);
+    if (!isVersions && isCompactedPolicy(described.get(topic)?.configs.get('cleanup.policy'))) {
+      throw new FlowError('NOT_SUPPORTED', `table "${facts.table.name}" cannot be recomputed`, {
+        detail: `Its source topic "${topic}" is compacted: records that it was computed from are gone.`,
+      });
+    }
+    const numbers = numbersTo(partitions);
+    const committed = await log.committedOffsets(group, topic, numbers);
+    for (const [partition, { start }] of await log.offsetRanges(topic, numbers)) {
+      const to = committed.get(partition)?.offset ?? start;
+      spans.push({ topic, topicId, partition, from: start, to, isVersions, table });
+    }
+  }
+  const deadline = clock.monotonic() + settleMsMax;
+  const between = repartitionTopicOf(pipeline, facts.flow.name);
+  const numbers = numbersTo(facts.repartition?.partitions ?? 0);
+  const goals = await log.offsetRanges(between, numbers);
+  for (;;) {
+    const committed = await log.committedOffsets(group, between, numbers);
+    const isReached = [...goals].every(
+      ([partition, { start, end }]) => (committed.get(partition)?.offset ?? start) >= end,
+    );
+    if (isReached) return spans;
+    if (clock.monotonic() > deadline) {
+      throw new FlowError('USAGE', `table "${facts.table.name}" has rows on their way`, {
+        detail: 'Rows between its stages are not merged yet, and nobody merges them.',
+        hint: 'Run the pipeline (tidemark run --once), then verify again.',
+      });
+    }
+    await clock.sleep(200);
+  }
+}
+
+/** What a row gives may depend on when it was read: recomputed, it may differ and be right both times. */
+/** To be asked before anything is looked up: other kinds of flow have other topics, or none. */
+export function refuseUnverifiable(
+  flow: FlowPlan,
+  table: string,
+): asserts flow is ReplaceUsingFlowPlan {
+  refuseOrderDependent(flow);
+  if (flow.kind === 'replace_using') return;
+  throw new FlowError('NOT_SUPPORTED', `table "${table}" cannot be verified yet`, {
+    detail: `Flow "${flow.name}" is of kind ${flow.kind}; REPLACE USING tables are verified.`,
+    hint: 'tidemark status shows whether the account of its rows closes.',
+  });
+}
+
+function refuseOrderDependent(flow: FlowPlan): void {
+  const recomputable = ['filter', 'project', 'explode'];
+  for (const { steps } of flow.branches) {
+    for (const step of steps) {
+      const isPlain = recomputable.includes(step.step);
+      if (isPlain && stepExpressions(step).every((one) => chanceIn(one) === undefined)) continue;
+      throw new FlowError('NOT_SUPPORTED', `flow "${flow.name}" cannot be recomputed`, {
+        detail: isPlain
+          ? 'Its rows depend on the clock or on chance, so that they come out differently each time.'
+          : `Its query has a ${step.step}, whose result depends on when and in which order its rows came.`,
+        hint: 'tidemark status shows whether its account closes; tidemark state scrub compares state and output.',
+      });
+    }
+  }
+}

@@ -1,0 +1,329 @@
+import { builtFlowOf } from '../../plan/bind/names.ts';
+import { countedExpectations } from '../../plan/counted-expectations.ts';
+import type { FlowPlan, PipelinePlan, TablePlan } from '../../plan/pipeline-plan.ts';
+import {
+  groupOf,
+  hasStage,
+  levelsTopicOf,
+  repartitionTopicOf,
+  sourcesOf,
+} from '../../plan/topology.ts';
+import type { CommittedOffset } from '../../ports/log.ts';
+import type { StateStore } from '../../ports/state-store.ts';
+import { flowChanges } from '../../refresh/changes.ts';
+import { deployedFlow, readDeployedFlow } from '../../refresh/deployed-flow.ts';
+import { parseFlowMetadata } from '../../task/row-account.ts';
+import { generationOf } from '../takeover/generation.ts';
+import { lockName } from '../topics/locks.ts';
+import { awaitNobody } from './refresh-checkpoints.ts';
+import { flowsOf, numbersTo } from './refresh-facts.ts';
+import {
+  type FreshTopics,
+  finish,
+  type RefreshRun,
+  type RefreshRunOptions,
+} from './refresh-run.ts';
+
+export type BuiltOptions = RefreshRunOptions & {
+  readonly state: StateStore;
+  readonly replicationFactor: number;
+};
+
+type SourceCheckpoints = {
+  readonly topic: string;
+  readonly partitions: readonly number[];
+  readonly committed: ReadonlyMap<number, CommittedOffset>;
+};
+
+/** Longer than a session usually lasts: an attempt that was killed is a member until then. */
+const waitMsDefault = 60_000;
+
+/**
+ * What a refresh builds beside the table: groups, topics, state and catalog entries under names of their own, for every
+ * flow that writes the table. Invariant: nothing of it has a name that the live generation uses, so that all of it can go
+ * without a trace.
+ */
+export class BuiltGeneration {
+  readonly #options: BuiltOptions;
+  readonly #run: RefreshRun;
+  /** Those that write the live table, first the one that merges. */
+  readonly #flows: readonly FlowPlan[];
+  /** Of the flow that merges. */
+  readonly name: string;
+
+  constructor(options: BuiltOptions, run: RefreshRun) {
+    this.#options = options;
+    this.#run = run;
+    this.#flows = flowsOf(options.plan, options.table);
+    this.name = builtFlowOf(options.flow.name);
+  }
+
+  get #output(): string {
+    return `${groupOf(this.#options.pipeline, this.name)}.output`;
+  }
+
+  /** What a shadow can not read is counted, and goes with it: letters of the table are those of the table. */
+  get #deadLetterTopic(): string | undefined {
+    const { table, isShadow } = this.#options;
+    return isShadow === true && table.deadLetterTopic !== undefined
+      ? this.#shadowLetters
+      : table.deadLetterTopic;
+  }
+
+  get #shadowLetters(): string {
+    return `${groupOf(this.#options.pipeline, this.name)}.dead_letters`;
+  }
+
+  get #names(): readonly string[] {
+    return this.#flows.map(({ name }) => builtFlowOf(name));
+  }
+
+  get #groups(): readonly string[] {
+    return this.#names.map((name) => groupOf(this.#options.pipeline, name));
+  }
+
+  /** Topics that the flows read. */
+  get sourceTopics(): ReadonlySet<string> {
+    const { plan } = this.#options;
+    const sources = this.#flows.flatMap((flow) => sourcesOf(plan, flow));
+    return new Set(sources.map(({ topic }) => topic));
+  }
+
+  /** Of which the new generation becomes the table; its partitions are those of the live one. */
+  plan(partitions: number | undefined): PipelinePlan {
+    const { plan } = this.#options;
+    return {
+      ...plan,
+      tables: [{ ...this.#table, partitions }],
+      flows: this.#flows.map((flow) => this.#built(flow)),
+      // They go on reading the live tables, and whoever updates the pipeline computes them.
+      materializedViews: [],
+    };
+  }
+
+  /** The stage of AUTO CDC flows has the name of their table. */
+  get #table(): TablePlan {
+    const { table, flow } = this.#options;
+    const name = flow.kind === 'auto_cdc' ? this.name : table.name;
+    return { ...table, name, topic: this.#output, deadLetterTopic: this.#deadLetterTopic };
+  }
+
+  #built(flow: FlowPlan): FlowPlan {
+    return { ...flow, name: builtFlowOf(flow.name), target: this.#table.name };
+  }
+
+  /** Whether what an attempt before has built is of this definition: one of which the catalog knows nothing may be of any. */
+  mayGoOn(): boolean {
+    const { catalog, isShadow } = this.#options;
+    // Letters of a shadow are nobody's: what it could not read has to be told by the table.
+    const ofShadow = catalog.get('topic', this.#shadowLetters) !== undefined;
+    if (isShadow !== true && ofShadow) return false;
+    return this.#flows.every((flow) => {
+      const found = readDeployedFlow(catalog.get('flow', builtFlowOf(flow.name))?.value);
+      if (found === undefined) return false;
+      return flowChanges(found, deployedFlow(this.#built(flow), this.#table)).length === 0;
+    });
+  }
+
+  async prepare(): Promise<void> {
+    const { log, catalog, clock } = this.#options;
+    const { generation } = this.#run.progress.record;
+    await catalog.write(
+      this.#flows.flatMap(({ name: flow }) => {
+        const built = builtFlowOf(flow);
+        return [
+          { kind: 'generation' as const, name: built, value: { generation } },
+          // Records that the flow steps over are no more readable for its next generation.
+          ...catalog
+            .all('skip')
+            .filter(({ name }) => name.startsWith(`${flow}/`))
+            .map(({ name, value }) => ({
+              kind: 'skip' as const,
+              name: `${built}${name.slice(flow.length)}`,
+              value: value['flow'] === undefined ? value : { ...value, flow: built },
+            })),
+        ];
+      }),
+      clock.now(),
+    );
+    // An attempt that was killed is a member that would count until its session has timed out.
+    for (const group of this.#groups) await log.removeMembers(group);
+  }
+
+  /** Whether a flow of that name is part of it. */
+  has(name: string): boolean {
+    return this.#names.includes(name);
+  }
+
+  /** Records of the sources that it has not read yet. A flow that runs once reads no further than to its pins. */
+  async lag(): Promise<number> {
+    const { log } = this.#options;
+    let lag = 0;
+    for (const flow of this.#flows) {
+      if (flow.kind !== 'append' && flow.once === true) continue;
+      for (const { topic, partitions, committed } of await this.#checkpoints(flow, true)) {
+        for (const [at, { start, stable }] of await log.offsetRanges(topic, partitions)) {
+          lag += Math.max(0, stable - (committed.get(at)?.offset ?? start));
+        }
+      }
+    }
+    return lag;
+  }
+
+  /** Dead letters that the checkpoints count. */
+  async deadLetters(): Promise<{ readonly before: number; readonly now: number }> {
+    return { before: await this.#deadLetters(false), now: await this.#deadLetters(true) };
+  }
+
+  async #deadLetters(isBuilt: boolean): Promise<number> {
+    const { table } = this.#options;
+    let count = 0;
+    for (const flow of this.#flows) {
+      const expectations = countedExpectations(flow, table);
+      for (const { committed } of await this.#checkpoints(flow, isBuilt)) {
+        for (const { metadata } of committed.values()) {
+          count += parseFlowMetadata(metadata, expectations)?.deadLettered ?? 0;
+        }
+      }
+    }
+    return count;
+  }
+
+  /** Where a flow stands in each of its sources. */
+  async #checkpoints(flow: FlowPlan, isBuilt: boolean): Promise<readonly SourceCheckpoints[]> {
+    const { log, plan, pipeline } = this.#options;
+    const group = groupOf(pipeline, isBuilt ? builtFlowOf(flow.name) : flow.name);
+    const found: SourceCheckpoints[] = [];
+    for (const topic of new Set(sourcesOf(plan, flow).map((source) => source.topic))) {
+      const count = (await log.describeTopics([topic])).get(topic)?.partitions ?? 0;
+      const partitions = numbersTo(count);
+      const committed = await log.committedOffsets(group, topic, partitions);
+      found.push({ topic, partitions, committed });
+    }
+    return found;
+  }
+
+  async topics(): Promise<FreshTopics> {
+    const { log, pipeline, table } = this.#options;
+    const levels = levelsTopicOf(pipeline, this.name);
+    const found = await log.describeTopics([levels]);
+    return {
+      output: this.#output,
+      levels: found.has(levels) ? levels : undefined,
+      isNumbered: table.output === 'rows',
+      swaps: [],
+    };
+  }
+
+  /** A clause that empties keys may be new to the table. */
+  async makeLevels(partitions: number): Promise<void> {
+    const { log, catalog, clock, pipeline, flow, replicationFactor } = this.#options;
+    const fresh = await this.topics();
+    if (fresh.levels === undefined) return;
+    const name = levelsTopicOf(pipeline, flow.name);
+    await log.createTopics([
+      {
+        name,
+        partitions,
+        replicationFactor,
+        configs: { 'cleanup.policy': 'compact', 'retention.ms': '-1' },
+      },
+    ]);
+    if (catalog.get('topic', name) !== undefined) return;
+    const value = { role: 'levels', flow: flow.name, partitions };
+    await catalog.write([{ kind: 'topic', name, value }], clock.now());
+  }
+
+  /** Every flow goes on from where the new generation stands, of the definition that it was built with. */
+  async handOver(): Promise<void> {
+    const { catalog, flow } = this.#options;
+    await catalog.read();
+    // Where the catalog knows the generation already, an attempt was interrupted while it cleaned up.
+    if (generationOf(catalog, flow.name) === this.#run.progress.record.generation) return;
+    const checkpoints = [];
+    for (const one of this.#flows) checkpoints.push(...(await this.#commit(one)));
+    await finish(this.#run, checkpoints, this.#pins());
+  }
+
+  async #commit(flow: FlowPlan) {
+    const { log, pipeline, plan } = this.#options;
+    const offsets = [];
+    const checkpoints = [];
+    const group = groupOf(pipeline, builtFlowOf(flow.name));
+    const own = hasStage(flow) ? repartitionTopicOf(pipeline, flow.name) : undefined;
+    const built = repartitionTopicOf(pipeline, builtFlowOf(flow.name));
+    const sources = new Set(sourcesOf(plan, flow).map(({ topic }) => topic));
+    const topics = [...sources, ...(own === undefined ? [] : [own])];
+    for (const [name, { topicId, partitions }] of await log.describeTopics(topics)) {
+      const isOwn = name === own;
+      const numbers = numbersTo(partitions);
+      const known = await log.committedOffsets(group, isOwn ? built : name, numbers);
+      const ranges = isOwn ? await log.offsetRanges(name, numbers) : undefined;
+      for (const [partition, { offset, metadata }] of known) {
+        // Between the stages nothing of the former generation is taken over, only the account of the new one.
+        const end = ranges?.get(partition)?.end;
+        offsets.push({ topic: name, partition, offset: end ?? offset, metadata });
+        checkpoints.push({ flow: flow.name, topic: name, partition, topicId });
+      }
+      if (ranges !== undefined) {
+        const ends = [...ranges].map(([partition, { end }]) => [partition, end] as const);
+        await log.deleteRecords(name, new Map(ends));
+      }
+    }
+    if (offsets.length > 0) await log.commitCheckpoint(groupOf(pipeline, flow.name), offsets);
+    return checkpoints;
+  }
+
+  /** A flow that runs once has run with the new generation, and does not again. */
+  #pins() {
+    const { catalog } = this.#options;
+    return this.#flows.flatMap(({ name }) => {
+      const pins = catalog.get('once', builtFlowOf(name))?.value;
+      return pins === undefined ? [] : [{ kind: 'once' as const, name, value: pins }];
+    });
+  }
+
+  /** Removes what was built: topics, groups, what the catalog says of it, and its state. */
+  async cleanUp(): Promise<void> {
+    const { log, catalog, clock, state, pipeline, waitMs, onStep } = this.#options;
+    const names = [
+      this.#output,
+      repartitionTopicOf(pipeline, this.name),
+      levelsTopicOf(pipeline, this.name),
+      this.#shadowLetters,
+    ];
+    const partitions = (await log.describeTopics(names)).get(this.#output)?.partitions ?? 0;
+    const onWait = (members: number): void =>
+      onStep?.(`waiting until ${members} attempts that were killed are forgotten`);
+    for (const group of this.#groups) {
+      await log.removeMembers(group);
+      await awaitNobody({ log, clock, waitMs: waitMs ?? waitMsDefault, onWait }, group);
+      await log.deleteCheckpoints(group);
+    }
+    await catalog.read();
+    const entries = [
+      ...names.map((name) => ({ kind: 'topic' as const, name })),
+      ...this.#names.flatMap((built) => [
+        ...(['flow', 'generation', 'once', 'stop'] as const).map((kind) => ({ kind, name: built })),
+        // Left by an attempt that was killed right after it had begun to swap.
+        { kind: 'lock' as const, name: lockName({ flow: built, token: 'swap' }) },
+        ...(['checkpoint', 'takeover', 'skip', 'static'] as const).flatMap((kind) =>
+          catalog
+            .all(kind)
+            .filter(({ name }) => name.startsWith(`${built}/`))
+            .map(({ name }) => ({ kind, name })),
+        ),
+      ]),
+    ];
+    const epoch = await catalog.write(
+      entries.map((entry) => ({ ...entry, value: undefined })),
+      clock.now(),
+    );
+    const { generation } = this.#run.progress.record;
+    for (const partition of numbersTo(partitions)) {
+      await state.forget({ pipeline, flow: this.name, generation, partition }, epoch);
+    }
+    // Last of all: they tell how many states there are.
+    await log.deleteTopics(names);
+  }
+}

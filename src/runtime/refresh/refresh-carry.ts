@@ -1,0 +1,279 @@
+import { FlowError } from '../../base/errors.ts';
+import type { FlowPlan } from '../../plan/pipeline-plan.ts';
+import { groupOf, levelsTopicOf, repartitionTopicOf, tableOf } from '../../plan/topology.ts';
+import type { Log, TopicDescription } from '../../ports/log.ts';
+import { flowChanges, needsRefresh } from '../../refresh/changes.ts';
+import { type DeployedFlow, deployedFlow, readDeployedFlow } from '../../refresh/deployed-flow.ts';
+import { markedPartitions } from '../takeover/added-partitions.ts';
+import { checkpointMark, generationOf, markedGeneration, swapsOf } from '../takeover/generation.ts';
+import { partitionKey } from '../takeover/partition-key.ts';
+import { isHeldBy } from '../topics/locks.ts';
+import { appendCopy } from './append-copy.ts';
+import {
+  eventEntry,
+  type KnownCheckpoint,
+  type OutsideOptions,
+  readCheckpoints,
+  whileNobodyReads,
+} from './refresh-checkpoints.ts';
+import { numbersTo } from './refresh-facts.ts';
+
+/**
+ * Hands the checkpoint of a flow that is gone to a new one of the same query. Invariant: the former name keeps nothing
+ * that could be resumed, so that it never goes on from a checkpoint that is not its own; and no row is on its way
+ * between the stages of the former flow, where the new one would not find it.
+ */
+export async function carryCheckpoint(
+  options: OutsideOptions,
+  before: string,
+  after: FlowPlan,
+): Promise<readonly KnownCheckpoint[]> {
+  const { log, catalog, clock, pipeline, plan } = options;
+  await catalog.read();
+  // The same for every attempt, so that one that was interrupted is gone on with.
+  const token = `carry ${before} ${after.name}`;
+  const isResumed = isHeldBy(catalog, before, token);
+  const former = formerDefinition(options, before, after, isResumed);
+  const definition = deployedFlow(after, tableOf(plan, after));
+  refuseOther(before, former, after.name, definition);
+  const held = { ...options, token, isLasting: true };
+  return whileNobodyReads(held, [before, after.name], async () => {
+    const rows = await readCheckpoints(options, { ...after, name: before });
+    let moved: readonly KnownCheckpoint[] = [];
+    if (!isResumed || rows.some(({ committed }) => committed !== undefined)) {
+      refusePending(before, rows);
+      if (!isResumed) await refuseStarted(log, pipeline, after.name, rows);
+      await copyOwnTopics(options, before, after.name);
+      moved = await commitTo(options, after.name, before, rows);
+      await rename(options, { before, after: after.name, definition, rows: moved });
+    }
+    await log.deleteCheckpoints(groupOf(pipeline, before));
+    await log.deleteTopics([repartitionTopicOf(pipeline, before), levelsTopicOf(pipeline, before)]);
+    await catalog.write([{ kind: 'flow', name: before, value: undefined }], clock.now());
+    return moved;
+  });
+}
+
+function formerDefinition(
+  { catalog, plan }: OutsideOptions,
+  before: string,
+  after: FlowPlan,
+  isResumed: boolean,
+): DeployedFlow {
+  const former = readDeployedFlow(catalog.get('flow', before)?.value);
+  if (former === undefined) {
+    const known = catalog.all('flow').map(({ name }) => name);
+    throw new FlowError('USAGE', `the catalog knows no flow "${before}"`, {
+      hint: known.length === 0 ? 'No flow ever ran.' : `It knows: ${known.join(', ')}.`,
+    });
+  }
+  if (plan.flows.some(({ name }) => name === before)) {
+    throw new FlowError('USAGE', `flow "${before}" is still part of the pipeline`, {
+      hint: 'A checkpoint is carried over from a flow that is gone: two flows never share one.',
+    });
+  }
+  if (!isResumed && catalog.get('flow', after.name) !== undefined) {
+    throw new FlowError('USAGE', `flow "${after.name}" has run already`, {
+      detail: 'It has a checkpoint of its own, and its rows are merged with those that are there.',
+    });
+  }
+  return former;
+}
+
+function refuseOther(
+  before: string,
+  former: DeployedFlow,
+  after: string,
+  definition: DeployedFlow,
+): void {
+  const changes = flowChanges(former, definition);
+  if (!needsRefresh(changes)) return;
+  const reasons = changes.filter(({ effect }) => effect === 'refresh');
+  throw new FlowError(
+    'DEFINITION_CHANGED',
+    `flow "${after}" cannot go on from the checkpoint of flow "${before}"`,
+    {
+      detail: reasons.map(({ id, text }) => `${text} (${id})`).join(' '),
+      hint: 'A new flow name keeps its own checkpoint: run it, and it reads its sources from the beginning.',
+    },
+  );
+}
+
+function refusePending(before: string, rows: readonly KnownCheckpoint[]): void {
+  const pending = rows.filter(
+    ({ stage, committed, start, end }) =>
+      stage === 'repartition' && Math.max(committed ?? start, start) < end,
+  );
+  if (pending.length === 0) return;
+  throw new FlowError('USAGE', `flow "${before}" has rows between its stages`, {
+    detail: `Of ${pending.map(({ topic, partition }) => `${topic}/${partition}`).join(', ')} not everything is merged.`,
+    hint: 'Run the pipeline once more with its former name: tidemark run --once.',
+  });
+}
+
+async function refuseStarted(
+  log: Log,
+  pipeline: string,
+  after: string,
+  rows: readonly KnownCheckpoint[],
+): Promise<void> {
+  for (const { stage, topic, partition } of rows) {
+    if (stage !== 'source') continue;
+    const known = await log.committedOffsets(groupOf(pipeline, after), topic, [partition]);
+    if (known.size === 0) continue;
+    throw new FlowError('USAGE', `group "${groupOf(pipeline, after)}" has a checkpoint already`);
+  }
+}
+
+/** The topics between and beside the stages carry the flow's name: the new flow gets its own, with the same levels. */
+async function copyOwnTopics(
+  { log, catalog, clock, pipeline }: OutsideOptions,
+  before: string,
+  after: string,
+): Promise<void> {
+  for (const [role, nameOf] of [
+    ['repartition', repartitionTopicOf],
+    ['levels', levelsTopicOf],
+  ] as const) {
+    const from = nameOf(pipeline, before);
+    const to = nameOf(pipeline, after);
+    const found = (await log.describeTopics([from])).get(from);
+    if (found === undefined) continue;
+    await log.createTopics([
+      {
+        name: to,
+        partitions: found.partitions,
+        replicationFactor: -1,
+        configs: copiedConfigs(found),
+      },
+    ]);
+    if (role === 'levels') await copyRecords(log, found, to);
+    const value = { role, flow: after, partitions: found.partitions };
+    await catalog.write([{ kind: 'topic', name: to, value }], clock.now());
+  }
+}
+
+const copiedSettings = ['cleanup.policy', 'retention.ms', 'retention.bytes', 'max.message.bytes'];
+
+function copiedConfigs({ configs }: TopicDescription): Record<string, string> {
+  return Object.fromEntries(
+    copiedSettings.flatMap((name) => {
+      const value = configs.get(name);
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+}
+
+const pendingBytesMax = 8 * 1024 * 1024;
+
+async function copyRecords(
+  log: Log,
+  { name, partitions }: TopicDescription,
+  to: string,
+): Promise<void> {
+  const reader = log.openReader();
+  const producer = await log.openProducer(undefined);
+  try {
+    const ranges = await log.offsetRanges(name, numbersTo(partitions));
+    for (const [partition, { start, stable }] of ranges) {
+      if (start >= stable) continue;
+      reader.assign(name, partition, start);
+      for (let position = start; position < stable; ) {
+        for (const { records, nextOffset } of await reader.poll(500)) {
+          while (records.next()) appendCopy(producer, to, partition, records);
+          position = nextOffset;
+        }
+        if (producer.pendingBytes > pendingBytesMax) await producer.drain(pendingBytesMax / 2);
+      }
+      reader.unassign(name, partition);
+    }
+    await producer.commit([]);
+  } finally {
+    await reader.close();
+    await producer.close();
+  }
+}
+
+/** The checkpoints under the new name; between its stages, where nothing is yet, only the account goes on. */
+async function commitTo(
+  { log, pipeline }: OutsideOptions,
+  after: string,
+  before: string,
+  rows: readonly KnownCheckpoint[],
+): Promise<readonly KnownCheckpoint[]> {
+  const own = repartitionTopicOf(pipeline, after);
+  const ownId = (await log.describeTopics([own])).get(own)?.topicId;
+  const moved = rows.flatMap((row): KnownCheckpoint[] => {
+    if (row.committed === undefined || row.topic === repartitionTopicOf(pipeline, before)) {
+      const isCarried = row.stage === 'repartition' && row.committed !== undefined;
+      return isCarried && ownId !== undefined
+        ? [{ ...row, topic: own, committed: 0, topicId: ownId, checkpointTopicId: ownId }]
+        : [];
+    }
+    return [row];
+  });
+  await log.commitCheckpoint(
+    groupOf(pipeline, after),
+    moved.map(({ topic, partition, committed, metadata }) => ({
+      topic,
+      partition,
+      offset: committed ?? 0,
+      metadata: metadata ?? '',
+    })),
+  );
+  return moved;
+}
+
+type Renamed = {
+  readonly before: string;
+  readonly after: string;
+  readonly definition: DeployedFlow;
+  readonly rows: readonly KnownCheckpoint[];
+};
+
+async function rename(
+  { catalog, clock, command }: OutsideOptions,
+  { before, after, definition, rows }: Renamed,
+): Promise<void> {
+  const nowMs = clock.now();
+  const ofBefore = (name: string): boolean => name.startsWith(`${before}/`);
+  const generation = generationOf(catalog, before);
+  const swaps = swapsOf(catalog, before);
+  const markOf = (topic: string, partition: number) =>
+    catalog.get('checkpoint', `${before}/${partitionKey(topic, partition)}`)?.value;
+  await catalog.write(
+    [
+      ...rows.map(({ topic, partition, checkpointTopicId }) => ({
+        kind: 'checkpoint' as const,
+        name: `${after}/${partitionKey(topic, partition)}`,
+        value:
+          checkpointTopicId === undefined
+            ? undefined
+            : checkpointMark(
+                checkpointTopicId,
+                markedPartitions(markOf(topic, partition), checkpointTopicId),
+                markedGeneration(markOf(topic, partition)),
+              ),
+      })),
+      ...(generation === 0
+        ? []
+        : [{ kind: 'generation' as const, name: after, value: { generation, swaps } }]),
+      { kind: 'flow' as const, name: after, value: definition },
+      ...(['checkpoint', 'takeover'] as const).flatMap((kind) =>
+        catalog
+          .all(kind)
+          .filter(({ name }) => ofBefore(name))
+          .map(({ name }) => ({ kind, name, value: undefined })),
+      ),
+      { kind: 'generation' as const, name: before, value: undefined },
+      eventEntry({
+        flow: after,
+        what: 'checkpoint_carried',
+        nowMs,
+        command,
+        facts: { from: before },
+      }),
+    ],
+    nowMs,
+  );
+}

@@ -1,0 +1,235 @@
+import { FlowError } from '../../base/errors.ts';
+import type { FlowPlan, PipelinePlan } from '../../plan/pipeline-plan.ts';
+import { groupOf, repartitionTopicOf, sourcesOf, tableOf } from '../../plan/topology.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { CommittedOffset, Log } from '../../ports/log.ts';
+import type { CheckpointMove, CheckpointRow } from '../../refresh/checkpoint-move.ts';
+import { parseFlowMetadata, parseTableMetadata } from '../../task/row-account.ts';
+import type { RuntimeListener } from '../runtime-events.ts';
+import { firstPartitions } from '../takeover/added-partitions.ts';
+import { checkpointMark, tableGeneration, writersOf } from '../takeover/generation.ts';
+import { partitionKey } from '../takeover/partition-key.ts';
+import { fenceOthers } from '../takeover/takeover.ts';
+import type { Catalog } from '../topics/catalog.ts';
+import { type LockFacts, lockFlows, unlockFlows } from '../topics/locks.ts';
+import { isSettledWithin } from '../worker/is-settled-within.ts';
+import { numbersTo } from './refresh-facts.ts';
+
+/** What every command that changes checkpoints from outside works with. */
+export type OutsideOptions = {
+  readonly log: Log;
+  readonly catalog: Catalog;
+  readonly clock: Clock;
+  readonly pipeline: string;
+  readonly plan: PipelinePlan;
+  readonly listener: RuntimeListener;
+  /** The command as a person would repeat it. */
+  readonly command: string;
+  /** Tells this attempt from others. */
+  readonly token: string;
+};
+
+export type KnownCheckpoint = CheckpointRow & {
+  readonly topicId: string;
+  /** The incarnation of the topic that the checkpoint is of, as the catalog knows; undefined: unknown. */
+  readonly checkpointTopicId: string | undefined;
+  readonly metadata: string | undefined;
+};
+
+/** How long a lock of a short command counts: far more than it takes, and soon over after a crash. */
+const shortLockMs = 60_000;
+/** How long an open transaction may hold up checkpoints before its producer is taken for dead. */
+const stuckAfterMs = 2_000;
+const pollMs = 100;
+/** A service looks for locks every second, and finishes what is open. */
+const waitMsDefault = 15_000;
+
+/** The checkpoints of a flow: of its sources in the order of the query, then between its stages. */
+export async function readCheckpoints(
+  { log, catalog, pipeline, plan }: Pick<OutsideOptions, 'log' | 'catalog' | 'pipeline' | 'plan'>,
+  flow: FlowPlan,
+): Promise<readonly KnownCheckpoint[]> {
+  const group = groupOf(pipeline, flow.name);
+  const repartition = repartitionTopicOf(pipeline, flow.name);
+  const sources = [...new Set(sourcesOf(plan, flow).map(({ topic }) => topic))];
+  const described = await log.describeTopics([...sources, repartition]);
+  const expectations = tableOf(plan, flow).expectations.map(({ name }) => name);
+  const rows: KnownCheckpoint[] = [];
+  for (const topic of [...sources, repartition]) {
+    const found = described.get(topic);
+    if (found === undefined) continue;
+    const stage = topic === repartition ? 'repartition' : 'source';
+    const numbers = numbersTo(found.partitions);
+    const committed = await log.committedOffsets(group, topic, numbers);
+    for (const [partition, { start, stable }] of await log.offsetRanges(topic, numbers)) {
+      const known = catalog.get('checkpoint', `${flow.name}/${partitionKey(topic, partition)}`);
+      const checkpointTopicId = known?.value['topicId'];
+      const checkpoint = committed.get(partition);
+      rows.push({
+        stage,
+        topic,
+        partition,
+        start,
+        end: stable,
+        committed: checkpoint?.offset,
+        metadata: checkpoint?.metadata,
+        isDamaged: checkpoint !== undefined && isDamaged(checkpoint, stage, expectations),
+        topicId: found.topicId,
+        checkpointTopicId: typeof checkpointTopicId === 'string' ? checkpointTopicId : undefined,
+      });
+    }
+  }
+  return rows;
+}
+
+function isDamaged(
+  { metadata }: CommittedOffset,
+  stage: CheckpointRow['stage'],
+  expectations: readonly string[],
+): boolean {
+  const counters =
+    stage === 'source' ? parseFlowMetadata(metadata, expectations) : parseTableMetadata(metadata);
+  return counters === undefined;
+}
+
+/**
+ * Waits until nobody is in a group: a service that finds its flow locked lets go of it. Throws GROUP_BUSY, and tells who
+ * is there, where somebody stays.
+ */
+export async function awaitNobody(
+  { log, clock, waitMs, onWait }: WaitOptions,
+  group: string,
+): Promise<void> {
+  const untilMs = clock.monotonic() + (waitMs ?? waitMsDefault);
+  let isTold = false;
+  for (;;) {
+    const members = await log.groupMembers(group);
+    if (members.length === 0) return;
+    if (!isTold) onWait?.(members.length);
+    isTold = true;
+    if (clock.monotonic() >= untilMs) {
+      const names = members.map(
+        ({ memberId, instanceId, host }) => `${instanceId ?? memberId} at ${host}`,
+      );
+      throw new FlowError('GROUP_BUSY', `group "${group}" has members that do not let go`, {
+        detail: `In the group: ${names.join(', ')}. Whoever reads goes on from what it knows, and would overwrite what is set from outside.`,
+        hint: 'Stop those instances first. One that was killed counts until its session has timed out.',
+      });
+    }
+    await clock.sleep(pollMs);
+  }
+}
+
+export type WaitOptions = Pick<OutsideOptions, 'log' | 'clock'> & {
+  readonly waitMs?: number | undefined;
+  /** Told once, with the number of members, where there is anything to wait for. */
+  readonly onWait?: ((members: number) => void) | undefined;
+};
+
+/**
+ * Runs a deed while nobody reads for the flows. Invariant: between the lock and its end no instance takes a partition
+ * over, and every transaction that might still move a checkpoint has ended. A lasting lock outlives a crash, so that only
+ * the same command goes on.
+ */
+export async function whileNobodyReads<Result>(
+  options: OutsideOptions & { readonly isLasting?: boolean; readonly waitMs?: number },
+  flows: readonly string[],
+  deed: () => Promise<Result>,
+): Promise<Result> {
+  const { catalog, clock, pipeline, command, token } = options;
+  const untilMs = options.isLasting === true ? undefined : clock.now() + shortLockMs;
+  const locks = flows.map((flow): LockFacts => ({ flow, command, token, untilMs }));
+  await lockFlows(catalog, locks, clock.now());
+  try {
+    for (const flow of flows) await awaitNobody(options, groupOf(pipeline, flow));
+    for (const flow of flows) await settleCheckpoints(options, flow);
+    return await deed();
+  } finally {
+    await unlockFlows(catalog, locks, clock.now());
+  }
+}
+
+/** Ends what a dead instance left open over the checkpoints of a flow. */
+export async function settleCheckpoints(
+  options: Pick<OutsideOptions, 'log' | 'catalog' | 'clock' | 'pipeline' | 'plan' | 'listener'>,
+  flow: string,
+): Promise<void> {
+  const { log, catalog, clock, pipeline, plan, listener } = options;
+  const known = plan.flows.find(({ name }) => name === flow);
+  const topics = [
+    ...(known === undefined ? [] : sourcesOf(plan, known).map(({ topic }) => topic)),
+    repartitionTopicOf(pipeline, flow),
+  ];
+  const asking = (async () => {
+    for (const { name, partitions } of (await log.describeTopics([...new Set(topics)])).values()) {
+      await log.committedOffsets(groupOf(pipeline, flow), name, numbersTo(partitions));
+    }
+  })();
+  if (!(await isSettledWithin(clock, stuckAfterMs, asking))) {
+    const reason = `it may hold the checkpoints of flow "${flow}"`;
+    await fenceOthers({ catalog, log, listener }, reason);
+  }
+  await asking;
+}
+
+/** Sets checkpoints, and remembers which incarnation of each topic they are of. Rows are not touched. */
+export async function applyMoves(
+  options: OutsideOptions,
+  flow: FlowPlan,
+  moves: readonly CheckpointMove[],
+  rows: readonly KnownCheckpoint[],
+): Promise<void> {
+  const { log, catalog, clock, pipeline, plan, command } = options;
+  const nowMs = clock.now();
+  const countOf = (topic: string): number => rows.filter((row) => row.topic === topic).length;
+  const rowOf = ({ topic, partition }: CheckpointMove) =>
+    rows.find((row) => row.topic === topic && row.partition === partition);
+  await log.commitCheckpoint(
+    groupOf(pipeline, flow.name),
+    moves.map((move) => {
+      const { topic, partition, offset, isRepaired } = move;
+      return {
+        topic,
+        partition,
+        offset,
+        metadata: isRepaired ? '' : (rowOf(move)?.metadata ?? ''),
+      };
+    }),
+  );
+  await catalog.write(
+    [
+      ...moves.map((move) => {
+        const name = `${flow.name}/${partitionKey(move.topic, move.partition)}`;
+        const topicId = rowOf(move)?.topicId ?? '';
+        const known = catalog.get('checkpoint', name)?.value;
+        const partitions = firstPartitions(known, topicId, countOf(move.topic));
+        // Whoever moves it takes the table that is read as it is now.
+        const generation = tableGeneration(catalog, writersOf(plan, move.topic));
+        return {
+          kind: 'checkpoint' as const,
+          name,
+          value: checkpointMark(topicId, partitions, generation),
+        };
+      }),
+      eventEntry({ flow: flow.name, what: 'checkpoint_moved', nowMs, command, facts: { moves } }),
+    ],
+    nowMs,
+  );
+}
+
+/** An entry of the pipeline's event log: what a person did to it. */
+export function eventEntry({ flow, what, nowMs, command, facts }: EventFacts) {
+  return {
+    kind: 'event' as const,
+    name: `${new Date(nowMs).toISOString()}/${flow}/${what}`,
+    value: { flow, what, atMs: nowMs, command, ...facts },
+  };
+}
+
+type EventFacts = {
+  readonly flow: string;
+  readonly what: string;
+  readonly nowMs: number;
+  readonly command: string;
+  readonly facts: Readonly<Record<string, unknown>>;
+};

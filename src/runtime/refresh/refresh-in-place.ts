@@ -1,0 +1,132 @@
+import { groupOf, levelsTopicOf, repartitionTopicOf, sourcesOf } from '../../plan/topology.ts';
+import { readDeployedFlow } from '../../refresh/deployed-flow.ts';
+import { hasCheckpoints, refuseForeign } from '../topics/check-topics.ts';
+import { lockFlows, unlockFlows } from '../topics/locks.ts';
+import { emptyAppended } from './refresh-append.ts';
+import { awaitNobody } from './refresh-checkpoints.ts';
+import { flowsOf, gatherFacts, type RefreshFacts } from './refresh-facts.ts';
+import { buryKept } from './refresh-kept.ts';
+import { openRefresh } from './refresh-record.ts';
+import {
+  beginRun,
+  endsOf,
+  finish,
+  locksOf,
+  type RefreshOutcome,
+  type RefreshRun,
+  type RefreshRunOptions,
+  refuseLossOf,
+  settleTable,
+  swap,
+} from './refresh-run.ts';
+import type { SwapResult } from './refresh-swap-options.ts';
+
+/**
+ * Empties a table and forgets its checkpoints: the next run fills it again. Invariant: until everything that was asked
+ * for is known to be acceptable nothing is touched; from the first tombstone on the flow is locked until the end, so that
+ * nobody ever runs on half of it.
+ */
+export async function refreshInPlace(options: RefreshRunOptions): Promise<RefreshOutcome> {
+  const { catalog, clock, pipeline, plan, table, flow } = options;
+  await catalog.read();
+  const isResumed = openRefresh(catalog, flow.name)?.mode === 'in_place';
+  const run = beginRun(options, 'in_place');
+  const locks = locksOf(options);
+  await lockFlows(catalog, locks, clock.now());
+  let isTouched = isResumed;
+  try {
+    for (const { name } of flowsOf(plan, table))
+      await awaitNobody(options, groupOf(pipeline, name));
+    await refuseOtherOwner(options);
+    await settleTable(run);
+    const facts = await gatherFacts(options);
+    if (!isResumed) await refuseLossOf(run, facts);
+    isTouched = true;
+    if (run.progress.state === 'emptying') {
+      const from = run.progress.record.from ?? endsOf(facts);
+      await run.progress.enter('emptying', clock.now(), { from });
+    }
+    options.onStep?.('emptying the table');
+    const result = await run.progress.whileTold(clock, () =>
+      facts.isAppended ? empty(run, facts) : swap(run, facts, undefined),
+    );
+    await run.progress.enter('switching', clock.now());
+    options.onStep?.('forgetting its checkpoints');
+    await forgetCheckpoints(run, facts);
+    await finish(run);
+    await run.progress.close('done', clock.now(), locks);
+    const { generation, allowLoss } = run.progress.record;
+    const lost = allowLoss ? result.lost : { keys: 0, rows: 0, levels: 0 };
+    const { published, buried } = result;
+    return {
+      table: table.name,
+      generation,
+      mode: 'in_place',
+      published,
+      buried,
+      lost,
+      ...(facts.untold === undefined ? {} : { untold: facts.untold }),
+      deadLetters: 0,
+    };
+  } catch (error) {
+    if (!isTouched) await unlockFlows(catalog, locks, clock.now());
+    throw error;
+  }
+}
+
+/** The topic may be somebody else's: a wrong pipeline name is enough. Where only the catalog was lost it may be emptied. */
+async function refuseOtherOwner(options: RefreshRunOptions): Promise<void> {
+  const { log, catalog, pipeline, plan, table, flow } = options;
+  const found = (await log.describeTopics([table.topic])).get(table.topic);
+  if (found === undefined || catalog.get('topic', table.topic) !== undefined) return;
+  const reads = [
+    ...sourcesOf(plan, flow).map(({ topic }) => topic),
+    repartitionTopicOf(pipeline, flow.name),
+  ];
+  // A flow that the catalog knows wrote another topic: what stands in this one is not from it.
+  const before = readDeployedFlow(catalog.get('flow', flow.name)?.value);
+  const isMoved = before !== undefined && before.topic !== table.topic;
+  if (!isMoved && (await hasCheckpoints(log, pipeline, { flow: flow.name, reads }))) return;
+  await refuseForeign(options, found);
+}
+
+/** The records of a table that append flows write are deleted. */
+async function empty({ options, progress }: RefreshRun, facts: RefreshFacts): Promise<SwapResult> {
+  const { log, clock, pipeline, flow, onProgress } = options;
+  const { from = [], keepUnrecoverable } = progress.record;
+  const isJoin = flow.kind === 'join';
+  const producer =
+    keepUnrecoverable || isJoin
+      ? await log.openProducer(`${pipeline}-refresh.${flow.name}.swap`)
+      : undefined;
+  try {
+    if (isJoin && producer !== undefined) {
+      await buryKept(log, levelsTopicOf(pipeline, flow.name), producer, clock);
+    }
+    const keeper = keepUnrecoverable ? producer : undefined;
+    return await emptyAppended({ log, clock, facts, from, producer: keeper, onProgress });
+  } finally {
+    await producer?.close();
+  }
+}
+
+/** Group and catalog lose the checkpoints; what is between the stages belongs to the former generation. */
+async function forgetCheckpoints(
+  { options }: RefreshRun,
+  { repartition }: RefreshFacts,
+): Promise<void> {
+  const { log, catalog, clock, pipeline, plan, table } = options;
+  const flows = flowsOf(plan, table).map(({ name }) => name);
+  for (const flow of flows) await log.deleteCheckpoints(groupOf(pipeline, flow));
+  if (repartition !== undefined) {
+    const ends = repartition.partitions.map(({ partition, end }) => [partition, end] as const);
+    await log.deleteRecords(repartition.topic, new Map(ends));
+  }
+  const entries = (['checkpoint', 'takeover'] as const).flatMap((kind) =>
+    catalog
+      .all(kind)
+      .filter(({ name }) => flows.some((flow) => name.startsWith(`${flow}/`)))
+      .map(({ name }) => ({ kind, name, value: undefined })),
+  );
+  if (entries.length > 0) await catalog.write(entries, clock.now());
+}

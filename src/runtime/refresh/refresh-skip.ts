@@ -1,0 +1,80 @@
+import { FlowError } from '../../base/errors.ts';
+import type { LogPlace } from '../../base/log-place.ts';
+import type { FlowPlan } from '../../plan/pipeline-plan.ts';
+import type { Log } from '../../ports/log.ts';
+import { recordSkip, type SkippedRecord } from '../takeover/skips.ts';
+import { type OutsideOptions, readCheckpoints, whileNobodyReads } from './refresh-checkpoints.ts';
+
+type RecordBytes = { readonly key: Buffer | null; readonly value: Buffer | null };
+
+/**
+ * Has a flow step over one record that it cannot process. Invariant: the record's bytes are in the catalog before the
+ * flow passes it, and only a record that the flow has not passed yet is stepped over.
+ */
+export async function skipRecord(
+  options: OutsideOptions,
+  flow: FlowPlan,
+  place: LogPlace,
+): Promise<SkippedRecord> {
+  const { log, catalog, clock } = options;
+  return whileNobodyReads(options, [flow.name], async () => {
+    const rows = await readCheckpoints(options, flow);
+    const row = rows.find(
+      ({ stage, topic, partition }) =>
+        stage === 'source' && topic === place.topic && partition === place.partition,
+    );
+    const name = `${place.topic}/${place.partition}`;
+    if (row === undefined) {
+      throw new FlowError('USAGE', `flow "${flow.name}" does not read ${name}`, {
+        hint: `It reads: ${rows.flatMap((one) => (one.stage === 'source' ? [`${one.topic}/${one.partition}`] : [])).join(', ')}.`,
+      });
+    }
+    if ((row.committed ?? row.start) > place.offset) {
+      throw new FlowError(
+        'USAGE',
+        `flow "${flow.name}" has passed ${name}@${place.offset} already`,
+        {
+          detail: `Its checkpoint there is offset ${row.committed}.`,
+        },
+      );
+    }
+    const record = await recordAt(log, place, row.end);
+    const skip = { flow: flow.name, ...place, topicId: row.topicId, atMs: clock.now() };
+    await recordSkip(catalog, skip, record);
+    const { key, value } = record;
+    return {
+      ...skip,
+      key: key?.toString('base64') ?? null,
+      value: value?.toString('base64') ?? null,
+    };
+  });
+}
+
+async function recordAt(
+  log: Log,
+  { topic, partition, offset }: LogPlace,
+  end: number,
+): Promise<RecordBytes> {
+  const reader = log.openReader();
+  try {
+    reader.assign(topic, partition, offset);
+    for (let position = offset; position <= offset && position < end; ) {
+      for (const { records, nextOffset } of await reader.poll(500)) {
+        while (records.next()) {
+          if (records.offset > offset) break;
+          const { bytes, keyStart, keyEnd, valueStart, valueEnd } = records;
+          return {
+            key: keyEnd < 0 ? null : Buffer.from(bytes.subarray(keyStart, keyEnd)),
+            value: valueEnd < 0 ? null : Buffer.from(bytes.subarray(valueStart, valueEnd)),
+          };
+        }
+        position = nextOffset;
+      }
+    }
+  } finally {
+    await reader.close();
+  }
+  throw new FlowError('USAGE', `there is no record at ${topic}/${partition}@${offset}`, {
+    detail: `The log ends at offset ${end}; control records and compacted ones have offsets, too.`,
+  });
+}

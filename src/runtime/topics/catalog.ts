@@ -1,0 +1,248 @@
+import { FlowError } from '../../base/errors.ts';
+import type { Log, LogProducer, LogReader, OutgoingRecord, Slice } from '../../ports/log.ts';
+import { isOverruled } from '../views/standing-pins.ts';
+
+/** What the catalog topic remembers, by kind of key. Values are JSON objects. */
+export type CatalogKind =
+  | 'topic'
+  | 'instance'
+  | 'flow'
+  | 'view'
+  | 'takeover'
+  | 'checkpoint'
+  | 'source'
+  | 'gap'
+  | 'generation'
+  | 'lock'
+  | 'refresh'
+  | 'readable'
+  | 'event'
+  | 'static'
+  | 'once'
+  | 'skip'
+  | 'pause'
+  | 'stop';
+
+export type CatalogEntry = {
+  readonly kind: CatalogKind;
+  readonly name: string;
+  readonly value: Readonly<Record<string, unknown>>;
+  /** Offset of the record in the catalog topic. */
+  readonly offset: number;
+};
+
+type NewEntry = {
+  readonly kind: CatalogKind;
+  readonly name: string;
+  /** undefined deletes. */
+  readonly value: Readonly<Record<string, unknown>> | undefined;
+};
+
+export type CatalogChange = {
+  readonly kind: CatalogKind;
+  readonly name: string;
+  /** undefined: it is deleted. */
+  readonly value: Readonly<Record<string, unknown>> | undefined;
+};
+
+/**
+ * The pipeline's own compacted topic: the only durable memory beside outputs and group offsets.
+ * Invariant: what `read` gave stands at least as far as the topic stood when it was called.
+ *
+ * Record: key `{"kind":…,"name":…}`, value a JSON object with `"v":1`. Changes: 2026-11-30 version 1.
+ */
+export class Catalog {
+  readonly #log: Log;
+  readonly #topic: string;
+  readonly #reader: LogReader;
+  readonly #entries = new Map<string, CatalogEntry>();
+  #producer: LogProducer | undefined;
+  #position = 0;
+  #isAssigned = false;
+  #isClosed = false;
+  /** The call that runs: reader and producer are shared by all flows of a worker, and a commit runs alone. */
+  #running: Promise<unknown> = Promise.resolve();
+
+  constructor(log: Log, topic: string) {
+    this.#log = log;
+    this.#topic = topic;
+    this.#reader = log.openReader();
+  }
+
+  get topic(): string {
+    return this.#topic;
+  }
+
+  /** Offset up to which the topic is known here. */
+  get position(): number {
+    return this.#position;
+  }
+
+  /** Reads on to the end of the topic, as it stands now. */
+  read(): Promise<void> {
+    return this.#inTurn(() => this.#read());
+  }
+
+  /**
+   * Takes in what has come since, and asks nobody: the reader waits for news all the time. For whoever looks again and again
+   * and may hear of a change a moment later.
+   */
+  follow(): Promise<void> {
+    return this.#inTurn(async () => {
+      if (this.#isAssigned) this.#takeAll(await this.#reader.poll(0));
+      else await this.#read();
+    });
+  }
+
+  async #read(): Promise<void> {
+    const range = (await this.#log.offsetRanges(this.#topic, [0])).get(0);
+    if (range === undefined) {
+      throw new FlowError('TOPIC_MISSING', `catalog topic "${this.#topic}" is missing`);
+    }
+    if (!this.#isAssigned) {
+      this.#position = Math.max(this.#position, range.start);
+      this.#reader.assign(this.#topic, 0, this.#position);
+      this.#isAssigned = true;
+    }
+    while (this.#position < range.stable) {
+      const slices = await this.#reader.poll(1000);
+      // A reader that is closed answers at once and for ever (simulation seed 1150).
+      if (this.#isClosed) throw new FlowError('BROKER_UNAVAILABLE', 'the catalog is closed');
+      this.#takeAll(slices);
+    }
+  }
+
+  #takeAll(slices: readonly Slice[]): void {
+    for (const { records, nextOffset } of slices) {
+      while (records.next()) {
+        const { bytes } = records;
+        const key = bytes.toString('utf8', records.keyStart, records.keyEnd);
+        if (records.valueEnd < 0) this.#entries.delete(key);
+        else
+          this.#take(
+            key,
+            bytes.toString('utf8', records.valueStart, records.valueEnd),
+            records.offset,
+          );
+      }
+      this.#position = nextOffset;
+    }
+  }
+
+  #take(key: string, value: string, offset: number): void {
+    try {
+      const { kind, name } = JSON.parse(key) as { kind: CatalogKind; name: string };
+      const parsed = JSON.parse(value) as Record<string, unknown>;
+      const entry = { kind, name, value: parsed, offset };
+      if (kind === 'once' && isOverruled(this.#entries.get(key), entry)) return;
+      this.#entries.set(key, entry);
+    } catch (cause) {
+      throw new FlowError(
+        'CHECKPOINT_DAMAGED',
+        `catalog topic "${this.#topic}" holds a record that is not one of ours`,
+        {
+          detail: `Offset ${offset}, key ${key.slice(0, 200)}.`,
+          hint: 'Find out what else writes to this topic; delete the record with a tombstone of the same key to repair it.',
+          cause,
+        },
+      );
+    }
+  }
+
+  get(kind: CatalogKind, name: string): CatalogEntry | undefined {
+    return this.#entries.get(entryKey(kind, name));
+  }
+
+  all(kind: CatalogKind): CatalogEntry[] {
+    return [...this.#entries.values()].filter((entry) => entry.kind === kind);
+  }
+
+  /**
+   * Appends entries (`undefined` deletes) and reads them back. Returns the offset after the last of them,
+   * which grows with every write of whichever process: the epoch of a takeover.
+   */
+  write(entries: readonly NewEntry[], nowMs: number): Promise<number> {
+    return this.#inTurn(() => this.#write(entries, nowMs));
+  }
+
+  async #write(entries: readonly NewEntry[], nowMs: number): Promise<number> {
+    this.#producer ??= await this.#log.openProducer(undefined);
+    for (const entry of entries) {
+      this.#producer.append(this.#topic, 0, catalogRecord(entry, nowMs));
+    }
+    try {
+      const { ends } = await this.#producer.commit([]);
+      await this.#read();
+      return ends.get(`${this.#topic}/0`) ?? this.#position;
+    } catch (error) {
+      // A producer with an unknown outcome is of no more use; writing the same entry twice does no harm.
+      const broken = this.#producer;
+      this.#producer = undefined;
+      await broken.close().catch(() => undefined);
+      throw error;
+    }
+  }
+
+  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    const result = this.#running.then(work);
+    this.#running = result.catch(() => undefined);
+    return result;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#reader.close();
+    await this.#producer?.close();
+  }
+}
+
+/** What somebody who only looks asks of a catalog. */
+export type KnownCatalog = Pick<Catalog, 'get' | 'all' | 'read'>;
+
+/** That of a pipeline which never ran. */
+export const noCatalog: KnownCatalog = {
+  get: () => undefined,
+  all: () => [],
+  read: () => Promise.resolve(),
+};
+
+/** The catalog of a pipeline as it stands; undefined: it never ran. Nothing is created. */
+export async function openCatalog(log: Log, topic: string): Promise<Catalog | undefined> {
+  if (!(await log.describeTopics([topic])).has(topic)) return undefined;
+  const catalog = new Catalog(log, topic);
+  try {
+    await catalog.read();
+    return catalog;
+  } catch (error) {
+    await catalog.close();
+    throw error;
+  }
+}
+
+/** An entry as it is written: for a transaction that has more in it. */
+export function catalogRecord({ kind, name, value }: NewEntry, nowMs: number): OutgoingRecord {
+  const key = Buffer.from(entryKey(kind, name));
+  const body = value === undefined ? undefined : Buffer.from(JSON.stringify({ v: 1, ...value }));
+  return textRecord(key, body, nowMs);
+}
+
+function entryKey(kind: CatalogKind, name: string): string {
+  return JSON.stringify({ kind, name });
+}
+
+const empty = Buffer.alloc(0);
+
+function textRecord(key: Buffer, value: Buffer | undefined, nowMs: number): OutgoingRecord {
+  return {
+    key,
+    keyStart: 0,
+    keyEnd: key.length,
+    value: value ?? empty,
+    valueStart: 0,
+    valueEnd: value === undefined ? -1 : value.length,
+    headers: empty,
+    headersStart: 0,
+    headersEnd: 0,
+    timestampMs: nowMs,
+  };
+}

@@ -1,0 +1,391 @@
+import { FlowError } from '../../base/errors.ts';
+import { viewDefinition } from '../../plan/flows/view-definition.ts';
+import {
+  type FlowPlan,
+  type MaterializedViewPlan,
+  type PipelinePlan,
+  staticSources,
+} from '../../plan/pipeline-plan.ts';
+import { batchInputs, catalogTopicOf, groupOf, viewInputs } from '../../plan/topology.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Log, TopicDescription, TopicSpec } from '../../ports/log.ts';
+import { alternatives } from '../../refresh/alternatives.ts';
+import { flowChanges, needsRefresh } from '../../refresh/changes.ts';
+import { deployedFlow, readDeployedFlow } from '../../refresh/deployed-flow.ts';
+import { keptRowChanges, readViewDefinition } from '../../refresh/view-changes.ts';
+import type { FlowFacts } from '../inspect/flow-facts.ts';
+import {
+  flowFacts,
+  isOwn,
+  type PipelineOnLog,
+  sourcesOf,
+  tableOf,
+  tableOfView,
+  viewFacts,
+} from '../inspect/pipeline-facts.ts';
+import type { RuntimeListener } from '../runtime-events.ts';
+import { logStarts } from '../takeover/log-starts.ts';
+import { pinOnce } from '../views/once-pins.ts';
+import { computeOnce } from '../views/once-result.ts';
+import { missingStatic } from '../views/static-data.ts';
+import type { ViewFacts } from '../views/view-runner.ts';
+import { isSettledWithin } from '../worker/is-settled-within.ts';
+import { Catalog, type KnownCatalog } from './catalog.ts';
+import { checkCatalog, checkTopic, type WantedTopic } from './check-topics.ts';
+import { type WantedOptions, wantedOf } from './wanted-topics.ts';
+
+export type PrepareOptions = PipelineOnLog & {
+  readonly listener: RuntimeListener;
+  readonly replicationFactor: number;
+  readonly clock: Clock;
+};
+
+export type PreparedPipeline = {
+  readonly flows: readonly FlowFacts[];
+  readonly views: readonly ViewFacts[];
+  readonly catalog: Catalog;
+};
+
+/**
+ * Brings the topics of a pipeline into the state that it needs, or refuses with what to change.
+ * Invariant: a topic that holds records and is not the pipeline's own is never written to, and no setting
+ * of an existing topic is changed.
+ */
+export async function prepareTopics(options: PrepareOptions): Promise<PreparedPipeline> {
+  const { plan, pipeline, log, listener, replicationFactor } = options;
+  const sourceTopics = await describeSources(plan, log);
+  const catalogTopic = `${pipeline}.catalog`;
+  await createMissing(log, listener, [
+    {
+      name: catalogTopic,
+      partitions: 1,
+      replicationFactor,
+      configs: { 'cleanup.policy': 'compact', 'retention.ms': '-1' },
+    },
+  ]);
+  await checkCatalogIn(log, catalogTopic);
+  const catalog = new Catalog(log, catalogTopic);
+  try {
+    await catalog.read();
+    for (const flow of plan.flows) {
+      await checkHistory(options, flow, catalog);
+      checkDefinition(plan, flow, catalog);
+    }
+    for (const view of plan.materializedViews) checkKeptRows(plan, view, catalog);
+    const { known, existing, resolved } = await wantedOf(options, sourceTopics, catalog);
+    const check = { log, catalog, pipeline, existing, wanted: resolved };
+    for (const topic of resolved) await checkTopic(check, topic);
+    await createMissing(
+      log,
+      listener,
+      resolved.filter(({ name }) => !existing.has(name)),
+    );
+    // Tables that are read here may be written by flows that are not: their topics are there, or TOPIC_MISSING.
+    const read = [
+      ...plan.flows.flatMap((flow) => sourcesOf(plan, flow).map(({ topic }) => topic)),
+      ...plan.materializedViews.flatMap((view) =>
+        viewInputs(plan, tableOfView(plan, view)).flatMap(({ table }) => table?.topic ?? []),
+      ),
+    ];
+    const all = await log.describeTopics([
+      ...new Set([...resolved.map(({ name }) => name), ...read]),
+    ]);
+    await remember(options, catalog, resolved, all);
+    const flows: FlowFacts[] = [];
+    for (const flow of plan.flows) {
+      const facts = flowFacts(flow, options, known, all);
+      flows.push(flow.once === true ? await pinned(facts, options, catalog) : facts);
+    }
+    const views = plan.materializedViews.map((view) => viewFacts(view, options, known, all));
+    return { flows, views, catalog };
+  } catch (error) {
+    await catalog.close();
+    throw error;
+  }
+}
+
+/** One that is not there is created, or the pipeline never ran. */
+async function checkCatalogIn(log: Log, name: string): Promise<void> {
+  const found = (await log.describeTopics([name])).get(name);
+  if (found !== undefined) checkCatalog(found);
+}
+
+/**
+ * What a start would refuse, in the order in which it looks: the first of them would be its error. Nothing is created,
+ * written or joined.
+ */
+export async function startRefusals(
+  options: Omit<WantedOptions, 'replicationFactor'>,
+  catalog: KnownCatalog,
+): Promise<readonly FlowError[]> {
+  const { plan, log } = options;
+  const refusals: FlowError[] = [];
+  const attempt = async <Result>(
+    step: () => Promise<Result> | Result,
+  ): Promise<Result | undefined> => {
+    try {
+      return await step();
+    } catch (error) {
+      const isLasting = error instanceof FlowError && /^(fix-input|stop)$/.test(error.remedy);
+      if (!isLasting) throw error;
+      refusals.push(error);
+      return undefined;
+    }
+  };
+  await attempt(() => checkCatalogIn(log, catalogTopicOf(options.pipeline)));
+  const sources = await attempt(() => describeSources(plan, log));
+  for (const flow of plan.flows) {
+    await attempt(async () => {
+      await checkHistory(options, flow, catalog);
+      checkDefinition(plan, flow, catalog);
+    });
+  }
+  for (const view of plan.materializedViews) {
+    await attempt(() => checkKeptRows(plan, view, catalog));
+  }
+  if (sources === undefined) return refusals;
+  const wanted = await attempt(() =>
+    wantedOf({ ...options, replicationFactor: -1 }, sources, catalog),
+  );
+  if (wanted === undefined) return refusals;
+  const { existing, resolved } = wanted;
+  const check = { log, catalog, pipeline: options.pipeline, existing, wanted: resolved };
+  for (const topic of resolved) await attempt(() => checkTopic(check, topic));
+  return refusals;
+}
+
+async function describeSources(
+  plan: PipelinePlan,
+  log: Log,
+): Promise<ReadonlyMap<string, TopicDescription>> {
+  const used = new Set([
+    ...plan.materializedViews.flatMap(({ inputs }) => inputs.map(({ name }) => name)),
+    ...plan.flows.flatMap(({ branches }) =>
+      branches.flatMap(({ source, steps }) => [
+        source,
+        ...staticSources(steps).map(({ name }) => name),
+      ]),
+    ),
+  ]);
+  for (const source of plan.sources) {
+    if (used.has(source.name)) for (const { name } of batchInputs(plan, source)) used.add(name);
+  }
+  // The output of a table and the result of a batch query are no sources of somebody else's: they are created below.
+  const sources = plan.sources.filter(
+    (source) => used.has(source.name) && source.batch === undefined && !isOwn(plan, source),
+  );
+  const topics = await log.describeTopics([...new Set(sources.map(({ topic }) => topic))]);
+  const missing = sources.filter(({ topic }) => !topics.has(topic));
+  const file = missing.find((source) => source.file !== undefined);
+  if (file !== undefined) throw missingStatic(file);
+  if (missing.length > 0) {
+    throw new FlowError(
+      'TOPIC_MISSING',
+      `source topic "${missing.map(({ topic }) => topic).join('", "')}" does not exist`,
+      {
+        detail: missing
+          .map(({ name, topic }) => `Source "${name}" reads topic "${topic}".`)
+          .join(' '),
+        hint: "Create the topic, or name another one with WITH (topic = '…') in CREATE SOURCE. Tidemark never creates a source topic.",
+      },
+    );
+  }
+  return topics;
+}
+
+async function createMissing(
+  log: Log,
+  listener: RuntimeListener,
+  topics: readonly TopicSpec[],
+): Promise<void> {
+  const existing = await log.describeTopics(topics.map(({ name }) => name));
+  const missing = topics.filter(({ name }) => !existing.has(name));
+  if (missing.length === 0) return;
+  await log.createTopics(
+    missing.map(({ name, partitions, replicationFactor, configs }) => ({
+      name,
+      partitions,
+      replicationFactor,
+      configs,
+    })),
+  );
+  for (const { name, partitions } of missing) {
+    listener({ event: 'topic_created', topic: name, partitions });
+  }
+}
+
+type HistoryOptions = Pick<PrepareOptions, 'plan' | 'pipeline' | 'log'> & {
+  /** Absent: whoever only looks waits for a transaction that is open. */
+  readonly clock?: Clock;
+};
+
+/** How often the catalog is looked at while a checkpoint is waited for, which an open transaction may hold. */
+const lookMs = 2_000;
+
+/**
+ * Refuses to go on from a checkpoint of which nobody knows any more what it was made with. An instance that takes a flow
+ * over has written its definition before, so what has a checkpoint and none has lost it.
+ */
+async function checkHistory(
+  options: HistoryOptions,
+  flow: FlowPlan,
+  catalog: KnownCatalog,
+): Promise<void> {
+  const { pipeline } = options;
+  const isKnown = (): boolean =>
+    readDeployedFlow(catalog.get('flow', flow.name)?.value) !== undefined;
+  if (isKnown()) return;
+  const isTaken = catalog.all('takeover').some(({ name }) => name.startsWith(`${flow.name}/`));
+  const isDamaged = catalog.get('flow', flow.name) !== undefined;
+  const isEmpty = catalog.all('flow').length === 0;
+  const isLost =
+    isTaken || isDamaged || (isEmpty && (await isCommittedUnless(isKnown, options, flow, catalog)));
+  if (!isLost) return;
+  // Another instance may have started the flow since the catalog was read.
+  await catalog.read();
+  if (isKnown()) return;
+  throw new FlowError(
+    'DEFINITION_MISSING',
+    `the catalog of the pipeline does not know what flow "${flow.name}" was made with`,
+    {
+      detail: `The flow has a checkpoint, and topic "${pipeline}.catalog" has no definition of it: its records were deleted, or the topic was created anew.`,
+      hint: `Restore topic "${pipeline}.catalog" from a copy, with its records in order. Without one compute the table anew (tidemark refresh ${flow.target} --in-place; --plan tells first what that would lose, and --keep-unrecoverable keeps it), or give the table another topic and the flow a new name.`,
+    },
+  );
+}
+
+/**
+ * Whether the flow has a checkpoint, unless the definition turns up meanwhile: an instance that died with its first checkpoint open would be waited
+ * for until its transaction has timed out, and has entered its definition before (simulation seed 799255).
+ */
+async function isCommittedUnless(
+  isKnown: () => boolean,
+  options: HistoryOptions,
+  flow: FlowPlan,
+  catalog: KnownCatalog,
+): Promise<boolean> {
+  const { clock } = options;
+  const asking = isCommitted(options, flow);
+  asking.catch(() => undefined);
+  while (clock !== undefined && !(await isSettledWithin(clock, lookMs, asking))) {
+    await catalog.read();
+    if (isKnown()) return false;
+  }
+  return asking;
+}
+
+/** Whether the flow has a checkpoint in any of its sources, whatever has become of its table. */
+async function isCommitted(
+  { plan, pipeline, log }: HistoryOptions,
+  flow: FlowPlan,
+): Promise<boolean> {
+  const topics = new Set(sourcesOf(plan, flow).map((source) => source.topic));
+  for (const { name, partitions } of (await log.describeTopics([...topics])).values()) {
+    const numbers = Array.from({ length: partitions }, (_, partition) => partition);
+    const committed = await log.committedOffsets(groupOf(pipeline, flow.name), name, numbers);
+    if (committed.size > 0) return true;
+  }
+  return false;
+}
+
+/**
+ * Refuses to go on from a checkpoint whose rows contradict the present definition. Everything else that changed is told
+ * by `plan` and remembered.
+ */
+function checkDefinition(plan: PipelinePlan, flow: FlowPlan, catalog: KnownCatalog): void {
+  const before = readDeployedFlow(catalog.get('flow', flow.name)?.value);
+  if (before === undefined) return;
+  const changes = flowChanges(before, deployedFlow(flow, tableOf(plan, flow)));
+  if (!needsRefresh(changes)) return;
+  const reasons = changes.filter(({ effect }) => effect === 'refresh');
+  throw new FlowError(
+    'DEFINITION_CHANGED',
+    `flow "${flow.name}" has a checkpoint of another definition`,
+    {
+      detail: reasons.map(({ id, text }) => `${text} (${id})`).join(' '),
+      hint: `${alternatives(changes, { flow: flow.name, table: flow.target, kind: flow.kind }).join('; ')}.`,
+    },
+  );
+}
+
+/** The same of a REPLACE WHERE flow, whatever its name was: the rows that it keeps are rows of its table as it is now. */
+function checkKeptRows(
+  plan: PipelinePlan,
+  view: MaterializedViewPlan,
+  catalog: KnownCatalog,
+): void {
+  if (view.replaceWhere === undefined) return;
+  const { name, columns } = tableOfView(plan, view);
+  const definitions = catalog.all('view').flatMap(({ value, offset }) => {
+    const keeps = readViewDefinition(value)?.keeps;
+    return keeps?.table === name ? [{ keeps, offset }] : [];
+  });
+  const last = definitions.toSorted((left, right) => right.offset - left.offset)[0];
+  const changes = keptRowChanges(last?.keeps.columns ?? [], columns);
+  if (changes.length === 0) return;
+  throw new FlowError(
+    'DEFINITION_CHANGED',
+    `flow "${view.name}" keeps rows of table "${name}" that another definition wrote`,
+    {
+      detail: changes.map(({ id, text }) => `${text} (${id})`).join(' '),
+      hint: `Keep the column as it was and add a new one beside it; or give the table another name and topic, and unite both in a view; or compute the table from nothing (tidemark refresh ${name}; --plan tells first which rows would go).`,
+    },
+  );
+}
+
+async function remember(
+  { plan, log, clock }: PrepareOptions,
+  catalog: Catalog,
+  topics: readonly WantedTopic[],
+  described: ReadonlyMap<string, TopicDescription>,
+): Promise<void> {
+  const entries = [];
+  for (const { name, role, flow, partitions } of topics) {
+    const topicId = described.get(name)?.topicId;
+    const known = catalog.get('topic', name)?.value;
+    if (known === undefined || known['topicId'] !== topicId) {
+      const isTable = topicId !== undefined && (role === 'output' || role === 'levels');
+      const starts = isTable ? await logStarts(log, name, partitions) : {};
+      const value = { role, flow, partitions, topicId, ...starts };
+      entries.push({ kind: 'topic' as const, name, value });
+    }
+  }
+  for (const flow of plan.flows) {
+    const value = deployedFlow(flow, tableOf(plan, flow));
+    const known = readDeployedFlow(catalog.get('flow', flow.name)?.value);
+    const isKnown =
+      known?.fingerprint === value.fingerprint && flowChanges(known, value).length === 0;
+    if (!isKnown) {
+      entries.push({ kind: 'flow' as const, name: flow.name, value });
+    }
+  }
+  for (const view of plan.materializedViews) {
+    const value = viewDefinition(view, tableOfView(plan, view));
+    const known = readViewDefinition(catalog.get('view', view.name)?.value);
+    if (known?.fingerprint !== value.fingerprint) {
+      entries.push({ kind: 'view' as const, name: view.name, value });
+    }
+  }
+  const own = new Set(topics.map(({ name }) => name));
+  for (const { name, topicId, clusterId } of described.values()) {
+    if (own.has(name) || clusterId === undefined) continue;
+    // Of a topic id for ever: what a checkpoint was made on can be told apart from what has its name now.
+    if (catalog.get('source', topicId) !== undefined) continue;
+    entries.push({ kind: 'source' as const, name: topicId, value: { topic: name, clusterId } });
+  }
+  if (entries.length > 0) await catalog.write(entries, clock.now());
+}
+
+async function pinned(
+  facts: FlowFacts,
+  { plan, log, pipeline, clock }: PrepareOptions,
+  catalog: Catalog,
+): Promise<FlowFacts> {
+  const { flow, sources: topics } = facts;
+  for (const { branches } of topics) {
+    for (const { source } of branches) {
+      await computeOnce({ flow, source, plan, pipeline, log, catalog, clock });
+    }
+  }
+  return { ...facts, once: await pinOnce({ flow, topics, log, catalog, nowMs: clock.now() }) };
+}

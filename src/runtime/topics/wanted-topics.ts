@@ -1,0 +1,199 @@
+import type {
+  FlowPlan,
+  MaterializedViewPlan,
+  PipelinePlan,
+  TablePlan,
+} from '../../plan/pipeline-plan.ts';
+import {
+  batchInputs,
+  catalogTopicOf,
+  hasStage,
+  levelsTopicOf,
+  outputConfigs,
+  repartitionTopicOf,
+  viewInputs,
+} from '../../plan/topology.ts';
+import type { TopicDescription } from '../../ports/log.ts';
+import {
+  type Known,
+  keepsLevels,
+  messageBytesDefault,
+  type PipelineOnLog,
+  sourcesOf,
+  tableOf,
+  tableOfView,
+} from '../inspect/pipeline-facts.ts';
+import type { KnownCatalog } from './catalog.ts';
+import { keptWhole, type WantedTopic } from './check-topics.ts';
+
+const deadLetterRoomBytes = 64 * 1024;
+
+type Wanted = {
+  readonly known: Known;
+  readonly existing: ReadonlyMap<string, TopicDescription>;
+  readonly resolved: readonly WantedTopic[];
+};
+
+export type WantedOptions = PipelineOnLog & { readonly replicationFactor: number };
+
+/**
+ * The topics that a pipeline writes, with the settings that each has to have, beside what is there of them. Invariant: each
+ * comes once, and a topic that is there decides how many partitions it has where the pipeline leaves it open.
+ */
+export async function wantedOf(
+  options: WantedOptions,
+  sources: ReadonlyMap<string, TopicDescription>,
+  catalog: KnownCatalog,
+): Promise<Wanted> {
+  const { plan, log } = options;
+  const outputs = await log.describeTopics(plan.tables.map(({ topic }) => topic));
+  const known = { sources, outputs, catalog };
+  const wanted = withoutTwins([
+    ...plan.flows.flatMap((flow) => wantedTopics(flow, options, known)),
+    ...plan.materializedViews.map((view) => viewTopic(view, options, known)),
+  ]);
+  const existing = await log.describeTopics(wanted.map(({ name }) => name));
+  return { known, existing, resolved: resolvePartitions(plan, wanted, existing) };
+}
+
+/** Where a table declares no count, its topic decides if it is there, else the widest source of its flows. */
+function partitionsOf(plan: PipelinePlan, table: TablePlan, known: Known): number {
+  if (table.partitions !== undefined) return table.partitions;
+  const found = known.outputs.get(table.topic);
+  if (table.output === 'append' && found !== undefined) return found.partitions;
+  let most = 1;
+  for (const { source, table: upstream } of viewInputs(plan, table)) {
+    const count =
+      upstream === undefined
+        ? known.sources.get(source?.topic ?? '')?.partitions
+        : partitionsOf(plan, upstream, known);
+    most = Math.max(most, count ?? 1);
+  }
+  for (const flow of plan.flows) {
+    if (flow.target !== table.name) continue;
+    for (const source of sourcesOf(plan, flow)) {
+      const upstream = plan.tables.find(({ name }) => name === source.table);
+      const counts =
+        upstream === undefined
+          ? [source, ...batchInputs(plan, source)].map(
+              ({ topic }) => known.sources.get(topic)?.partitions,
+            )
+          : [partitionsOf(plan, upstream, known)];
+      for (const count of counts) most = Math.max(most, count ?? 1);
+    }
+  }
+  return most;
+}
+
+/** Append and AUTO CDC flows share the topics of their table. */
+function withoutTwins(topics: readonly WantedTopic[]): WantedTopic[] {
+  const names = new Set<string>();
+  return topics.filter(({ name, role }) => {
+    if ((role === 'output' || role === 'sink') && names.has(name)) return false;
+    names.add(name);
+    return true;
+  });
+}
+
+/** A topic that is there decides how many partitions it has, where the view does not. */
+function viewTopic(
+  view: MaterializedViewPlan,
+  { plan, pipeline, replicationFactor }: WantedOptions,
+  known: Known,
+): WantedTopic {
+  const table = tableOfView(plan, view);
+  const found = table.partitions === undefined ? known.outputs.get(table.topic) : undefined;
+  return {
+    name: table.topic,
+    role: 'output',
+    flow: view.name,
+    table: table.name,
+    reads: [catalogTopicOf(pipeline)],
+    partitions: found?.partitions ?? partitionsOf(plan, table, known),
+    replicationFactor,
+    configs: { 'cleanup.policy': 'compact', 'retention.ms': '-1' },
+  };
+}
+
+function wantedTopics(
+  flow: FlowPlan,
+  { plan, pipeline, replicationFactor }: WantedOptions,
+  known: Known,
+): WantedTopic[] {
+  const table = tableOf(plan, flow);
+  const partitions = partitionsOf(plan, table, known);
+  const reads = [
+    ...sourcesOf(plan, flow).map(({ topic }) => topic),
+    repartitionTopicOf(pipeline, flow.name),
+  ];
+  const base = { partitions, replicationFactor, flow: flow.name, table: table.name, reads };
+  const topics: WantedTopic[] = [
+    {
+      ...base,
+      name: table.topic,
+      role: table.isSink === true ? 'sink' : 'output',
+      configs: outputConfigs(plan, flow),
+    },
+  ];
+  for (const { topic, batch } of sourcesOf(plan, flow)) {
+    if (batch === undefined) continue;
+    topics.push({ ...base, name: topic, role: 'result', partitions: 1, configs: keptWhole });
+  }
+  if (hasStage(flow)) {
+    topics.push({
+      ...base,
+      name: repartitionTopicOf(pipeline, flow.name),
+      role: 'repartition',
+      // Purged behind the checkpoint by the service itself, never by time.
+      configs: keptWhole,
+    });
+  }
+  if (keepsLevels(flow, pipeline, known.catalog)) {
+    topics.push({
+      ...base,
+      name: levelsTopicOf(pipeline, flow.name),
+      role: 'levels',
+      configs: { 'cleanup.policy': 'compact', 'retention.ms': '-1' },
+    });
+  }
+  if (table.deadLetterTopic !== undefined) {
+    topics.push({
+      ...base,
+      name: table.deadLetterTopic,
+      role: 'dead_letter',
+      configs: {
+        ...keptWhole,
+        'max.message.bytes': String(deadLetterBytesMax(flow, plan, known)),
+      },
+    });
+  }
+  return topics;
+}
+
+/** A dead letter is its record and some headers: the largest record of a source has to fit with them. */
+function deadLetterBytesMax(flow: FlowPlan, plan: PipelinePlan, known: Known): number {
+  const limits = sourcesOf(plan, flow).map(({ topic }) => {
+    const found = known.sources.get(topic) ?? known.outputs.get(topic);
+    return Number(found?.configs.get('max.message.bytes') ?? messageBytesDefault);
+  });
+  return Math.min(Math.max(messageBytesDefault, ...limits) + deadLetterRoomBytes, 2_147_483_647);
+}
+
+/** Where the table declares no partition count, an output topic that is there already decides. */
+function resolvePartitions(
+  plan: PipelinePlan,
+  wanted: readonly WantedTopic[],
+  existing: ReadonlyMap<string, TopicDescription>,
+): WantedTopic[] {
+  return wanted.map((topic) => {
+    const flow = plan.flows.find(({ name }) => name === topic.flow);
+    const table = flow === undefined ? undefined : tableOf(plan, flow);
+    if (table === undefined || table.partitions !== undefined || topic.role === 'result') {
+      return topic;
+    }
+    const repartition = wanted.find((one) => one.role === 'repartition' && one.flow === topic.flow);
+    const decided =
+      existing.get(repartition?.name ?? '')?.partitions ?? existing.get(table.topic)?.partitions;
+    return { ...topic, partitions: decided ?? topic.partitions };
+  });
+}

@@ -1,0 +1,130 @@
+import { FlowError } from '../../base/errors.ts';
+import { ByteWriter } from '../../data/byte-writer.ts';
+import { rowEncoder } from '../../data/json-encode.ts';
+import type { Row } from '../../data/value.ts';
+import {
+  type FlowPlan,
+  hiddenColumns,
+  type PipelinePlan,
+  type SourcePlan,
+} from '../../plan/pipeline-plan.ts';
+import { batchInputs, groupOf } from '../../plan/topology.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Log, LogProducer } from '../../ports/log.ts';
+import { emptyOutgoingRecord } from '../../task/output/outgoing-record.ts';
+import { batchRows } from '../../task/view-query.ts';
+import { generationOf } from '../takeover/generation.ts';
+import { type Catalog, catalogRecord } from '../topics/catalog.ts';
+import { readPins } from './once-pins.ts';
+import { readInputRows } from './read-input-rows.ts';
+
+export type OnceResultOptions = {
+  readonly flow: FlowPlan;
+  readonly source: SourcePlan;
+  readonly plan: PipelinePlan;
+  readonly pipeline: string;
+  readonly log: Log;
+  readonly catalog: Catalog;
+  readonly clock: Clock;
+};
+
+/** How long another instance that computes the same result is waited for before it is taken for dead. */
+const patienceMs = 60_000;
+const lookMs = 200;
+const pendingBytesMax = 8 * 1024 * 1024;
+
+/**
+ * Computes the batch query of a once flow and writes its rows to the flow's result topic, where the flow reads them like
+ * any source. Invariant: rows and pin are one transaction of the one producer that has the flow's name, so that of whoever
+ * computes one result stands, and none is computed again in the generation; a row is known by its place in it.
+ */
+export async function computeOnce(options: OnceResultOptions): Promise<void> {
+  const { flow, source, catalog, clock, log, pipeline } = options;
+  if (source.batch === undefined || readPins(flow, catalog) !== undefined) return;
+  const deadline = clock.monotonic() + patienceMs;
+  for (;;) {
+    // From here on whoever was at it before cannot commit any more.
+    const producer = await log.openProducer(`${groupOf(pipeline, flow.name)}.result`);
+    try {
+      await catalog.read();
+      if (readPins(flow, catalog) === undefined) await writeResult(options, producer);
+      await catalog.read();
+      return;
+    } catch (error) {
+      if (!(error instanceof FlowError) || error.code !== 'PRODUCER_FENCED') throw error;
+      await awaitOther(options, deadline);
+    } finally {
+      await producer.close().catch(() => undefined);
+    }
+  }
+}
+
+/** Somebody else computes it: usually its result stands soon. */
+async function awaitOther(
+  { flow, catalog, clock }: OnceResultOptions,
+  deadline: number,
+): Promise<void> {
+  while (clock.monotonic() < deadline) {
+    await catalog.read();
+    if (readPins(flow, catalog) !== undefined) return;
+    await clock.sleep(lookMs);
+  }
+}
+
+async function writeResult(options: OnceResultOptions, producer: LogProducer): Promise<void> {
+  const { flow, source, log, catalog, clock } = options;
+  const base = (await log.offsetRanges(source.topic, [0])).get(0)?.end ?? 0;
+  // What a former generation has left there, or an attempt that died, is no row of this one.
+  if (base > 0) await log.deleteRecords(source.topic, new Map([[0, base]]));
+  const rows = await resultRows(options);
+  const encode = rowEncoder(source.columns.slice(0, -hiddenColumns.length));
+  const value = new ByteWriter(4 * 1024);
+  const record = emptyOutgoingRecord();
+  record.timestampMs = clock.now();
+  record.keyEnd = -1;
+  for (const row of rows) {
+    value.reset();
+    encode(row, value);
+    record.value = value.buffer;
+    record.valueEnd = value.length;
+    producer.append(source.topic, 0, record);
+    if (producer.pendingBytes > pendingBytesMax) await producer.drain(pendingBytesMax);
+  }
+  const pins = {
+    generation: generationOf(catalog, flow.name),
+    ends: { [source.topic]: [base + rows.length] },
+  };
+  const entry = { kind: 'once' as const, name: flow.name, value: pins };
+  producer.append(catalog.topic, 0, catalogRecord(entry, clock.now()));
+  await producer.commit([]);
+}
+
+async function resultRows({
+  flow,
+  source,
+  plan,
+  log,
+  clock,
+}: OnceResultOptions): Promise<readonly Row[]> {
+  const { timeZone } = plan;
+  const { batch } = source;
+  if (batch === undefined) return [];
+  const rows = new Map<string, readonly Row[]>();
+  const inputs = batchInputs(plan, source);
+  const described = await log.describeTopics(inputs.map(({ topic }) => topic));
+  for (const input of inputs) {
+    const { name, topic } = input;
+    const partitions = described.get(topic)?.partitions ?? 0;
+    const facts = { kind: 'source' as const, name, topic, partitions, source: input };
+    rows.set(name, await readInputRows(log, facts, timeZone));
+  }
+  const settings = {
+    timeZone,
+    nowMicros: BigInt(Math.floor(clock.now())) * 1_000n,
+    rowsOf: (name: string) => rows.get(name) ?? [],
+  };
+  return batchRows(batch.query, settings, {
+    message: `the query of once flow "${flow.name}" cannot be computed`,
+    effect: 'Nothing of it was written.',
+  });
+}

@@ -1,0 +1,63 @@
+import type { PipelinePlan } from '../../plan/pipeline-plan.ts';
+import { catalogTopicOf, groupOf, viewInputs } from '../../plan/topology.ts';
+import type { Log } from '../../ports/log.ts';
+import { generationOf } from '../takeover/generation.ts';
+import type { KnownCatalog } from '../topics/catalog.ts';
+import { pausesOf } from '../worker/pauses.ts';
+import { readViewState, type ViewRun, type ViewState } from './view-runner.ts';
+
+export type ViewStatus = {
+  readonly view: string;
+  readonly kind: 'materialized_view' | 'replace_where';
+  readonly table: string;
+  readonly topic: string;
+  readonly group: string;
+  /** `current`: nothing has come into its inputs since it was computed. */
+  readonly state: ViewState;
+  /** undefined: it was never computed. */
+  readonly last: ViewRun | undefined;
+  /** undefined: it does not stand still. */
+  readonly pausedSinceMs: number | undefined;
+};
+
+/** How the materialized views of a pipeline stand, from the log alone. Invariant: nothing is created, written or joined. */
+export async function readViewStatus(
+  log: Log,
+  plan: PipelinePlan,
+  pipeline: string,
+  catalog?: KnownCatalog,
+): Promise<readonly ViewStatus[]> {
+  const views: ViewStatus[] = [];
+  const pauses = catalog === undefined ? [] : pausesOf(catalog);
+  for (const view of plan.materializedViews) {
+    const table = plan.tables.find(({ name }) => name === view.table);
+    if (table === undefined) continue;
+    const read = viewInputs(plan, table).map(({ source, table: upstream }) => ({
+      kind: source === undefined ? ('table' as const) : ('source' as const),
+      topic: source?.topic ?? upstream?.topic ?? '',
+    }));
+    const described = await log.describeTopics([
+      ...new Set([table.topic, ...read.map(({ topic }) => topic)]),
+    ]);
+    const inputs = read.map((input) => ({
+      ...input,
+      partitions: described.get(input.topic)?.partitions ?? 0,
+    }));
+    const group = groupOf(pipeline, view.name);
+    const catalogTopic = catalogTopicOf(pipeline);
+    const output = { topicId: described.get(table.topic)?.topicId };
+    const generation = view.replaceWhere === undefined ? 0 : generationOf(catalog, view.name);
+    const place = { view, group, inputs, catalogTopic, output, generation };
+    const found = await readViewState(log, place);
+    views.push({
+      view: view.name,
+      kind: view.replaceWhere === undefined ? 'materialized_view' : 'replace_where',
+      table: table.name,
+      topic: table.topic,
+      group,
+      ...found,
+      pausedSinceMs: pauses.find(({ flow }) => flow === view.name)?.sinceMs,
+    });
+  }
+  return views;
+}
