@@ -221,6 +221,7 @@ export class Pipeline {
     this.#draft(`materialized view "${options.name}"`, (builder) => ({
       ...created(options.name, builder),
       node: 'create_materialized_view',
+      columns: [],
       body: tableBody(options, view.constraints(builder), builder),
       query: queryTree(options.query, builder),
       place: builder.place,
@@ -237,6 +238,7 @@ export class Pipeline {
     const view = new View<Shape>(options.name);
     this.#draft(`view "${options.name}"`, (builder) => ({
       node: 'create_view',
+      columns: [],
       name: builder.name(options.name),
       orReplace: false,
       ifNotExists: false,

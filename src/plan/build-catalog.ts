@@ -6,9 +6,10 @@ import { isBuiltName, nameKey, nameText, topicNameFault } from './bind/names.ts'
 import { Catalog, placeText, type Schemas } from './catalog.ts';
 import { checkConstraintNames, readColumns } from './declared-columns.ts';
 import { readSource } from './declared-source.ts';
-import { type FaultList, notSupportedYet, planFault, planWarning } from './faults.ts';
+import { type FaultList, planFault, planWarning } from './faults.ts';
 import { checkClauses, readOptions } from './options.ts';
 import { topicOf } from './topic-rules.ts';
+import { namedQuery } from './view-columns.ts';
 
 /** Reads all statements into one catalog; the faults of declarations are found here. */
 export function buildCatalog(
@@ -116,13 +117,9 @@ function addView(
 ): void {
   const { constraints } = statement.body;
   checkConstraintNames(constraints, faults);
-  const [column] = statement.body.columns;
-  if (column !== undefined) {
-    const hint = 'Name the columns in the query: SELECT … AS name.';
-    faults.add(notSupportedYet('a column list of a view', column.place, hint));
-  }
   checkClauses(statement.body, faults);
-  const { name, query } = statement;
+  const { name } = statement;
+  const query = namedQuery(statement.query, statement.columns, faults);
   const view = { name: nameText(name), place: name.place, constraints, query };
   catalog.declare({ kind: 'view', ...view }, name, faults);
 }
@@ -132,14 +129,10 @@ function addMaterializedView(
   statement: Extract<Statement, { node: 'create_materialized_view' }>,
   faults: FaultList,
 ): void {
-  const { body, query } = statement;
+  const { body } = statement;
+  const query = namedQuery(statement.query, statement.columns, faults);
   const name = nameText(statement.name);
   const { place } = statement.name;
-  const [column] = body.columns;
-  if (column !== undefined) {
-    const hint = 'Name and cast the columns in the query: SELECT CAST(… AS type) AS name.';
-    faults.add(notSupportedYet('a column list of a materialized view', column.place, hint));
-  }
   checkClauses(body, faults);
   const options = readOptions({ noun: 'materialized view', name }, body, faults);
   const topic = topicOf(name, options.text('topic'), place, faults);

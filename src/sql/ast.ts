@@ -287,6 +287,16 @@ export type ColumnDefinition = {
   readonly place: Place;
 };
 
+/** A column in front of the query of a view. */
+export type ViewColumn = {
+  readonly name: Identifier;
+  /** undefined: that of the query. */
+  readonly type: TypeNode | undefined;
+  readonly notNull: boolean;
+  readonly comment: string | undefined;
+  readonly place: Place;
+};
+
 // ---------------------------------------------------------------- queries
 
 /** A part of Spark SQL that no flow carries out: parsed and kept as written, so that it can be refused by name. */
@@ -557,6 +567,8 @@ export type Statement =
       readonly orRefresh: boolean;
       readonly ifNotExists: boolean;
       readonly private: boolean;
+      /** Names for what the query gives, in its order; none: it keeps its own. */
+      readonly columns: readonly ViewColumn[];
       readonly body: TableBody;
       readonly query: Query;
       readonly place: Place;
@@ -567,6 +579,8 @@ export type Statement =
       readonly orReplace: boolean;
       readonly ifNotExists: boolean;
       readonly temporary: boolean;
+      /** Names for what the query gives, in its order; none: it keeps its own. */
+      readonly columns: readonly ViewColumn[];
       readonly body: TableBody;
       readonly query: Query;
       readonly place: Place;

@@ -9,6 +9,7 @@ import type {
   Statement,
   TableBody,
   TypeNode,
+  ViewColumn,
 } from './ast.ts';
 import { QueryPrinter } from './print-query.ts';
 import { literalOfText } from './text-literal.ts';
@@ -82,16 +83,35 @@ class StatementPrinter extends QueryPrinter {
   }
 
   #create(
-    statement: { readonly name: Name; readonly ifNotExists: boolean; readonly body: TableBody },
+    statement: {
+      readonly name: Name;
+      readonly ifNotExists: boolean;
+      readonly body: TableBody;
+      readonly columns?: readonly ViewColumn[];
+    },
     words: string,
   ): string {
+    const named = (statement.columns ?? []).map((column) => this.#viewColumn(column));
     const exists = statement.ifNotExists ? ' IF NOT EXISTS' : '';
-    return `CREATE ${words}${exists} ${this.name(statement.name)}${this.#tableBody(statement.body)}`;
+    return `CREATE ${words}${exists} ${this.name(statement.name)}${this.#tableBody(statement.body, named)}`;
   }
 
-  #tableBody({ columns, constraints, comment, options, clauses }: TableBody): string {
+  #viewColumn({ name, type, notNull, comment }: ViewColumn): string {
+    return [
+      this.identifier(name),
+      ...(type === undefined ? [] : [this.type(type)]),
+      ...(notNull ? ['NOT NULL'] : []),
+      ...(comment === undefined ? [] : [`COMMENT ${literalOfText(comment)}`]),
+    ].join(' ');
+  }
+
+  #tableBody(
+    { columns, constraints, comment, options, clauses }: TableBody,
+    named: readonly string[],
+  ): string {
     const isElement = (clause: string): boolean => elementClauses.test(clause);
     const elements = [
+      ...named,
       ...columns.map((column) => this.column(column)),
       ...constraints.map((constraint) => this.#constraint(constraint)),
       ...clauses.filter(({ clause }) => isElement(clause)).map(({ text }) => text),

@@ -1,7 +1,7 @@
 import type { IToken } from 'chevrotain';
-import type { FlowBody, Identifier, Name, Query, Statement } from './ast.ts';
+import type { FlowBody, Name, Query, Statement, TableBody, ViewColumn } from './ast.ts';
 import { OtherStatementGrammar } from './other-statement-grammar.ts';
-import { CloseParen, Comma, K, OpenParen, Word } from './tokens.ts';
+import { K, OpenParen, Word } from './tokens.ts';
 
 type Header = {
   readonly first: IToken;
@@ -197,55 +197,37 @@ export class StatementGrammar extends OtherStatementGrammar {
       this.CONSUME(K.VIEW);
       const words = this.headerWords(header, 'MATERIALIZED VIEW', ['OR REFRESH', 'PRIVATE']);
       const { ifNotExists, name } = this.SUBRULE(this.createdName);
-      const body = this.SUBRULE(this.tableBody);
-      this.CONSUME(K.AS);
-      const query = this.SUBRULE(this.query);
+      const definition = this.SUBRULE(this.viewDefinition);
       return {
         ...{ node: 'create_materialized_view', name, orRefresh: words.has('OR REFRESH') },
-        ...{ ifNotExists, private: words.has('PRIVATE'), body, query },
+        ...{ ifNotExists, private: words.has('PRIVATE'), ...definition },
         place: this.placeOfHeader(header),
       };
     },
   );
 
-  /** Names of columns in front of AS rename what the query gives: they become an alias around it. */
   private readonly createView = this.RULE('createView', (header: Header): Statement => {
     this.CONSUME(K.VIEW);
     const words = this.headerWords(header, 'VIEW', ['OR REPLACE', 'TEMPORARY', 'GLOBAL']);
     const { ifNotExists, name } = this.SUBRULE(this.createdName);
-    let columns: Identifier[] = [];
-    this.OPTION({
-      GATE: () => this.is(3, Comma, CloseParen, K.COMMENT),
-      DEF: () => {
-        columns = this.SUBRULE(this.viewColumns);
-      },
-    });
-    const body = this.SUBRULE(this.tableBody);
-    this.CONSUME(K.AS);
-    const inner = this.SUBRULE(this.query);
-    const query = columns.length === 0 ? inner : renamed(inner, columns);
+    const definition = this.SUBRULE(this.viewDefinition);
     return {
       ...{ node: 'create_view', name, orReplace: words.has('OR REPLACE'), ifNotExists },
-      ...{ temporary: words.has('TEMPORARY'), body, query, place: this.placeOfHeader(header) },
+      ...{ temporary: words.has('TEMPORARY'), ...definition },
+      place: this.placeOfHeader(header),
     };
   });
 
-  private readonly viewColumns = this.RULE('viewColumns', (): Identifier[] => {
-    const columns: Identifier[] = [];
-    this.CONSUME(OpenParen);
-    this.AT_LEAST_ONE_SEP({
-      SEP: Comma,
-      DEF: () => {
-        columns.push(this.SUBRULE(this.identifier));
-        this.OPTION(() => {
-          this.CONSUME(K.COMMENT);
-          this.SUBRULE(this.text);
-        });
-      },
-    });
-    this.CONSUME(CloseParen);
-    return columns;
-  });
+  private readonly viewDefinition = this.RULE(
+    'viewDefinition',
+    (): { columns: readonly ViewColumn[]; body: TableBody; query: Query } => {
+      const columns: ViewColumn[] = [];
+      const body = this.SUBRULE(this.tableBody, { ARGS: [columns] });
+      this.CONSUME(K.AS);
+      const query = this.SUBRULE(this.query);
+      return { columns, body, query };
+    },
+  );
 
   private readonly createFlow = this.RULE('createFlow', (header: Header): Statement => {
     this.CONSUME(K.FLOW);
@@ -268,29 +250,6 @@ export class StatementGrammar extends OtherStatementGrammar {
     const body = this.SUBRULE(this.tableBody);
     return { node: 'create_sink', name, ifNotExists, body, place: this.placeOfHeader(header) };
   });
-}
-
-/** `SELECT * FROM (query) AS v(a, b)`. */
-function renamed(query: Query, columns: readonly Identifier[]): Query {
-  const { place } = query;
-  const name = { text: 'v', quoted: false, place };
-  const star = { node: 'star', qualifier: undefined, except: [], place } as const;
-  const from = [
-    {
-      ...({ node: 'subquery', query, stream: false, watermark: undefined } as const),
-      ...{ alias: { name, columns }, place },
-    },
-  ];
-  return {
-    ctes: [],
-    body: {
-      ...{ node: 'select', distinct: false, items: [{ value: star, aliases: [], place }], from },
-      ...{ lateralViews: [], where: undefined, groupBy: undefined, having: undefined },
-      ...{ qualify: undefined, windows: [], place },
-    },
-    ...{ orderBy: [], otherOrder: undefined, orderPlace: undefined, limit: undefined },
-    ...{ offset: undefined, place },
-  };
 }
 
 /** Kinds of objects that Spark creates and a pipeline does not. */

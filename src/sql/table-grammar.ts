@@ -1,5 +1,13 @@
 import type { IToken, TokenType } from 'chevrotain';
-import type { ColumnDefinition, Constraint, ForeignClause, Option, TableBody } from './ast.ts';
+import type {
+  ColumnDefinition,
+  Constraint,
+  ForeignClause,
+  Option,
+  TableBody,
+  TypeNode,
+  ViewColumn,
+} from './ast.ts';
 import { FlowGrammar } from './flow-grammar.ts';
 import { EOF } from './parser-library.ts';
 import { CloseParen, Comma, K, OpenParen, Word } from './tokens.ts';
@@ -17,7 +25,8 @@ type Body = {
  * other systems are kept by name with their text, so that none is ignored unseen.
  */
 export abstract class TableGrammar extends FlowGrammar {
-  protected readonly tableBody = this.RULE('tableBody', (): TableBody => {
+  /** `named`: takes the columns, which need no types; otherwise they stand in the body. */
+  protected readonly tableBody = this.RULE('tableBody', (named?: ViewColumn[]): TableBody => {
     const body: Body = {
       columns: [],
       constraints: [],
@@ -27,36 +36,81 @@ export abstract class TableGrammar extends FlowGrammar {
     };
     this.OPTION(() => {
       this.CONSUME(OpenParen);
-      this.MANY_SEP({ SEP: Comma, DEF: () => this.SUBRULE(this.tableElement, { ARGS: [body] }) });
+      this.MANY_SEP({
+        SEP: Comma,
+        DEF: () => this.SUBRULE(this.tableElement, { ARGS: [body, named] }),
+      });
       this.CONSUME(CloseParen);
     });
     this.MANY(() => this.SUBRULE(this.tableClause, { ARGS: [body] }));
     return body;
   });
 
-  private readonly tableElement = this.RULE('tableElement', (body: Body): void => {
-    this.OR([
-      {
-        GATE: () => this.is(1, K.CONSTRAINT) && this.is(3, K.EXPECT),
-        ALT: () => {
-          const constraint = this.SUBRULE(this.expectation);
-          this.ACTION(() => body.constraints.push(constraint));
+  private readonly tableElement = this.RULE(
+    'tableElement',
+    (body: Body, named?: ViewColumn[]): void => {
+      this.OR([
+        {
+          GATE: () => this.is(1, K.CONSTRAINT) && this.is(3, K.EXPECT),
+          ALT: () => {
+            const constraint = this.SUBRULE(this.expectation);
+            this.ACTION(() => body.constraints.push(constraint));
+          },
         },
-      },
-      {
-        GATE: () => this.startsKeyConstraint(),
-        ALT: () => {
-          const clause = this.SUBRULE(this.keyConstraint);
-          this.ACTION(() => body.clauses.push(clause));
+        {
+          GATE: () => this.startsKeyConstraint(),
+          ALT: () => {
+            const clause = this.SUBRULE(this.keyConstraint);
+            this.ACTION(() => body.clauses.push(clause));
+          },
         },
-      },
-      {
-        ALT: () => {
-          const column = this.SUBRULE(this.column);
-          this.ACTION(() => body.columns.push(column));
+        {
+          GATE: () => named !== undefined,
+          ALT: () => {
+            const column = this.SUBRULE(this.viewColumn);
+            this.ACTION(() => named?.push(column));
+          },
         },
+        {
+          ALT: () => {
+            const column = this.SUBRULE(this.column);
+            this.ACTION(() => body.columns.push(column));
+          },
+        },
+      ]);
+    },
+  );
+
+  private readonly viewColumn = this.RULE('viewColumn', (): ViewColumn => {
+    const first = this.LA(1);
+    const name = this.SUBRULE(this.identifier);
+    let type: TypeNode | undefined;
+    let notNull = false;
+    let comment: string | undefined;
+    this.OPTION({
+      GATE: () => !this.is(1, Comma, CloseParen, K.COMMENT, K.NOT),
+      DEF: () => {
+        type = this.SUBRULE(this.type);
       },
-    ]);
+    });
+    this.MANY(() => {
+      this.OR([
+        {
+          ALT: () => {
+            this.CONSUME(K.NOT);
+            this.CONSUME(K.NULL);
+            notNull = true;
+          },
+        },
+        {
+          ALT: () => {
+            this.CONSUME(K.COMMENT);
+            comment = this.SUBRULE(this.text);
+          },
+        },
+      ]);
+    });
+    return { name, type, notNull, comment, place: this.placeFrom(first) };
   });
 
   private readonly expectation = this.RULE('expectation', (): Constraint => {

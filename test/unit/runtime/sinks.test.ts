@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
+import { planPipeline } from '../../../src/plan/plan-pipeline.ts';
 import type { PipelineWorld } from '../../../src/testing/pipeline/pipeline-world.ts';
 import { headerOf, killedRun, valuesOf, worldOf } from '../../support/append-world.ts';
 
@@ -40,6 +41,19 @@ describe('FL-29 sinks', () => {
     expect(own === undefined ? undefined : headerOf(own, 'tm-src')).toMatch(/@0$/);
     const topics = await world.log.describeTopics(['elsewhere.alerts']);
     expect(topics.get('elsewhere.alerts')?.configs.get('retention.ms')).toBe('1000000');
+  });
+
+  test('FL-09 a sink has no flow of its own: without one it is warned of, and a query in its definition is no SQL', () => {
+    const codes = (text: string) =>
+      planPipeline([{ file: 'p.sql', text }]).faults.map(({ code, severity }) => [code, severity]);
+    const sink = "CREATE SOURCE orders (region STRING); CREATE SINK idle WITH (topic = 'idle')";
+    expect(codes(`${sink};`)).toEqual([['SINK_WITHOUT_FLOW', 'warning']]);
+    expect(codes(`${sink} AS SELECT region FROM STREAM(orders);`)).toContainEqual([
+      'PARSE_SYNTAX_ERROR',
+      'error',
+    ]);
+    const flow = 'CREATE FLOW f AS INSERT INTO idle BY NAME SELECT region FROM STREAM(orders)';
+    expect(codes(`${sink}; ${flow};`)).toEqual([]);
   });
 
   test('a sink whose topic is missing gets one that keeps its rows', async () => {
