@@ -16,7 +16,7 @@
 export interface Log {
   /** Missing topics are left out of the answer. */
   describeTopics(names: readonly string[]): Promise<ReadonlyMap<string, TopicDescription>>;
-  /** Creates those that are missing; one that is there already is left alone. */
+  /** Creates those that are missing; one that is there already is left alone. Named twice in one call, it is NOT_SUPPORTED. */
   createTopics(topics: readonly TopicSpec[]): Promise<void>;
   /** First and next offsets of each partition, as of now. `stable` is the last stable offset: where a committed reader stops. */
   offsetRanges(

@@ -154,6 +154,14 @@ export function describeLogContract(
         expect((await log.describeTopics([topic])).get(topic)).toEqual(before);
       });
 
+      test('a call that names a topic twice is refused', async () => {
+        const twin = { name: unique('twin'), partitions: 1, replicationFactor: -1, configs: {} };
+        await expect(log.createTopics([twin, twin])).rejects.toMatchObject({
+          code: 'NOT_SUPPORTED',
+        });
+        expect((await log.describeTopics([twin.name])).size).toBe(0);
+      });
+
       test('FR-22 the topics of a cluster tell its id', async () => {
         const found = await log.describeTopics([await makeTopic(), await makeTopic()]);
         const ids = [...found.values()].map(({ clusterId }) => clusterId);

@@ -64,6 +64,7 @@ export class MemoryClient implements Log {
 
   createTopics(topics: readonly TopicSpec[]): Promise<void> {
     return this.#life.through(() => {
+      refuseTwice(topics);
       for (const { name, partitions, configs } of topics) {
         this.#broker.createTopic(name, partitions < 1 ? partitionsDefault : partitions, configs);
       }
@@ -248,4 +249,12 @@ export class MemoryClient implements Log {
       });
     });
   }
+}
+
+/** As a broker does: a request that names a topic twice makes neither. */
+function refuseTwice(topics: readonly TopicSpec[]): void {
+  const names = topics.map(({ name }) => name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice === undefined) return;
+  throw new FlowError('NOT_SUPPORTED', `topic "${twice}": the request names it twice`);
 }

@@ -48,12 +48,12 @@ export async function wantedOf(
   const { plan, log } = options;
   const outputs = await log.describeTopics(plan.tables.map(({ topic }) => topic));
   const known = { sources, outputs, catalog };
-  const wanted = withoutTwins([
+  const wanted = [
     ...plan.flows.flatMap((flow) => wantedTopics(flow, options, known)),
     ...plan.materializedViews.map((view) => viewTopic(view, options, known)),
-  ]);
-  const existing = await log.describeTopics(wanted.map(({ name }) => name));
-  return { known, existing, resolved: resolvePartitions(plan, wanted, existing) };
+  ];
+  const existing = await log.describeTopics([...new Set(wanted.map(({ name }) => name))]);
+  return { known, existing, resolved: withoutTwins(resolvePartitions(plan, wanted, existing)) };
 }
 
 /** Where a table declares no count, its topic decides if it is there, else the widest source of its flows. */
@@ -85,14 +85,31 @@ function partitionsOf(plan: PipelinePlan, table: TablePlan, known: Known): numbe
   return most;
 }
 
-/** Append and AUTO CDC flows share the topics of their table. */
+/**
+ * Several flows write one topic: those of one table, stages of a join, tables that share a dead-letter topic. It is made once, as wide and for
+ * records as large as the one of them that needs most.
+ */
 function withoutTwins(topics: readonly WantedTopic[]): WantedTopic[] {
-  const names = new Set<string>();
-  return topics.filter(({ name, role }) => {
-    if ((role === 'output' || role === 'sink') && names.has(name)) return false;
-    names.add(name);
-    return true;
-  });
+  const byName = new Map<string, WantedTopic>();
+  for (const topic of topics) {
+    const before = byName.get(topic.name);
+    byName.set(topic.name, before === undefined ? topic : joined(before, topic));
+  }
+  return [...byName.values()];
+}
+
+function joined(before: WantedTopic, topic: WantedTopic): WantedTopic {
+  if (topic.role !== 'dead_letter') return before;
+  const bytesMax = Math.max(bytesMaxOf(before), bytesMaxOf(topic));
+  return {
+    ...before,
+    partitions: Math.max(before.partitions, topic.partitions),
+    configs: { ...before.configs, 'max.message.bytes': String(bytesMax) },
+  };
+}
+
+function bytesMaxOf({ configs }: WantedTopic): number {
+  return Number(configs['max.message.bytes'] ?? 0);
 }
 
 /** A topic that is there decides how many partitions it has, where the view does not. */
