@@ -90,12 +90,14 @@ function partitionsOf(plan: PipelinePlan, table: TablePlan, known: Known): numbe
  * records as large as the one of them that needs most.
  */
 function withoutTwins(topics: readonly WantedTopic[]): WantedTopic[] {
-  const byName = new Map<string, WantedTopic>();
+  const found = new Map<string, WantedTopic>();
   for (const topic of topics) {
-    const before = byName.get(topic.name);
-    byName.set(topic.name, before === undefined ? topic : joined(before, topic));
+    // In two roles it stays twice, for the check that refuses it.
+    const use = `${topic.role} ${topic.name}`;
+    const before = found.get(use);
+    found.set(use, before === undefined ? topic : joined(before, topic));
   }
-  return [...byName.values()];
+  return [...found.values()];
 }
 
 function joined(before: WantedTopic, topic: WantedTopic): WantedTopic {
