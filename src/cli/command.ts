@@ -28,6 +28,8 @@ export type Command = {
   readonly usesConfig: boolean;
   /** Whether its help lists those options. */
   readonly listsConfig?: boolean;
+  /** Whether nobody may be looking on: an outage at the start is then waited out for as long as the configuration says. */
+  readonly isUnattended?: boolean;
   readonly run: (invocation: Invocation) => Promise<ExitCode>;
 };
 
@@ -48,15 +50,18 @@ export class Invocation {
   readonly positionals: readonly string[];
   readonly terminal: Terminal;
   readonly #values: Readonly<Record<string, unknown>>;
+  readonly #defaults: Readonly<Record<string, unknown>>;
 
   constructor(
     positionals: readonly string[],
     values: Readonly<Record<string, unknown>>,
     terminal: Terminal,
+    defaults: Readonly<Record<string, unknown>>,
   ) {
     this.positionals = positionals;
     this.#values = values;
     this.terminal = terminal;
+    this.#defaults = defaults;
   }
 
   get json(): boolean {
@@ -98,6 +103,7 @@ export class Invocation {
       file: this.text('config'),
       environment: this.terminal.environment,
       flags,
+      defaults: this.#defaults,
     });
   }
 
@@ -132,6 +138,11 @@ function flagsOf(command: Command): Record<string, FlagSpec> {
   return flags;
 }
 
+/** Who waits for an answer would rather hear soon that the address is wrong. */
+function defaultsOf({ isUnattended }: Command): Readonly<Record<string, unknown>> {
+  return isUnattended === true ? {} : { 'retry.startTimeoutMs': 10_000 };
+}
+
 /** Parses the arguments after the verb; throws USAGE with what is wrong. */
 export function parseInvocation(
   command: Command,
@@ -149,7 +160,7 @@ export function parseInvocation(
       allowPositionals: true,
       strict: true,
     });
-    return new Invocation(positionals, values, terminal);
+    return new Invocation(positionals, values, terminal, defaultsOf(command));
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
     const isValue = /^Unknown option '-[^-]/.test(text);

@@ -9,6 +9,7 @@ export const config: Command = {
   example: 'tidemark config --json',
   flags: {},
   usesConfig: true,
+  isUnattended: true,
   listsConfig: true,
   run: (invocation) => {
     const values = shownConfig(invocation.config());

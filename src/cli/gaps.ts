@@ -1,9 +1,10 @@
-import { composeLog } from '../compose.ts';
 import { requireOptions } from '../config/load-config.ts';
+import { catalogTopicOf } from '../plan/topology.ts';
 import { gapText } from '../refresh/continuity.ts';
 import { type RecordedGap, recordedGaps } from '../runtime/takeover/gaps.ts';
-import { Catalog } from '../runtime/topics/catalog.ts';
-import type { Command } from './command.ts';
+import { openCatalog } from '../runtime/topics/catalog.ts';
+import type { Command, ExitCode } from './command.ts';
+import { withLog } from './pipeline-files.ts';
 
 export const gaps: Command = {
   name: 'gaps',
@@ -16,22 +17,27 @@ export const gaps: Command = {
   run: async (invocation) => {
     const config = invocation.config();
     requireOptions(config, ['pipeline.name', 'kafka.brokers']);
-    const log = await composeLog(config, (text) => invocation.terminal.err(`${text}\n`));
-    const catalog = new Catalog(log, `${config['pipeline.name']}.catalog`);
-    try {
-      await catalog.read();
-      const found = recordedGaps(catalog).sort((a, b) => a.detectedAtMs - b.detectedAtMs);
-      if (invocation.json) {
-        invocation.printJson(found);
-      } else {
-        for (const gap of found) invocation.terminal.out(gapLines(gap));
-        if (found.length === 0) invocation.terminal.out('no gaps\n');
+    const pipeline = config['pipeline.name'] ?? '';
+    const { terminal } = invocation;
+    return withLog<ExitCode>(invocation, config, async (log) => {
+      const catalog = await openCatalog(log, catalogTopicOf(pipeline));
+      try {
+        const found = catalog === undefined ? [] : recordedGaps(catalog);
+        found.sort((a, b) => a.detectedAtMs - b.detectedAtMs);
+        if (catalog === undefined) {
+          terminal.err(`pipeline "${pipeline}" has not run on this cluster yet\n`);
+        }
+        if (invocation.json) {
+          invocation.printJson(found);
+        } else {
+          for (const gap of found) terminal.out(gapLines(gap));
+          if (found.length === 0) terminal.out('no gaps\n');
+        }
+        return 0;
+      } finally {
+        await catalog?.close();
       }
-      return 0;
-    } finally {
-      await catalog.close();
-      await log.close();
-    }
+    });
   },
 };
 

@@ -96,6 +96,7 @@ export const refresh: Command = {
     yes: { type: 'boolean', doc: 'Do not ask on a terminal whether it is meant.' },
   },
   usesConfig: true,
+  isUnattended: true,
   run: async (invocation) =>
     withDeployment(invocation, async (deployment) => {
       const { tables, computing } = tablesOf(invocation, deployment);

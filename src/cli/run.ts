@@ -48,6 +48,7 @@ export const run: Command = {
     },
   },
   usesConfig: true,
+  isUnattended: true,
   run: async (invocation) => {
     const paths = pipelinePaths(invocation);
     const startedAtMs = systemClock.now();

@@ -81,6 +81,19 @@ describe('configuration', () => {
     });
   });
 
+  test.each([
+    ['what is set holds', ['--retry.start-timeout-ms', '1'], 'within 0.001 s'],
+    ['who waits for an answer hears within 10 s', ['--retry.delay-min-ms', '20000'], 'within 10 s'],
+  ])('Kafka is not there: %s', async (_, flags, told) => {
+    const { code, err } = await runCli(
+      ['gaps', '--pipeline.name', 'p', '--kafka.brokers', '127.0.0.1:1', ...flags].concat(
+        flags.includes('--retry.delay-min-ms') ? ['--retry.delay-max-ms', '20000'] : [],
+      ),
+    );
+    expect(code).toBe(1);
+    expect(err).toContain(told);
+  });
+
   test('the answer has every option, and people see its environment name and flag', async () => {
     const { out } = await runCli(['config', '--json']);
     expect(Object.keys(JSON.parse(out) as object)).toEqual(
