@@ -124,9 +124,9 @@ function judgeOf(
       json,
     });
     if (standing.has(JSON.stringify(source))) return told('current', 'it stands in the table');
-    if (row.bad !== undefined || sequence === undefined) {
+    if (row.bad !== undefined) {
       const after = table.deadLetterTopic === undefined ? 'it stops the flow' : 'a dead letter';
-      return told('bad', `${row.bad?.errorClass}: ${row.bad?.message}; ${after}`);
+      return told('bad', `${row.bad.errorClass}: ${row.bad.message}; ${after}`);
     }
     const drop = row.violated.find(({ action }) => action !== 'warn');
     if (drop !== undefined) {
@@ -134,7 +134,7 @@ function judgeOf(
       return told('dropped', `expectation "${drop.name}" (${drop.sql}) ${effect}`);
     }
     if (!isRead) return told('waiting', 'the flow has not read it yet');
-    const order = level === undefined ? 1 : sequence.compare(level);
+    const order = level === undefined || sequence === undefined ? 1 : sequence.compare(level);
     if (order < 0) {
       return told('superseded', `its sequence ${text} is below ${set?.sequence}`);
     }

@@ -14,7 +14,7 @@ import type { RowProgram } from './row-program.ts';
 export type SourceRow = {
   /** Latin1 text of the canonical key. */
   readonly key: string;
-  /** Its order-preserving bytes; undefined: the row has none that counts, and is bad for that reason. */
+  /** Its order-preserving bytes; undefined: the row has none that counts; unless an expectation drops it before, it is bad for that reason. */
   readonly sequence: Buffer | undefined;
   readonly bad: BadRow | undefined;
   /** It says that its key has no rows. */
@@ -72,18 +72,27 @@ export class RowCollector implements RowOutput {
 
   add(program: RowProgram, row: Row, provenance: Buffer, records: RecordCursor): void {
     const { isKeyed } = this.#options;
-    const key = isKeyed ? this.#text(() => program.encodeKey(row, this.#bytes)) : '';
-    let flags = 0;
+    const flags = isKeyed ? program.flagsOf(row) : 0;
+    // What is no row but says that rows are gone is judged by nothing.
+    const violated = flags === 0 ? this.#violatedBy(row) : [];
+    // The flow asks for key and sequence of a row only after it has judged it.
+    const isDropped = violated.some(({ action }) => action !== 'warn');
+    let key = '';
     let bad: BadRow | undefined;
     let sequence: Buffer | undefined;
     if (isKeyed) {
+      try {
+        key = this.#text(() => program.encodeKey(row, this.#bytes));
+      } catch (error) {
+        if (!isDropped || !(error instanceof ExpressionError)) throw error;
+      }
       this.#bytes.reset();
       try {
-        flags = program.encodeSequence(row, this.#bytes, records.timestampMs);
+        program.encodeSequence(row, this.#bytes, records.timestampMs);
         sequence = this.#bytes.copy();
       } catch (error) {
         if (!(error instanceof ExpressionError)) throw error;
-        bad = { errorClass: error.errorClass, message: error.message };
+        if (!isDropped) bad = { errorClass: error.errorClass, message: error.message };
       }
     }
     const isMarker = (flags & emptyFlag) !== 0;
@@ -96,13 +105,13 @@ export class RowCollector implements RowOutput {
       isMarker,
       provenance: Buffer.from(provenance.subarray(0, provenanceSize)),
       json: isMarker ? '' : Buffer.from(json, 'latin1').toString('utf8'),
-      // What is no row but says that rows are gone is judged by nothing.
-      violated:
-        flags !== 0
-          ? []
-          : this.#expectations.filter(({ isMet }) => !isMet(row)).map((one) => one.expectation),
+      violated,
       offset: records.offset,
     });
+  }
+
+  #violatedBy(row: Row): readonly ExpectationPlan[] {
+    return this.#expectations.filter(({ isMet }) => !isMet(row)).map((one) => one.expectation);
   }
 
   #text(write: () => void): string {

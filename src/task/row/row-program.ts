@@ -255,6 +255,12 @@ export class RowProgram {
     }
   }
 
+  /** The flags of the row's envelope. */
+  flagsOf(row: Row): number {
+    if (this.#side !== undefined) return 0;
+    return this.#emptied === undefined ? this.#flags(row) : emptyFlag;
+  }
+
   /** Gives the flags of the row's envelope. */
   encodeSequence(row: Row, out: ByteWriter, timestampMs: number): number {
     if (this.#side !== undefined) {

@@ -135,6 +135,26 @@ describe('FR-11 records that the present definition can not read', () => {
     expect(await trial(world)).toMatchObject({ stops: 1, reasons: { EXPECTATION_FAILED: 1 } });
   });
 
+  test.each([
+    ['DROP ROW', {}],
+    ['FAIL UPDATE', { EXPECTATION_FAILED: 1 }],
+    ['warn', { NULL_SEQUENCE: 1 }],
+  ])(
+    'a row is judged (%s) before it is asked for its sequence, as in the run',
+    async (action, reasons) => {
+      const [goes, judged] = ["v <> 'none'", action === 'warn' ? '' : `ON VIOLATION ${action}`];
+      const sqlWith = (condition: string): string => `
+      CREATE STREAMING TABLE t (CONSTRAINT some EXPECT (${condition}) ${judged}) ${withLetters}
+      FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME
+      SELECT k, CASE WHEN v <> 'none' THEN seq END AS seq, v FROM STREAM(a);`;
+      const world = new RefreshWorld(sqlOf(asText, withLetters), ['a'], 1);
+      await world.produce('a', 0, row('K1', 'some'), row('K2', 'none'));
+      await world.update();
+      world.sql = sqlWith(goes);
+      expect((await trial(world)).reasons).toEqual(reasons);
+    },
+  );
+
   test('FR-28 a table of AUTO CDC is tried, too, and a delete is judged by no expectation', async () => {
     const feed = (value: string): string => `
       CREATE STREAMING TABLE t (CONSTRAINT some EXPECT (v <> 'x') ON VIOLATION FAIL UPDATE) ${withLetters};
