@@ -1,12 +1,7 @@
 import { systemClock } from '../adapters/system/system-clock.ts';
 import { FlowError } from '../base/errors.ts';
 import { composeState, workerSettings } from '../compose.ts';
-import {
-  isKeyed,
-  type MaterializedViewPlan,
-  type PipelinePlan,
-  type TablePlan,
-} from '../plan/pipeline-plan.ts';
+import type { MaterializedViewPlan, PipelinePlan, TablePlan } from '../plan/pipeline-plan.ts';
 import {
   areChained,
   type ReadRate,
@@ -306,11 +301,13 @@ async function performTogether(
     for (const outcome of outcomes) tell(invocation, outcome);
     return outcomes;
   }
-  const appended = tables.filter(({ output }) => output === 'append');
-  if (appended.length > 0) {
+  const joined = tables.filter((table) =>
+    flowsOf(deployment.plan, table).some(({ kind }) => kind === 'join'),
+  );
+  if (joined.length > 0) {
     throw usageError(
-      `rows are appended to ${namesOf(appended)}, so these tables are refreshed in place only: ${namesOf(tables)}`,
-      'A row that was appended is never replaced by another one. Empty them, and let the next run fill them in order: --in-place',
+      `joins of two streams write ${namesOf(joined)}, so these tables are refreshed in place only: ${namesOf(tables)}`,
+      'What a join keeps of both sides is forgotten with its rows. Empty them, and let the next run fill them in order: --in-place',
     );
   }
   return refreshTogetherBeside(all, async (options) => {
@@ -439,13 +436,6 @@ async function withState<Result>(
   use: (beside: BesideOptions) => Promise<Result>,
 ): Promise<Result> {
   const { terminal } = invocation;
-  const { flow, table } = options;
-  if (!isKeyed(flow)) {
-    throw usageError(
-      `rows are appended to table "${table.name}", so it is refreshed in place only`,
-      `A row that was appended is never replaced by another one. Empty the table and let the next run fill it: tidemark refresh ${table.name} --in-place`,
-    );
-  }
   // A service on this machine may hold its directory: the refresh has one of its own.
   const directory = `${config['state.directory']}-refresh`;
   const say = (text: string): void => terminal.err(`${text}\n`);
@@ -453,7 +443,6 @@ async function withState<Result>(
   try {
     return await use({
       ...options,
-      flow,
       state,
       settings: workerSettings(config, true),
       replicationFactor: config['kafka.replicationFactor'],

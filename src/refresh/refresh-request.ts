@@ -20,8 +20,6 @@ export type RequestFacts = {
   readonly pendingLost: number;
   /** Why there may be more that would be lost, which nobody can count. */
   readonly untold?: UntoldLoss | undefined;
-  /** Whether append flows write it. */
-  readonly isAppended: boolean;
   /** Whether they are the rows of a join of two streams. */
   readonly isJoined: boolean;
   /** Tables that read this one, and are not refreshed with it. */
@@ -73,12 +71,12 @@ export function decideRefresh(request: RefreshRequest, facts: RequestFacts): Ref
       hint: 'Let them go with --allow-loss, or leave the join as it is.',
     });
   }
-  if (facts.isAppended && mode === 'beside') {
+  if (facts.isJoined && mode === 'beside') {
     return refuse(
       'USAGE',
-      `append flows write table "${table}", so it is refreshed in place only`,
+      `a join of two streams writes table "${table}", so it is refreshed in place only`,
       {
-        detail: 'A row that was appended is never replaced by another one.',
+        detail: 'What it keeps of both sides is forgotten with its rows.',
         hint: `Empty it and let the next run fill it: tidemark refresh ${table} --in-place`,
       },
     );

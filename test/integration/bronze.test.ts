@@ -73,10 +73,17 @@ test('FR-37 what init --bronze writes keeps all that its source forgets, through
     expect(await rows()).toEqual([]);
     await tidemark('run', '--once');
     expect((await rows()).map(({ name }) => name).sort()).toEqual(['ADA', 'GRACE']);
-    // Of the raw table itself all would be lost.
-    const refused = await runCli(['refresh', 'orders_raw', '--cascade', '--in-place'], environment);
-    expect([refused.code, refused.err.includes('DATA_LOSS_REFUSED')]).toEqual([4, true]);
-    expect((await rows()).length).toBe(2);
+    // Of the raw table itself all would be lost, however it is done; or it is kept, and what reads it with it.
+    for (const how of [['--in-place'], []]) {
+      const refused = await runCli(['refresh', 'orders_raw', '--cascade', ...how], environment);
+      expect([refused.code, refused.err.includes('DATA_LOSS_REFUSED')]).toEqual([4, true]);
+    }
+    const whole = await rows();
+    expect(whole.length).toBe(2);
+    await tidemark('refresh', 'orders_raw', '--cascade', '--keep-unrecoverable', '--yes');
+    expect(await rows()).toEqual(whole);
+    await tidemark('run', '--once');
+    expect(await rows()).toEqual(whole);
   } finally {
     await log.close();
   }

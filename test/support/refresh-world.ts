@@ -207,11 +207,8 @@ export class RefreshWorld {
     log: Log = this.log,
   ): Promise<BesideOptions> {
     const options = await this.runOptions(name, flags, log);
-    const { flow } = options;
-    if (!isKeyed(flow)) throw new Error(`rows are appended to ${name}`);
     return {
       ...options,
-      flow,
       state: this.state,
       replicationFactor: -1,
       waitMs: 300,

@@ -18,26 +18,54 @@ const pendingBytesMax = 8 * 1024 * 1024;
  * committed, before the record that it was is deleted; done again after a crash, no row is written twice.
  */
 export async function emptyAppended(options: EmptyOptions): Promise<SwapResult> {
-  const { log, facts, from, producer, onProgress } = options;
-  const result: SwapResult = { published: 0, buried: 0, lost: { keys: 0, rows: 0, levels: 0 } };
+  const { log, facts, from, producer } = options;
+  const result = noResult();
   const { output } = facts;
   if (output === undefined) return result;
   for (const { partition, start, stable } of output.partitions) {
     const end = from[partition] ?? start;
-    const part = { topic: output.topic, partition, result };
+    const part = { topic: output.topic, partition, start, end, result };
     const kept = new KeptRows();
-    if (producer !== undefined) await kept.read(log, part, end, stable);
-    await eachSlice(log, output.topic, { partition, from: start, to: end }, async ({ records }) => {
-      while (records.next()) {
-        if (records.offset < end) keepOrLose(options, part, records, kept);
-      }
-      if (producer !== undefined && producer.pendingBytes > pendingBytesMax) {
-        await producer.commit([]);
-      }
+    if (producer !== undefined) await kept.read(log, { ...part, start: end, end: stable });
+    await eachRow(options, part, (records, isLost) => {
+      if (!isLost) result.buried += 1;
+      else if (producer !== undefined) keepOnce(options, part, records, kept);
+      else lose(result);
     });
-    onProgress?.({ partition, partitions: output.partitions.length, position: end, end });
   }
   await producer?.commit([]);
+  await log.deleteRecords(output.topic, new Map(from.entries()));
+  return result;
+}
+
+/**
+ * Makes the rows of a new generation those of a table that append flows write: they are written behind the end that it had
+ * when the swap began, with those that can't be read again, where that was asked for; then what stood before that end is
+ * deleted. Invariants: the topic is never empty meanwhile; done again after a crash, no row is written twice. In the one
+ * partition a new row comes before each that is kept, so that their number tells how far an attempt came.
+ */
+export async function swapAppended(options: SwapAppendedOptions): Promise<SwapResult> {
+  const { log, facts, from, producer } = options;
+  const result = noResult();
+  const { output } = facts;
+  if (output === undefined) return result;
+  for (const { partition, start, stable } of output.partitions) {
+    const end = Math.min(from[partition] ?? start, stable);
+    const part = { topic: output.topic, partition, start, end, result };
+    const gone = await goneRows(options, part);
+    const kept = new KeptRows(gone);
+    const written =
+      producer === undefined ? 0 : await kept.read(log, { ...part, start: end, end: stable });
+    await writeFresh(options, part, written);
+    await eachRow(options, part, (records, isLost) => {
+      if (!isLost || gone?.has(sourceText(records)) === false) result.buried += 1;
+      else if (!options.keeps) lose(result);
+      else if (producer === undefined) result.published += 1;
+      else keepOnce(options, part, records, kept);
+    });
+  }
+  if (producer === undefined) return result;
+  await producer.commit([]);
   await log.deleteRecords(output.topic, new Map(from.entries()));
   return result;
 }
@@ -53,11 +81,109 @@ export type EmptyOptions = {
   readonly onProgress?: ((progress: ReadProgress) => void) | undefined;
 };
 
+export type SwapAppendedOptions = Omit<EmptyOptions, 'producer'> & {
+  /** The topic of the new generation. */
+  readonly fresh: string;
+  /** Whether what can't be read again is written with it. */
+  readonly keeps: boolean;
+  /** Whether what is lost need only be counted, by what the sources have. */
+  readonly isLossAllowed: boolean;
+  /** undefined: it is only measured what would be written and lost. */
+  readonly producer: LogProducer | undefined;
+};
+
 type Part = {
   readonly topic: string;
   readonly partition: number;
+  /** Of the rows that stood there when the refresh began. */
+  readonly start: number;
+  readonly end: number;
   readonly result: SwapResult;
 };
+
+function noResult(): SwapResult {
+  return { published: 0, buried: 0, lost: { keys: 0, rows: 0, levels: 0 } };
+}
+
+/** Each row is its own key. */
+function lose(result: SwapResult): void {
+  result.buried += 1;
+  result.lost.keys += 1;
+  result.lost.rows += 1;
+}
+
+/** Every row that stood there when the refresh began, and whether its record can't be read again. */
+async function eachRow(
+  { log, facts, producer, onProgress }: EmptyOptions,
+  { topic, partition, start, end }: Part,
+  take: (records: RecordCursor, isLost: boolean) => void,
+): Promise<void> {
+  await eachSlice(log, topic, { partition, from: start, to: end }, async ({ records }) => {
+    while (records.next()) {
+      if (records.offset >= end) continue;
+      const source = sourceOf(records);
+      const isLost =
+        source !== undefined && rowLoss(facts.bounds, [readProvenance(source, 0)]) !== undefined;
+      take(records, isLost);
+    }
+    if (producer !== undefined && producer.pendingBytes > pendingBytesMax) {
+      await producer.commit([]);
+    }
+  });
+  onProgress?.({
+    partition,
+    partitions: facts.output?.partitions.length ?? 0,
+    position: end,
+    end,
+  });
+}
+
+/** What can't be read again and the new generation does not have, either: it may have read it before it was gone. */
+async function goneRows(
+  options: SwapAppendedOptions,
+  part: Part,
+): Promise<ReadonlySet<string> | undefined> {
+  if (options.isLossAllowed) return undefined;
+  const gone = new Set<string>();
+  await eachRow(options, part, (records, isLost) => {
+    if (isLost) gone.add(sourceText(records));
+  });
+  if (gone.size === 0) return gone;
+  await eachFresh(options, part.partition, (records) => {
+    gone.delete(sourceText(records));
+  });
+  return gone;
+}
+
+/** Writes the rows of the new generation, but for those that an attempt before has written. */
+async function writeFresh(
+  options: SwapAppendedOptions,
+  { topic, partition, result }: Part,
+  written: number,
+): Promise<void> {
+  const { producer } = options;
+  let seen = 0;
+  await eachFresh(options, partition, async (records) => {
+    seen += 1;
+    result.published += 1;
+    if (producer === undefined || seen <= written) return;
+    appendCopy(producer, topic, partition, records);
+    if (producer.pendingBytes > pendingBytesMax) await producer.commit([]);
+  });
+}
+
+async function eachFresh(
+  { log, fresh }: SwapAppendedOptions,
+  partition: number,
+  take: (records: RecordCursor) => Promise<void> | void,
+): Promise<void> {
+  const range = (await log.offsetRanges(fresh, [partition])).get(partition);
+  if (range === undefined) return;
+  const place = { partition, from: range.start, to: range.stable };
+  await eachSlice(log, fresh, place, async ({ records }) => {
+    while (records.next()) await take(records);
+  });
+}
 
 /**
  * Rows that an attempt which was interrupted has written behind the end already. Two flows may have made a row each of
@@ -66,14 +192,25 @@ type Part = {
 class KeptRows {
   readonly #written = new Map<string, number>();
   readonly #seen = new Map<string, number>();
+  /** Of which rows it is asked; undefined: of any. */
+  readonly #wanted: ReadonlySet<string> | undefined;
 
-  async read(log: Log, { topic, partition }: Part, from: number, to: number): Promise<void> {
-    await eachSlice(log, topic, { partition, from, to }, ({ records }) => {
+  constructor(wanted?: ReadonlySet<string>) {
+    this.#wanted = wanted;
+  }
+
+  /** Gives how many rows there are, wanted or not. */
+  async read(log: Log, { topic, partition, start, end }: Part): Promise<number> {
+    let count = 0;
+    await eachSlice(log, topic, { partition, from: start, to: end }, ({ records }) => {
       while (records.next()) {
+        count += 1;
+        if (this.#wanted?.has(sourceText(records)) === false) continue;
         const name = nameOf(records);
         this.#written.set(name, (this.#written.get(name) ?? 0) + 1);
       }
     });
+    return count;
   }
 
   /** Whether this row, the next one of its kind, is there already. */
@@ -85,6 +222,10 @@ class KeptRows {
   }
 }
 
+function sourceText(records: RecordCursor): string {
+  return sourceOf(records)?.toString('latin1') ?? '';
+}
+
 /** What two records have in common that say the same of the same. */
 function nameOf(records: RecordCursor): string {
   const { bytes, valueStart, valueEnd } = records;
@@ -94,26 +235,13 @@ function nameOf(records: RecordCursor): string {
     .digest('base64');
 }
 
-function keepOrLose(
-  { clock, facts, producer }: EmptyOptions,
+function keepOnce(
+  { clock, producer }: EmptyOptions,
   { topic, partition, result }: Part,
   records: RecordCursor,
   kept: KeptRows,
 ): void {
-  const source = sourceOf(records);
-  const isLost =
-    source !== undefined && rowLoss(facts.bounds, [readProvenance(source, 0)]) !== undefined;
-  if (!isLost) {
-    result.buried += 1;
-    return;
-  }
-  if (producer === undefined) {
-    result.buried += 1;
-    result.lost.keys += 1;
-    result.lost.rows += 1;
-    return;
-  }
-  if (kept.has(records)) return;
+  if (producer === undefined || kept.has(records)) return;
   appendCopy(producer, topic, partition, records, clock.now());
   result.published += 1;
 }

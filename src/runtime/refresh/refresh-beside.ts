@@ -1,6 +1,5 @@
 import { type ErrorCode, FlowError } from '../../base/errors.ts';
 import { builtFlowOf } from '../../plan/bind/names.ts';
-import type { KeyedFlowPlan } from '../../plan/pipeline-plan.ts';
 import { catalogTopicOf, groupOf, sourcesOf } from '../../plan/topology.ts';
 import type { Log } from '../../ports/log.ts';
 import type { StateStore } from '../../ports/state-store.ts';
@@ -14,7 +13,7 @@ import type { Worker } from '../worker/worker.ts';
 import type { WorkerSettings } from '../worker/worker-settings.ts';
 import { BuiltGeneration } from './refresh-built.ts';
 import { awaitNobody } from './refresh-checkpoints.ts';
-import { gatherFacts, type RefreshFacts } from './refresh-facts.ts';
+import { flowsOf, gatherFacts, type RefreshFacts } from './refresh-facts.ts';
 import { openRefresh, type RefreshRecord } from './refresh-record.ts';
 import {
   beginRun,
@@ -33,7 +32,6 @@ import type { SwapResult } from './refresh-swap-options.ts';
 import { throttledLog } from './refresh-throttle.ts';
 
 export type BesideOptions = RefreshRunOptions & {
-  readonly flow: KeyedFlowPlan;
   readonly state: StateStore;
   /** Those of a worker of the pipeline; the refresh has an instance name of its own. */
   readonly settings: WorkerSettings;
@@ -77,8 +75,11 @@ export async function refreshBeside(options: BesideOptions): Promise<RefreshOutc
 }
 
 /** The result of a batch query stands in one topic, which the live table still needs. */
-function refuseComputed({ plan, flow, table }: BesideOptions): void {
-  if (sourcesOf(plan, flow).every(({ batch }) => batch === undefined)) return;
+function refuseComputed({ plan, table }: BesideOptions): void {
+  const flow = flowsOf(plan, table).find((one) =>
+    sourcesOf(plan, one).some(({ batch }) => batch !== undefined),
+  );
+  if (flow === undefined) return;
   throw new FlowError('USAGE', `table "${table.name}" is refreshed in place only`, {
     detail: `Flow "${flow.name}" runs once and needs all of its rows at once: its query is computed when the flow starts.`,
     hint: `Empty the table and let the next run compute it: tidemark refresh ${table.name} --in-place`,

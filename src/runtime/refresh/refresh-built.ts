@@ -288,8 +288,10 @@ export class BuiltGeneration {
     const { log, catalog, clock, state, pipeline, waitMs, onStep } = this.#options;
     const names = [
       this.#output,
-      repartitionTopicOf(pipeline, this.name),
-      levelsTopicOf(pipeline, this.name),
+      ...this.#names.flatMap((name) => [
+        repartitionTopicOf(pipeline, name),
+        levelsTopicOf(pipeline, name),
+      ]),
       this.#shadowLetters,
     ];
     const partitions = (await log.describeTopics(names)).get(this.#output)?.partitions ?? 0;
@@ -320,8 +322,10 @@ export class BuiltGeneration {
       clock.now(),
     );
     const { generation } = this.#run.progress.record;
-    for (const partition of numbersTo(partitions)) {
-      await state.forget({ pipeline, flow: this.name, generation, partition }, epoch);
+    for (const flow of this.#names) {
+      for (const partition of numbersTo(partitions)) {
+        await state.forget({ pipeline, flow, generation, partition }, epoch);
+      }
     }
     // Last of all: they tell how many states there are.
     await log.deleteTopics(names);

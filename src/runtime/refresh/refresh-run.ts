@@ -24,6 +24,7 @@ import { fenceOthers } from '../takeover/takeover.ts';
 import type { CatalogChange } from '../topics/catalog.ts';
 import type { LockFacts } from '../topics/locks.ts';
 import type { ReadProgress } from '../worker/read-partition.ts';
+import { type SwapAppendedOptions, swapAppended } from './refresh-append.ts';
 import type { ChangeForm } from './refresh-changes.ts';
 import { eventEntry, type OutsideOptions, settleCheckpoints } from './refresh-checkpoints.ts';
 import { flowsOf, numbersTo, type RefreshFacts } from './refresh-facts.ts';
@@ -194,8 +195,7 @@ export function refuseUnwanted(
         progress.record.isShadow === true
           ? []
           : downstreamOf(plan, table).filter((name) => together?.has(name) !== true),
-      isAppended: table.output === 'append',
-      isJoined: options.flow.kind === 'join',
+      isJoined: flowsOf(plan, table).some(({ kind }) => kind === 'join'),
       changes: changesOf(run),
       isOtherForm: isOtherForm(run, facts.partitions),
       trial: facts.trial ?? null,
@@ -291,10 +291,24 @@ export async function swap(
     ? undefined
     : await log.openProducer(`${pipeline}-refresh.${flow.name}.swap`);
   try {
+    const { output } = fresh ?? {};
+    if (facts.isAppended && output !== undefined) {
+      return await swapAppended(appendedOptions(run, facts, output, producer));
+    }
     return await swapTable(await swapOptions(run, facts, fresh, producer));
   } finally {
     await producer?.close();
   }
+}
+
+function appendedOptions(
+  { options: { log, clock, onProgress }, progress: { record } }: RefreshRun,
+  facts: RefreshFacts,
+  fresh: string,
+  producer: LogProducer | undefined,
+): SwapAppendedOptions {
+  const { from = endsOf(facts), keepUnrecoverable: keeps, allowLoss: isLossAllowed } = record;
+  return { log, clock, facts, from, fresh, keeps, isLossAllowed, producer, onProgress };
 }
 
 async function swapOptions(
@@ -438,7 +452,9 @@ async function swapRanges(
   { log, table }: RefreshRunOptions,
   { from, mode, keepUnrecoverable }: RefreshRecord,
 ): Promise<readonly SwapRange[]> {
-  if (from === undefined || from.length === 0) return [];
+  // What is appended is never read as what a refresh has put in another's place.
+  const isMoved = table.output === 'append' && mode === 'beside';
+  if (from === undefined || from.length === 0 || isMoved) return [];
   const ranges = await log.offsetRanges(table.topic, numbersTo(from.length));
   return from.map((start, partition) => ({
     partition,

@@ -19,7 +19,6 @@ import type { UntoldLoss } from '../../../src/refresh/untold-loss.ts';
 const lossless: RequestFacts = {
   lost: { keys: 0, rows: 0, levels: 0 },
   pendingLost: 0,
-  isAppended: false,
   isJoined: false,
   downstream: [],
   changes: [],
@@ -80,7 +79,9 @@ describe('whether a refresh may do what it was asked for', () => {
     // What is in no table yet can not be kept.
     expect(of(pending)).toBe(flag === 'allow' ? 'go' : 'DATA_LOSS_REFUSED');
     expect(of({ ...lossless, downstream: ['u'] })).toBe('USAGE');
-    expect(of({ ...lossless, isAppended: true })).toBe(mode === 'beside' ? 'USAGE' : 'go');
+    expect(of({ ...lossless, isJoined: true })).toBe(
+      mode === 'beside' || flag === 'keep' ? 'USAGE' : 'go',
+    );
     expect(of({ ...lossless, isOtherForm: true })).toBe('DEFINITION_CHANGED');
   });
 
@@ -121,7 +122,7 @@ describe('whether a refresh may do what it was asked for', () => {
       ['USAGE', ({ flag }) => flag === 'both'],
       ['USAGE', ({ downstream }) => downstream.length > 0],
       ['USAGE', ({ isJoined, flag }) => isJoined && flag === 'keep'],
-      ['USAGE', ({ isAppended, mode }) => isAppended && mode === 'beside'],
+      ['USAGE', ({ isJoined, mode }) => isJoined && mode === 'beside'],
       ['DEFINITION_CHANGED', ({ isOtherForm }) => isOtherForm],
       ['DEFINITION_CHANGED', (facts) => facts.flag === 'keep' && isChanged(facts, notKept)],
       ['DATA_LOSS_REFUSED', ({ lost, flag }) => lost.keys > 0 && flag === 'none'],
@@ -136,26 +137,25 @@ describe('whether a refresh may do what it was asked for', () => {
     let combinations = 0;
     const both = [false, true];
     for (const [mode, flag] of cases)
-      for (const isAppended of both)
-        for (const isJoined of both)
-          for (const isOtherForm of both)
-            for (const downstream of [[], ['u']])
-              for (const { lost } of [lossless, lossy])
-                for (const pendingLost of [0, 4])
-                  for (const tried of [undefined, trial, { ...trial, deadLetters: 1 }])
-                    for (const { changes } of [lossless, ...reasons.map((id) => changed(id))]) {
-                      const more = tried === undefined ? {} : { trial: tried };
-                      const facts = {
-                        ...{ mode, flag, isAppended, isJoined, isOtherForm, downstream },
-                        ...{ lost, pendingLost, changes, ...more },
-                      };
-                      const [code = 'go'] = order.find(([, holds]) => holds(facts)) ?? [];
-                      combinations += 1;
-                      // An assertion for each would take longer than all the rest.
-                      if (codeOf(mode, flag, facts) !== code)
-                        expect([facts, codeOf(mode, flag, facts)]).toEqual([facts, code]);
-                    }
-    expect(combinations).toBe(8 * 16 * 2 * 2 * 3 * 13);
+      for (const isJoined of both)
+        for (const isOtherForm of both)
+          for (const downstream of [[], ['u']])
+            for (const { lost } of [lossless, lossy])
+              for (const pendingLost of [0, 4])
+                for (const tried of [undefined, trial, { ...trial, deadLetters: 1 }])
+                  for (const { changes } of [lossless, ...reasons.map((id) => changed(id))]) {
+                    const more = tried === undefined ? {} : { trial: tried };
+                    const facts = {
+                      ...{ mode, flag, isJoined, isOtherForm, downstream },
+                      ...{ lost, pendingLost, changes, ...more },
+                    };
+                    const [code = 'go'] = order.find(([, holds]) => holds(facts)) ?? [];
+                    combinations += 1;
+                    // An assertion for each would take longer than all the rest.
+                    if (codeOf(mode, flag, facts) !== code)
+                      expect([facts, codeOf(mode, flag, facts)]).toEqual([facts, code]);
+                  }
+    expect(combinations).toBe(8 * 8 * 2 * 2 * 3 * 13);
   });
 
   test('a compatible change never stands in the way', () => {

@@ -3,7 +3,10 @@ import type { Log } from '../../../src/ports/log.ts';
 import { refreshBeside } from '../../../src/runtime/refresh/refresh-beside.ts';
 import { refreshInPlace } from '../../../src/runtime/refresh/refresh-in-place.ts';
 import type { RefreshRunOptions } from '../../../src/runtime/refresh/refresh-run.ts';
-import { refreshTogether } from '../../../src/runtime/refresh/refresh-together.ts';
+import {
+  refreshTogether,
+  refreshTogetherBeside,
+} from '../../../src/runtime/refresh/refresh-together.ts';
 import { openCatalog } from '../../../src/runtime/topics/catalog.ts';
 import { refreshThroughCrashes } from '../../support/refresh-crashes.ts';
 import { RefreshWorld, type SourceRow, tableText } from '../../support/refresh-world.ts';
@@ -210,13 +213,143 @@ CREATE FLOW fa AS INSERT INTO bronze BY NAME SELECT k, seq, v FROM STREAM(b);`;
     expect(rawText(world)).toEqual(after);
   });
 
-  test('beside the table it is refused, with what to do', async () => {
+  test('both flags are refused', async () => {
     const world = await chainedWorld(bronze);
     const options = await world.runOptions('bronze');
     await expect(
       refreshInPlace({ ...options, allowLoss: true, keepUnrecoverable: true }),
     ).rejects.toMatchObject({ code: 'USAGE' });
   });
+});
+
+function generationsOf(world: RefreshWorld, topic: string): (string | undefined)[] {
+  return world.log
+    .readCommitted(topic)
+    .map(({ headers }) => headers.find(({ key }) => key === 'tm-gen')?.value?.toString());
+}
+
+/** Fewest rows that a reader from the beginning would have found, looked at before every call to the log. */
+function watchFewest(world: RefreshWorld, topic: string): { readonly log: Log; fewest: number } {
+  const watched = { log: world.log as Log, fewest: Number.POSITIVE_INFINITY };
+  watched.log = new Proxy(world.log, {
+    get: (log, name) => {
+      watched.fewest = Math.min(watched.fewest, log.readCommitted(topic).length);
+      const member: unknown = Reflect.get(log, name);
+      return typeof member === 'function' ? member.bind(log) : member;
+    },
+  });
+  return watched;
+}
+
+describe('FR-01 FR-34 beside a table that append flows write', () => {
+  test('the new rows are there before the old ones go: never empty, and each once at the end', async () => {
+    const world = await chainedWorld(bronze);
+    world.sql = bronze.replace('FROM STREAM(b)', "FROM STREAM(b) WHERE k <> 'B1'");
+    const watched = watchFewest(world, 'bronze');
+    const outcome = await refreshBeside(await world.besideOptions('bronze', {}, watched.log));
+    expect(outcome).toMatchObject({ generation: 1, mode: 'beside', published: 5, buried: 6 });
+    expect(watched.fewest).toBeGreaterThanOrEqual(5);
+    const left = allRaw.filter((text) => !text.includes('B1'));
+    expect(rawText(world)).toEqual(left);
+    expect(new Set(generationsOf(world, 'bronze'))).toEqual(new Set(['1']));
+    const catalog = await openCatalog(world.log, 'p.catalog');
+    expect(catalog?.all('lock')).toEqual([]);
+    const names = ['fa', 'fb'].flatMap((flow) =>
+      ['output', 'repartition', 'levels'].map((role) => `p.${flow}.refresh.${role}`),
+    );
+    expect((await world.log.describeTopics(names)).size).toBe(0);
+    await world.produce('a', 0, row('A4', 1));
+    await world.update();
+    expect(rawText(world)).toEqual([...left, ...lines(['A4', 1])].sort());
+  });
+
+  test('FR-05 what can not be read again is counted, refused, kept or let go', async () => {
+    for (const flag of ['none', 'keepUnrecoverable', 'allowLoss'] as const) {
+      const world = await chainedWorld(bronze);
+      await world.log.deleteRecords('a', new Map([[0, 2]]));
+      const attempt = refreshBeside(await world.besideOptions('bronze', { [flag]: true }));
+      if (flag === 'none') {
+        await expect(attempt).rejects.toMatchObject({ code: 'DATA_LOSS_REFUSED' });
+        expect(rawText(world)).toEqual(allRaw);
+        continue;
+      }
+      const isKept = flag === 'keepUnrecoverable';
+      expect(await attempt).toMatchObject({
+        published: isKept ? 6 : 4,
+        buried: isKept ? 4 : 6,
+        lost: { rows: isKept ? 0 : 2 },
+      });
+      const left = lines(['A3', 1], ['A3', 2, 'new'], ['B1', 1], ['B2', 1]);
+      expect(rawText(world)).toEqual(isKept ? allRaw : left);
+      await world.update();
+      expect(rawText(world)).toEqual(isKept ? allRaw : left);
+    }
+  });
+
+  test('FR-45 FL-18 a flow that runs once runs again with it, and not after it', async () => {
+    const world = await chainedWorld(`CREATE STREAMING TABLE bronze;
+CREATE FLOW fa AS INSERT INTO bronze BY NAME SELECT k, seq, v FROM STREAM(a);
+CREATE FLOW fb AS INSERT INTO ONCE bronze BY NAME SELECT k, seq, v FROM b;`);
+    await world.produce('b', 0, row('B3', 1));
+    await world.update();
+    expect(rawText(world)).toEqual(allRaw);
+    await refreshBeside(await world.besideOptions('bronze', { allowLoss: true }));
+    const whole = [...allRaw, ...lines(['B3', 1])].sort();
+    expect(rawText(world)).toEqual(whole);
+    await world.produce('b', 0, row('B4', 1));
+    await world.update();
+    expect(rawText(world)).toEqual(whole);
+  });
+
+  test('of a table with DISTINCT the new generation knows what it has let through', async () => {
+    const world = await chainedWorld(
+      'CREATE STREAMING TABLE bronze AS SELECT DISTINCT k, v FROM STREAM(a);',
+    );
+    const helper = world.plan.tables.find(({ name }) => name !== 'bronze')?.name ?? '';
+    const count = () => world.log.readCommitted(helper).length;
+    expect(count()).toBe(4);
+    const options = await world.besideOptions(helper);
+    await refreshBeside({ ...options, together: new Set(['bronze']) });
+    expect(count()).toBe(4);
+    expect(new Set(generationsOf(world, helper))).toEqual(new Set(['1']));
+  });
+
+  test('a shadow of it tells what would be written, and touches nothing', async () => {
+    const world = await chainedWorld(bronze);
+    const outcome = await refreshBeside({
+      ...(await world.besideOptions('bronze')),
+      isShadow: true,
+    });
+    expect(outcome).toMatchObject({ isShadow: true, published: 6, buried: 6 });
+    expect(rawText(world)).toEqual(allRaw);
+  });
+
+  test.each([
+    ['keepUnrecoverable', true],
+    ['allowLoss', false],
+  ])(
+    'FR-04 killed anywhere and started again it ends the same: %s',
+    async (flag, hasEffect) => {
+      await refreshThroughCrashes({
+        open: async () => {
+          const world = await chainedWorld(bronze);
+          await world.log.deleteRecords('a', new Map([[0, 2]]));
+          return world;
+        },
+        refresh: async (world, log) =>
+          refreshBeside(await world.besideOptions('bronze', { [flag]: true }, log)),
+        flow: 'fa',
+        check: (world, killedAt) => {
+          const left = lines(['A3', 1], ['A3', 2, 'new'], ['B1', 1], ['B2', 1]);
+          expect(rawText(world), killedAt).toEqual(flag === 'allowLoss' ? left : allRaw);
+          return Promise.resolve();
+        },
+        hasEffect,
+        step: 19,
+      });
+    },
+    120_000,
+  );
 });
 
 describe('FR-08 tables that read a refreshed one', () => {
@@ -241,6 +374,33 @@ describe('FR-08 tables that read a refreshed one', () => {
     expect(await silverText(world)).toEqual([]);
     await world.update();
     expect([rawText(world), await silverText(world)]).toEqual([allRaw, allNew]);
+  });
+
+  test('beside them each is whole all along, and both are what the sources have', async () => {
+    const world = await chainedWorld();
+    await world.log.deleteRecords('a', new Map([[0, 1]]));
+    const refresh = async (flags: Parameters<RefreshWorld['runOptions']>[1]) =>
+      refreshTogetherBeside(await both(world, flags), async (options) => {
+        const own = await world.besideOptions(options.table.name, flags);
+        return refreshBeside({ ...own, ...options });
+      });
+    await expect(refresh({})).rejects.toMatchObject({ code: 'DATA_LOSS_REFUSED' });
+    expect([rawText(world), await silverText(world)]).toEqual([allRaw, allNew]);
+    const kept = await refresh({ keepUnrecoverable: true });
+    expect(kept.map(({ table, mode }) => [table, mode])).toEqual([
+      ['bronze', 'beside'],
+      ['silver', 'beside'],
+    ]);
+    expect([rawText(world), await silverText(world)]).toEqual([allRaw, allNew]);
+    await world.update();
+    expect([rawText(world), await silverText(world)]).toEqual([allRaw, allNew]);
+    const gone = await refresh({ allowLoss: true });
+    expect(gone.map(({ lost }) => lost.rows)).toEqual([1, 1]);
+    const without = (texts: readonly string[]) => texts.filter((text) => !text.includes('A1'));
+    expect([rawText(world), await silverText(world)]).toEqual([without(allRaw), without(allNew)]);
+    await world.produce('a', 0, row('A2', 2));
+    await world.update();
+    expect(await silverText(world)).toContain(lines(['A2', 2])[0]);
   });
 
   test('FR-33 the loss is followed through the table to its sources, before any is touched', async () => {
