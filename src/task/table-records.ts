@@ -38,7 +38,7 @@ export function foreignRecord(place: Place, offset: number, reason: string): Flo
     `topic "${place.topic}" holds a record that is not one of ours`,
     {
       detail: `Partition ${place.partition}, offset ${offset}: ${reason}.`,
-      hint: 'Find out what else writes to this topic and stop it: a table may be written by its pipeline alone. Then compute the table anew, whatever the topic holds: tidemark refresh TABLE --in-place --allow-loss',
+      hint: `Find out what else writes to this topic and stop it: a table may be written by its pipeline alone. Then empty the table whose topic "${place.topic}" is, and compute it anew, whatever the topic holds: tidemark refresh, with its name, --in-place and --allow-loss. Of a materialized view delete the topic: the next update makes it anew.`,
     },
   );
 }

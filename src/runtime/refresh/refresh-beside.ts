@@ -529,20 +529,22 @@ class Beside {
   }
 
   /**
-   * A definition that can't read what the one before could would empty keys whose records are all still there: more dead
-   * letters than the table's checkpoint counts are a loss. Gives how many there are.
+   * A definition that can't read what the one before could would empty keys whose records are all still there: what it sets
+   * aside of the records that the table was computed from is a loss. Gives how many dead letters there are.
    */
   async #refuseUnreadable(): Promise<number> {
-    const { table, flow } = this.#options;
-    const { before, now } = await this.#built.deadLetters();
+    const { table } = this.#options;
+    const deadLetters = await this.#built.deadLetters();
     const { allowLoss, isShadow = false } = this.#run.progress.record;
-    if (now <= before || allowLoss || isShadow) return now;
+    if (deadLetters === 0 || allowLoss || isShadow) return deadLetters;
+    const { count, first } = await this.#built.newLetters();
+    if (count === 0) return deadLetters;
     throw new FlowError(
       'DATA_LOSS_REFUSED',
-      `the new generation of table "${table.name}" cannot read ${now - before} records that the present one has read`,
+      `the new generation of table "${table.name}" cannot read ${count} records that the present one has read`,
       {
-        detail: `They are dead letters now (${now} in all, ${before} before). The table is as it was.`,
-        hint: `See which: tidemark dlq list ${flow.name}. Correct the definition and start the same command again, or accept that their rows are gone: --allow-loss`,
+        detail: `They would be dead letters: ${first.join('; ')}${count > first.length ? '; …' : ''}. The table is as it was.`,
+        hint: `All of them are in topic "${this.#built.letters}" until the refresh is given up. Correct the definition and start the same command again, or accept that their rows are gone: --allow-loss`,
       },
     );
   }

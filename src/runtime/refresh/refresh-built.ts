@@ -14,9 +14,11 @@ import { flowChanges } from '../../refresh/changes.ts';
 import { deployedFlow, readDeployedFlow } from '../../refresh/deployed-flow.ts';
 import { parseFlowMetadata } from '../../task/row-account.ts';
 import { generationOf } from '../takeover/generation.ts';
+import { partitionKey } from '../takeover/partition-key.ts';
 import { lockName } from '../topics/locks.ts';
 import { awaitNobody } from './refresh-checkpoints.ts';
 import { flowsOf, numbersTo } from './refresh-facts.ts';
+import { handLetters, type NewLetters, newLetters } from './refresh-letters.ts';
 import {
   type FreshTopics,
   finish,
@@ -62,15 +64,8 @@ export class BuiltGeneration {
     return `${groupOf(this.#options.pipeline, this.name)}.output`;
   }
 
-  /** What a shadow can not read is counted, and goes with it: letters of the table are those of the table. */
-  get #deadLetterTopic(): string | undefined {
-    const { table, isShadow } = this.#options;
-    return isShadow === true && table.deadLetterTopic !== undefined
-      ? this.#shadowLetters
-      : table.deadLetterTopic;
-  }
-
-  get #shadowLetters(): string {
+  /** What it can not read is the table's only from the swap on: until then it may be given up. */
+  get letters(): string {
     return `${groupOf(this.#options.pipeline, this.name)}.dead_letters`;
   }
 
@@ -105,7 +100,8 @@ export class BuiltGeneration {
   get #table(): TablePlan {
     const { table, flow } = this.#options;
     const name = flow.kind === 'auto_cdc' ? this.name : table.name;
-    return { ...table, name, topic: this.#output, deadLetterTopic: this.#deadLetterTopic };
+    const deadLetterTopic = table.deadLetterTopic === undefined ? undefined : this.letters;
+    return { ...table, name, topic: this.#output, deadLetterTopic };
   }
 
   #built(flow: FlowPlan): FlowPlan {
@@ -114,10 +110,7 @@ export class BuiltGeneration {
 
   /** Whether what an attempt before has built is of this definition: one of which the catalog knows nothing may be of any. */
   mayGoOn(): boolean {
-    const { catalog, isShadow } = this.#options;
-    // Letters of a shadow are nobody's: what it could not read has to be told by the table.
-    const ofShadow = catalog.get('topic', this.#shadowLetters) !== undefined;
-    if (isShadow !== true && ofShadow) return false;
+    const { catalog } = this.#options;
     return this.#flows.every((flow) => {
       const found = readDeployedFlow(catalog.get('flow', builtFlowOf(flow.name))?.value);
       if (found === undefined) return false;
@@ -170,23 +163,40 @@ export class BuiltGeneration {
     return lag;
   }
 
-  /** Dead letters that the checkpoints count. */
-  async deadLetters(): Promise<{ readonly before: number; readonly now: number }> {
-    return { before: await this.#deadLetters(false), now: await this.#deadLetters(true) };
-  }
-
-  async #deadLetters(isBuilt: boolean): Promise<number> {
+  /** Records that it could not read, as its checkpoints count them. */
+  async deadLetters(): Promise<number> {
     const { table } = this.#options;
     let count = 0;
     for (const flow of this.#flows) {
       const expectations = countedExpectations(flow, table);
-      for (const { committed } of await this.#checkpoints(flow, isBuilt)) {
+      for (const { committed } of await this.#checkpoints(flow, true)) {
         for (const { metadata } of committed.values()) {
           count += parseFlowMetadata(metadata, expectations)?.deadLettered ?? 0;
         }
       }
     }
     return count;
+  }
+
+  /** Those of them that the live generation has read. */
+  async newLetters(): Promise<NewLetters> {
+    const { log, catalog, table } = this.#options;
+    if (table.deadLetterTopic === undefined) return { count: 0, first: [] };
+    const read = new Map<string, number>();
+    for (const flow of this.#flows) {
+      for (const { topic, committed } of await this.#checkpoints(flow, false)) {
+        for (const [partition, { offset }] of committed) {
+          const name = `${flow.name}/${partitionKey(topic, partition)}`;
+          const topicId = catalog.get('checkpoint', name)?.value['topicId'];
+          read.set(`${name} ${String(topicId)}`, offset);
+        }
+      }
+    }
+    const places = { log, from: this.letters, to: table.deadLetterTopic };
+    return newLetters(places, ({ flow, topic, topicId, partition, offset }) => {
+      const checkpoint = read.get(`${flow}/${partitionKey(topic, partition)} ${topicId}`);
+      return checkpoint !== undefined && offset < checkpoint;
+    });
   }
 
   /** Where a flow stands in each of its sources. */
@@ -240,9 +250,22 @@ export class BuiltGeneration {
     await catalog.read();
     // Where the catalog knows the generation already, an attempt was interrupted while it cleaned up.
     if (generationOf(catalog, flow.name) === this.#run.progress.record.generation) return;
+    await this.#handLetters();
     const checkpoints = [];
     for (const one of this.#flows) checkpoints.push(...(await this.#commit(one)));
     await finish(this.#run, checkpoints, this.#pins());
+  }
+
+  async #handLetters(): Promise<void> {
+    const { log, pipeline, table, flow, replicationFactor } = this.#options;
+    if (table.deadLetterTopic === undefined) return;
+    await handLetters({
+      log,
+      from: this.letters,
+      to: table.deadLetterTopic,
+      replicationFactor,
+      openProducer: () => log.openProducer(`${pipeline}-refresh.${flow.name}.swap`),
+    });
   }
 
   async #commit(flow: FlowPlan) {
@@ -292,7 +315,7 @@ export class BuiltGeneration {
         repartitionTopicOf(pipeline, name),
         levelsTopicOf(pipeline, name),
       ]),
-      this.#shadowLetters,
+      this.letters,
     ];
     const partitions = (await log.describeTopics(names)).get(this.#output)?.partitions ?? 0;
     const onWait = (members: number): void =>

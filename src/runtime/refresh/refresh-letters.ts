@@ -1,0 +1,127 @@
+import type { Log, LogProducer, TopicDescription } from '../../ports/log.ts';
+import { type DeadLetter, readDeadLetter } from '../../task/output/dead-letter.ts';
+import { readPartition } from '../worker/read-partition.ts';
+import { appendCopy } from './append-copy.ts';
+
+export type LettersOptions = {
+  readonly log: Log;
+  /** What the new generation has set aside. */
+  readonly from: string;
+  /** Where the table's dead letters are. */
+  readonly to: string;
+  readonly replicationFactor: number;
+  readonly openProducer: () => Promise<LogProducer>;
+};
+
+const pendingBytesMax = 4 * 1024 * 1024;
+const shownMax = 3;
+
+/**
+ * Hands what a new generation has set aside over to the topic of the table's dead letters. Invariants: a record that is there
+ * with the same fault already, as the former generation left it, is not written once more; done again after a crash, nothing
+ * is written twice.
+ */
+export async function handLetters(options: LettersOptions): Promise<void> {
+  const { log, from, to, openProducer } = options;
+  const found = await log.describeTopics([from, to]);
+  const built = found.get(from);
+  if (built === undefined) return;
+  const missing = new Set<string>();
+  await eachLetter(log, built, (letter) => {
+    missing.add(nameOf(letter));
+  });
+  if (missing.size === 0) return;
+  const target = found.get(to) ?? (await makeAnew(options, built));
+  await eachLetter(log, target, (letter) => {
+    missing.delete(nameOf(letter));
+  });
+  if (missing.size === 0) return;
+  const producer = await openProducer();
+  try {
+    await eachLetter(log, built, async (letter, records) => {
+      if (!missing.delete(nameOf(letter))) return;
+      appendCopy(producer, to, letter.partition % target.partitions, records);
+      if (producer.pendingBytes > pendingBytesMax) await producer.commit([]);
+    });
+    await producer.commit([]);
+  } finally {
+    await producer.close();
+  }
+}
+
+/** Those of them that the former generation has not set aside, though it has read their records. */
+export async function newLetters(
+  { log, from, to }: Pick<LettersOptions, 'log' | 'from' | 'to'>,
+  isRead: (letter: DeadLetter) => boolean,
+): Promise<NewLetters> {
+  const found = await log.describeTopics([from, to]);
+  const [built, live] = [found.get(from), found.get(to)];
+  const places = new Map<string, string>();
+  if (built === undefined) return { count: 0, first: [] };
+  await eachLetter(log, built, (letter) => {
+    if (!isRead(letter)) return;
+    const { topic, partition, offset, errorClass, message } = letter;
+    const place = `${topic}/${partition}@${offset}`;
+    const isShown = places.size < shownMax;
+    places.set(placeOf(letter), isShown ? `${place}: ${errorClass}: ${message}` : place);
+  });
+  if (places.size > 0 && live !== undefined) {
+    await eachLetter(log, live, (letter) => {
+      places.delete(placeOf(letter));
+    });
+  }
+  return { count: places.size, first: [...places.values()].slice(0, shownMax) };
+}
+
+export type NewLetters = {
+  readonly count: number;
+  /** The first few, for a person. */
+  readonly first: readonly string[];
+};
+
+type TakeLetter = (
+  letter: DeadLetter,
+  records: Parameters<typeof readDeadLetter>[0],
+) => Promise<void> | void;
+
+async function eachLetter(
+  log: Log,
+  { name: topic, partitions }: TopicDescription,
+  take: TakeLetter,
+): Promise<void> {
+  for (let partition = 0; partition < partitions; partition += 1) {
+    await readPartition({ log, topic, partition, partitions }, async ({ records }) => {
+      while (records.next()) {
+        const letter = readDeadLetter(records);
+        if (letter !== undefined) await take(letter, records);
+      }
+    });
+  }
+}
+
+/** What two letters have in common that tell the same fault of the same record. */
+function nameOf(letter: DeadLetter): string {
+  return `${placeOf(letter)} ${letter.errorClass}`;
+}
+
+function placeOf({ flow, topicId, partition, offset }: DeadLetter): string {
+  return `${flow} ${topicId} ${partition} ${offset}`;
+}
+
+async function makeAnew(
+  { log, to: name, replicationFactor }: LettersOptions,
+  { partitions, configs }: TopicDescription,
+): Promise<TopicDescription> {
+  const same = ['cleanup.policy', 'retention.ms', 'retention.bytes', 'max.message.bytes'].flatMap(
+    (config) => {
+      const value = configs.get(config);
+      return value === undefined ? [] : [[config, value] as const];
+    },
+  );
+  await log.createTopics([
+    { name, partitions, replicationFactor, configs: Object.fromEntries(same) },
+  ]);
+  const made = (await log.describeTopics([name])).get(name);
+  if (made === undefined) throw new Error(`topic ${name} was made and is not there`);
+  return made;
+}
