@@ -461,7 +461,7 @@ class Beside {
     try {
       await this.#update(this.#options.log);
     } catch (error) {
-      if (!isOfOtherSource(error)) throw error;
+      if (!isOfOtherSource(error) || this.#isDisturbed(error)) throw error;
       const { code, detail } = error;
       const text = `a source of table "${this.#options.table.name}" is not what it was when the new generation was built`;
       throw new FlowError(code, text, {
