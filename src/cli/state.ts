@@ -1,7 +1,8 @@
 import { FlowError } from '../base/errors.ts';
 import { composeState } from '../compose.ts';
-import type { FlowPlan, TablePlan } from '../plan/pipeline-plan.ts';
-import { isReplacing, keyedFacts } from '../runtime/inspect/flow-facts.ts';
+import { isHelping, type PipelinePlan, type TablePlan } from '../plan/pipeline-plan.ts';
+import { sourcesOf } from '../plan/topology.ts';
+import { keyedFacts } from '../runtime/inspect/flow-facts.ts';
 import { deployedFacts } from '../runtime/inspect/pipeline-facts.ts';
 import { type PartitionScrub, rebuildState, scrubState } from '../runtime/inspect/state-scrub.ts';
 import { flowsOf } from '../runtime/refresh/refresh-facts.ts';
@@ -36,15 +37,14 @@ export const state: Command = {
       const options = outside('state', invocation, deployment);
       const facts = await deployedFacts(options, flow);
       const keyed = keyedFacts(facts);
-      if (keyed === undefined) throw stateless(table);
-      if (action === 'scrub' && !isReplacing(keyed)) throw unscrubbed(table, flow);
+      if (keyed === undefined) throw stateless(table, deployment.plan);
       const store = await composeState(deployment.config, (text) =>
         invocation.terminal.err(`${text}\n`),
       );
       try {
         await store.check();
         const work = { ...options, state: store };
-        if (action === 'scrub' && isReplacing(keyed)) {
+        if (action === 'scrub') {
           const found = await scrubState({ ...work, facts: keyed });
           return tellScrub(invocation, table.name, found);
         }
@@ -63,17 +63,18 @@ export const state: Command = {
   },
 };
 
-function stateless({ name }: TablePlan): FlowError {
+function stateless(table: TablePlan, plan: PipelinePlan): FlowError {
+  const { name } = table;
+  // What a DISTINCT, a LIMIT or a join of two streams remembers is the state of a table of its own.
+  const read = flowsOf(plan, table).flatMap((flow) => sourcesOf(plan, flow));
+  const helping = plan.flows.filter(isHelping).map(({ target }) => target);
+  const [helper] = read.flatMap(({ table: above }) => helping.filter((one) => one === above));
   return new FlowError('NOT_SUPPORTED', `table "${name}" has no state`, {
     detail: 'Append flows write it, and a row that is appended is never compared with another one.',
-    hint: `Its rows as committed: tidemark dump ${name}.`,
-  });
-}
-
-function unscrubbed({ name }: TablePlan, { kind }: FlowPlan): FlowError {
-  return new FlowError('NOT_SUPPORTED', `state scrub does not read table "${name}" yet`, {
-    detail: `A flow of kind ${kind} writes it; state scrub knows REPLACE USING tables.`,
-    hint: `tidemark state rebuild ${name} restores its state from what is committed, whatever it holds now.`,
+    hint:
+      helper === undefined
+        ? `tidemark verify ${name} compares its rows with the sources; as committed: tidemark dump ${name}.`
+        : `What its query remembers is the state of "${helper}": name that one.`,
   });
 }
 

@@ -88,7 +88,9 @@ export function reportText(
         ]
       : []),
     ...(movedKeys > 0
-      ? [`  left out, since they got new rows meanwhile: ${countText(movedKeys, 'key')}`]
+      ? [
+          `  left out, since rows of them came meanwhile or wait to be merged: ${countText(movedKeys, 'key')}`,
+        ]
       : []),
     ...(badRecords > 0
       ? [`  bad, so that they give no row: ${countText(badRecords, 'record')} of the sources`]

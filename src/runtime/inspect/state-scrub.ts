@@ -1,13 +1,20 @@
+import type { Span } from '../../data/bytes.ts';
+import { decodeChanges } from '../../data/change.ts';
 import { decodeRowSet, isLevelEntry, isVacant } from '../../data/row-set.ts';
-import { sequenceCodec } from '../../data/sequence.ts';
 import type { StateSession, StateStore } from '../../ports/state-store.ts';
 import { levelsPositionKey } from '../../task/restore/levels-position.ts';
-import { Restore } from '../../task/restore/restore-entries.ts';
 import { type OutsideOptions, whileNobodyReads } from '../refresh/refresh-checkpoints.ts';
-import { generationStart, swapTest } from '../takeover/generation.ts';
+import { generationStart } from '../takeover/generation.ts';
 import { partitionKey } from '../takeover/partition-key.ts';
 import { takeOverTable } from '../takeover/takeover.ts';
-import type { KeyedFlowFacts, ReplaceFlowFacts } from './flow-facts.ts';
+import { isChanging, outputSteps } from '../worker/table-stage.ts';
+import {
+  isJoining,
+  isReplacing,
+  type KeyedFlowFacts,
+  type ReplaceFlowFacts,
+  stateTopicOf,
+} from './flow-facts.ts';
 
 export type StateOptions<Facts extends KeyedFlowFacts = ReplaceFlowFacts> = OutsideOptions & {
   readonly state: StateStore;
@@ -30,13 +37,15 @@ const shownKeysMax = 10;
 const cacheBytesMax = 1024 * 1024;
 
 /**
- * Compares the state of a table with its output topic, which rules. Invariant: the state is only read; whoever runs next
+ * Compares the state of a table, of whichever kind, with the topic that it follows, which rules. Invariant: the state is only read; whoever runs next
  * takes it over as it is.
  */
-export function scrubState(options: StateOptions): Promise<readonly PartitionScrub[]> {
+export function scrubState(
+  options: StateOptions<KeyedFlowFacts>,
+): Promise<readonly PartitionScrub[]> {
   return inTurn(options, async (partition, session) => {
     const { facts, log } = options;
-    const { topic, topicId } = facts.output;
+    const { topic, topicId } = stateTopicOf(facts);
     const range = (await log.offsetRanges(topic, [partition])).get(partition);
     const outputEnd = range?.stable ?? 0;
     const mark = await session.mark();
@@ -60,7 +69,7 @@ export function scrubState(options: StateOptions): Promise<readonly PartitionScr
         if (key === levelsPositionKey || seen.has(key)) continue;
         seen.add(key);
         keys += 1;
-        const text = textOf(entry, facts.table.output === 'row_set');
+        const text = textOf(facts, entry);
         if (text !== (expected.get(key) ?? '')) differs(key);
       }
     }
@@ -125,14 +134,14 @@ function inTurn<Result>(
 
 /** Control records alone leave nothing to follow. */
 async function hasRecords(
-  { facts, log }: StateOptions,
+  { facts, log }: StateOptions<KeyedFlowFacts>,
   partition: number,
   { from, to }: { readonly from: number; readonly to: number },
 ): Promise<boolean> {
   if (from >= to) return false;
   const reader = log.openReader();
   try {
-    reader.assign(facts.output.topic, partition, from);
+    reader.assign(stateTopicOf(facts).topic, partition, from);
     for (let position = from; position < to; ) {
       for (const { records, nextOffset } of await reader.poll(500)) {
         if (records.next()) return true;
@@ -145,45 +154,55 @@ async function hasRecords(
   }
 }
 
-/** Key → what its entry says, as the output topic has it below an offset; levels of empty keys are not compared. */
+/**
+ * Key → what its entry says, as the topic that the state follows has it below an offset; levels of empty keys are not
+ * compared.
+ */
 async function foldOutput(
-  { facts, log }: StateOptions,
+  { facts, log }: StateOptions<KeyedFlowFacts>,
   partition: number,
   end: number,
 ): Promise<ReadonlyMap<string, string>> {
-  const restoring = new Restore({
-    output: facts.table.output,
-    distinct: facts.flow.distinct,
-    sequence: sequenceCodec(facts.flow.sequenceType),
-    isSwapped: swapTest(facts.swaps, partition),
-  });
-  const { topic } = facts.output;
+  const step = outputSteps(facts, partition);
+  const { topic } = stateTopicOf(facts);
   const range = (await log.offsetRanges(topic, [partition])).get(partition);
+  const first = isJoining(facts) ? 0 : generationStart(facts.swaps, partition);
   const entries = new Map<string, Buffer | undefined>();
   const reader = log.openReader();
   try {
-    let position = Math.max(range?.start ?? 0, generationStart(facts.swaps, partition));
+    let position = Math.max(range?.start ?? 0, first);
     if (position < end) reader.assign(topic, partition, position);
     while (position < end) {
       for (const slice of await reader.poll(500)) {
-        const changes = restoring.load(slice);
-        const needed = restoring.keysNeeded(changes);
-        const present = needed.map((key) => entries.get(key));
-        for (const [key, entry] of restoring.apply(changes, needed, present)) {
-          entries.set(key, entry);
-        }
+        const { keysNeeded, apply } = step(slice);
+        const present = keysNeeded.map((key) => entries.get(key));
+        for (const [key, entry] of apply(present)) entries.set(key, entry);
         position = slice.nextOffset;
       }
     }
   } finally {
     await reader.close();
   }
-  const withRows = facts.table.output === 'row_set';
-  return new Map([...entries].map(([key, entry]) => [key, entry ? textOf(entry, withRows) : '']));
+  return new Map([...entries].map(([key, entry]) => [key, entry ? textOf(facts, entry) : '']));
 }
 
 /** What an entry says, whichever of its forms it has; '' where it has no rows. */
-function textOf(entry: Buffer, withRows: boolean): string {
+function textOf(facts: KeyedFlowFacts, entry: Buffer): string {
+  if (isReplacing(facts)) return setText(entry, facts.table.output === 'row_set');
+  return isChanging(facts) ? changesText(entry) : entry.toString('hex');
+}
+
+/** A delete is a level: nothing of the table shows it. */
+function changesText(entry: Buffer): string {
+  const rows = (decodeChanges(entry) ?? []).filter(({ isDelete }) => !isDelete);
+  const hex = ({ bytes, start, end }: Span): string => bytes.toString('hex', start, end);
+  const parts = rows.map(
+    ({ sequence, provenance, row }) => `${hex(sequence)} ${hex(provenance)} ${hex(row)}`,
+  );
+  return parts.sort().join('\n');
+}
+
+function setText(entry: Buffer, withRows: boolean): string {
   if (isLevelEntry(entry)) return '';
   const set = decodeRowSet(entry);
   const rows = (set?.rows ?? []).filter((row) => !isVacant(row));

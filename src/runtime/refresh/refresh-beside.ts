@@ -461,7 +461,10 @@ class Beside {
     try {
       await this.#update(this.#options.log);
     } catch (error) {
-      if (!isOfOtherSource(error) || this.#isDisturbed(error)) throw error;
+      if (!isOfOtherSource(error)) throw error;
+      // A topic of the new generation itself: only another command makes that anew.
+      const own = `${groupOf(this.#options.pipeline, this.#built.name)}.`;
+      if (error.message.includes(own)) throw error;
       const { code, detail } = error;
       const text = `a source of table "${this.#options.table.name}" is not what it was when the new generation was built`;
       throw new FlowError(code, text, {

@@ -37,7 +37,7 @@ export type RestoreStep = {
   ) => ReadonlyMap<StateKey, Buffer | undefined>;
 };
 
-function isChanging(facts: KeyedFlowFacts): facts is CdcTableFacts {
+export function isChanging(facts: KeyedFlowFacts): facts is CdcTableFacts {
   return facts.flow.kind === 'auto_cdc';
 }
 
