@@ -203,12 +203,17 @@ function refuse(
       { hint: 'Accept it with --allow-loss; --dry-run shows the partitions.' },
     );
   }
-  if (!isKeyed(flow) && totals.again > 0 && !invocation.isSet('yes')) {
+  if (appendsAgain(flow) && totals.again > 0 && !invocation.isSet('yes')) {
     throw usageError(
       `flow "${flow.name}" appends, and would write the rows of up to ${totals.again} records once more`,
       'Accept the duplicates with --yes.',
     );
   }
+}
+
+/** DISTINCT and LIMIT remember what they have let through. */
+function appendsAgain(flow: FlowPlan): boolean {
+  return !isKeyed(flow) && flow.kind !== 'sift';
 }
 
 async function targetOf(
@@ -284,7 +289,7 @@ function tell(
       ]),
     ),
   );
-  const effect = !isKeyed(flow)
+  const effect = appendsAgain(flow)
     ? 'their rows are appended once more'
     : 'the table stays exact: a row is the same row however often it is read';
   const did = isDone ? 'set' : 'would be set';

@@ -103,6 +103,23 @@ CREATE FLOW f AS INSERT INTO t BY NAME SELECT k, seq, v FROM STREAM(a);`);
   expect(await dump()).toEqual([lines[0], lines[1], lines[1], lines[2], lines[2]]);
 });
 
+test('FR-39 DISTINCT lets nothing through twice, so a rewind brings no duplicates and asks for nothing', async () => {
+  await open();
+  world.define(`CREATE STREAMING TABLE t WITH (topic = '@t');
+CREATE FLOW f AS INSERT INTO t BY NAME SELECT DISTINCT k, v FROM STREAM(a);`);
+  await world.produce(
+    'a',
+    ['x', 'y', 'x'].map((k, seq) => ({ k, seq, v: 'v' })),
+  );
+  await world.update();
+  const lines = ['x', 'y'].map((k) => JSON.stringify({ k, v: 'v' }));
+  expect(await dump()).toEqual(lines);
+  const { code, out } = await world.cli('checkpoint', 'rewind', 'f.distinct', '--to', 'earliest');
+  expect([code, out]).toEqual([0, expect.stringContaining('the table stays exact')]);
+  await world.update();
+  expect(await dump()).toEqual(lines);
+});
+
 test('P113 damaged metadata: the command that the error names repairs it', async () => {
   await open();
   await world.produce('a', [{ k: 'x', seq: 1, v: 'a' }]);
