@@ -205,6 +205,14 @@ function decimalPair(a: DataType, b: DataType): DataType | undefined {
   return isPair ? widerDecimal(a, b) : undefined;
 }
 
+/** As `tightestType`, but a decimal and a float have nothing in common (an element put into an array). */
+export function tightestCommonType(a: DataType, b: DataType): DataType | undefined {
+  const kinds = [a.kind, b.kind];
+  const isMixed =
+    kinds.includes('decimal') && (kinds.includes('float') || kinds.includes('double'));
+  return isMixed ? undefined : tightestType(a, b);
+}
+
 /** What a string is read as beside another type: integers as bigint, fractions as double. */
 export function promotedString(a: DataType, b: DataType): DataType | undefined {
   if (b.kind === 'string' && a.kind !== 'string') return promotedString(b, a);

@@ -54,6 +54,8 @@ export type Operation = {
   readonly compile: (args: readonly Evaluator[], context: OperationContext) => Evaluator;
   /** Set on the operations of coercions, so that casts can be told from calls. */
   readonly cast?: true;
+  /** Of a subquery: how many of its first arguments are values of the rows around it. */
+  readonly captures?: number;
   /** NULL as soon as an argument is NULL. */
   readonly strict?: true;
   /** Of a struct or array as it is made, the argument that is asked for. */

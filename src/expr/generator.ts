@@ -9,7 +9,7 @@ import type { Expression, OperationContext } from './expression.ts';
 import { fault, mismatch } from './faults.ts';
 import { coerceArgument, type FunctionCall } from './function.ts';
 import { printJson } from './json/json-print.ts';
-import { isObject, parseJson } from './json/json-tree.ts';
+import { isObject, looseSyntax, parseJson } from './json/json-tree.ts';
 import { exactly, type Parameter, parameter } from './parameter.ts';
 import { types } from './types.ts';
 
@@ -196,7 +196,7 @@ function jsonTuple(c: FunctionCall): BoundGenerator {
     prepare:
       () =>
       ([text, ...wanted]) => {
-        const result = text === null ? undefined : parseJson(text as string);
+        const result = text === null ? undefined : parseJson(text as string, looseSyntax);
         if (result?.state !== 'value' || !isObject(result.node)) return [wanted.map(() => null)];
         const { members } = result.node;
         return [

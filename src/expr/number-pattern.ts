@@ -11,8 +11,8 @@ export type NumberPattern = {
   readonly fractionDigits: number;
   readonly hasPoint: boolean;
   readonly hasDollar: boolean;
-  readonly sign: 'S' | 'MI' | 'PR' | undefined;
-  readonly signFirst: boolean;
+  readonly before: 'S' | 'MI' | undefined;
+  readonly after: 'S' | 'MI' | 'PR' | undefined;
 };
 
 /** undefined when it is no pattern. */
@@ -21,7 +21,8 @@ export function readNumberPattern(pattern: string): NumberPattern | undefined {
   if (match === null) return undefined;
   const [, before, dollar, digits = '', point, fraction = '', dollarEnd, after] = match;
   const whole = digits.toUpperCase().replaceAll('G', ',');
-  if (before !== undefined && after !== undefined) return undefined;
+  const [first, second] = [before?.toUpperCase(), after?.toUpperCase()];
+  if (first !== undefined && first === second) return undefined;
   if (
     whole.replaceAll(',', '') + fraction === '' ||
     /^,|,$|,,/.test(whole) ||
@@ -35,8 +36,8 @@ export function readNumberPattern(pattern: string): NumberPattern | undefined {
     fractionDigits: fraction.length,
     hasPoint: point !== undefined,
     hasDollar: dollar !== undefined,
-    sign: (before ?? after)?.toUpperCase() as NumberPattern['sign'],
-    signFirst: before !== undefined,
+    before: first as NumberPattern['before'],
+    after: second as NumberPattern['after'],
   };
 }
 
@@ -65,15 +66,26 @@ function withoutSign(
   text: string,
   pattern: NumberPattern,
 ): readonly [isNegative: boolean, rest: string] | undefined {
-  if (pattern.sign === 'PR' && text.startsWith('<') && text.endsWith('>')) {
-    return [true, text.slice(1, -1)];
+  const { before, after } = pattern;
+  let rest = text;
+  let isNegative = false;
+  if (after === 'PR' && text.startsWith('<') && text.endsWith('>')) {
+    isNegative = true;
+    rest = text.slice(1, -1);
   }
-  const isPlain = pattern.sign === undefined || pattern.sign === 'PR';
-  if (isPlain) return /^[+-]|[+-]$/.test(text) ? undefined : [false, text];
-  const mark = pattern.signFirst ? text.charAt(0) : text.charAt(text.length - 1);
-  const isMark = mark === '-' || (mark === '+' && pattern.sign === 'S');
-  if (!isMark) return [false, text];
-  return [mark === '-', pattern.signFirst ? text.slice(1) : text.slice(0, -1)];
+  if (isSign(rest.charAt(0), before)) {
+    if (rest.startsWith('-')) isNegative = !isNegative;
+    rest = rest.slice(1);
+  }
+  if (after !== 'PR' && isSign(rest.charAt(rest.length - 1), after)) {
+    if (rest.endsWith('-')) isNegative = !isNegative;
+    rest = rest.slice(0, -1);
+  }
+  return /^[+-]|[+-]$/.test(rest) ? undefined : [isNegative, rest];
+}
+
+function isSign(mark: string, sign: string | undefined): boolean {
+  return sign !== undefined && (mark === '-' || (mark === '+' && sign === 'S'));
 }
 
 /** Separators stand where the pattern has them, counted from the right; a group that begins with 0 demands all its digits. */
@@ -106,15 +118,13 @@ export function printByPattern(unscaled: bigint, scale: number, pattern: NumberP
     return overflowing(pattern, isNegative);
   }
   const out = new Printed();
-  if (pattern.signFirst) out.sign(signMark(pattern, isNegative));
-  if (pattern.sign === 'PR' && isNegative) out.sign('<');
+  if (pattern.after === 'PR' && isNegative) out.sign('<');
+  if (pattern.before !== undefined) out.sign(signMark(pattern.before, isNegative));
   if (pattern.hasDollar) out.text += '$';
   placeDigits(digits, pattern.whole, out);
   if (pattern.hasPoint) out.point(decimals.padEnd(pattern.fractionDigits, '0'));
-  if (pattern.sign === 'PR') out.behind(isNegative ? '>' : '  ');
-  else if (pattern.sign !== undefined && !pattern.signFirst) {
-    out.behind(signMark(pattern, isNegative));
-  }
+  if (pattern.after === 'PR') out.behind(isNegative ? '>' : '  ');
+  else if (pattern.after !== undefined) out.behind(signMark(pattern.after, isNegative));
   return out.text + emptyPoint(pattern);
 }
 
@@ -123,17 +133,20 @@ function emptyPoint(pattern: NumberPattern): string {
   return pattern.hasPoint && pattern.fractionDigits === 0 ? ' ' : '';
 }
 
-function signMark(pattern: NumberPattern, isNegative: boolean): string {
-  return isNegative ? '-' : pattern.sign === 'S' ? '+' : ' ';
+function signMark(sign: 'S' | 'MI', isNegative: boolean): string {
+  return isNegative ? '-' : sign === 'S' ? '+' : ' ';
 }
 
 function overflowing(pattern: NumberPattern, isNegative: boolean): string {
-  const mark = pattern.sign === undefined ? '' : signMark(pattern, isNegative);
+  const mark = (sign: 'S' | 'MI' | undefined): string =>
+    sign === undefined ? '' : signMark(sign, isNegative);
   const point = pattern.fractionDigits > 0 ? `.${'#'.repeat(pattern.fractionDigits)}` : '';
   const number = `${pattern.hasDollar ? '$' : ''}${pattern.whole.replace(/[90]/g, '#').replaceAll(',', ' ')}${point}`;
   const end = emptyPoint(pattern);
-  if (pattern.sign === 'PR') return (isNegative ? `<${number}>` : `${number}  `) + end;
-  return (pattern.signFirst ? mark + number : number + mark) + end;
+  const { before, after } = pattern;
+  const signed = mark(before) + number;
+  if (after === 'PR') return (isNegative ? `<${signed}>` : `${signed}  `) + end;
+  return signed + mark(after) + end;
 }
 
 /** What is printed so far: a space goes before a sign, a sign before spaces. */

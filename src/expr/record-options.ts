@@ -52,6 +52,7 @@ export function formatsOf(options: ReadonlyMap<string, string>, zone: Zone): Jso
   const [date, timestamp, timestampNtz] = patternOptions.map((name) => options.get(name));
   return {
     zone,
+    refusesWords: options.get('allownonnumericnumbers')?.toLowerCase() === 'false',
     ...(date !== undefined && {
       date: reader(date, (parsed) => splitMicros(parsed.localMicros).days),
     }),

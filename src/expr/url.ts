@@ -10,6 +10,15 @@ export type UrlParts = {
   readonly FILE: string | undefined;
 };
 
+const nothing: Omit<UrlParts, 'PROTOCOL' | 'REF'> = {
+  AUTHORITY: undefined,
+  USERINFO: undefined,
+  HOST: undefined,
+  PATH: undefined,
+  QUERY: undefined,
+  FILE: undefined,
+};
+
 export function parseUrl(text: string): UrlParts | undefined {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what a URL must not have
   if (/[\u0000-\u0020"<>\\^`{|}\u007f]|%(?![0-9a-fA-F]{2})/.test(text)) return undefined;
@@ -19,6 +28,9 @@ export function parseUrl(text: string): UrlParts | undefined {
     );
   if (match === null) return undefined;
   const [, protocol, authority, path = '', query, ref] = match;
+  // Behind a scheme without a slash there are no parts: `mailto:a@b.c`.
+  const isOpaque = protocol !== undefined && authority === undefined && !path.startsWith('/');
+  if (isOpaque) return { ...nothing, PROTOCOL: protocol, REF: ref };
   const at = authority === undefined ? -1 : authority.lastIndexOf('@');
   const hostPort = authority?.slice(at + 1);
   return {

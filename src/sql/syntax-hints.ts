@@ -9,6 +9,7 @@ type Mistake = {
   readonly previous: IToken | undefined;
   readonly next: IToken | undefined;
   readonly message: string;
+  readonly before: readonly IToken[];
   /** The innermost rule of the grammar that could not go on. */
   readonly rule: string;
 };
@@ -24,8 +25,15 @@ export function withHint(
   const previous = index < 0 ? tokens.at(-1) : tokens[index - 1];
   const rule = error.context.ruleStack.at(-1) ?? '';
   const next = index < 0 ? undefined : tokens[index + 1];
-  const hint = hintFor({ token, previous, next, message, rule });
   const place = index < 0 ? end : { ...end, ...spanOf(token) };
+  const before = index < 0 ? tokens : tokens.slice(0, index);
+  const mistake = { token, previous, next, message, rule, before };
+  const known = refusedForms.find(({ is }) => is(mistake));
+  if (known !== undefined) {
+    const { code, told, remedy } = known;
+    return { severity: 'error', code, message: told, hint: remedy, place };
+  }
+  const hint = hintFor(mistake);
   return {
     ...{ severity: 'error', code: 'PARSE_SYNTAX_ERROR', message, place },
     ...(hint === undefined ? {} : { hint }),
@@ -47,6 +55,42 @@ function hintFor(mistake: Mistake): string | undefined {
   const { token, previous } = mistake;
   return similarKeyword(token) ?? (previous === undefined ? undefined : similarKeyword(previous));
 }
+
+/** Forms of Spark's that this does not have: they are refused by their names, not as slips. */
+const refusedForms: readonly {
+  readonly is: (mistake: Mistake) => boolean;
+  readonly code: string;
+  readonly told: string;
+  readonly remedy: string;
+}[] = [
+  {
+    is: ({ token, previous }) => /^i?like$/i.test(token.image) && previous?.image === '*',
+    code: 'INVALID_USAGE_OF_STAR_OR_REGEX',
+    told: 'columns are not picked by a pattern of their names',
+    remedy: 'Name the columns, or leave some out: * EXCEPT (a, b).',
+  },
+  {
+    is: ({ token, before }) =>
+      token.tokenType === K.USING && before.some(({ image }) => /^transform$/i.test(image)),
+    code: 'NOT_SUPPORTED',
+    told: 'TRANSFORM … USING runs a program on rows, which is not supported',
+    remedy: 'Use functions, or run the program as a consumer of the output topic.',
+  },
+  {
+    is: ({ token, message }) =>
+      /^(?:map|reduce)$/i.test(token.image) && message.endsWith('expected a query'),
+    code: 'NOT_SUPPORTED',
+    told: 'MAP and REDUCE … USING run a program on rows, which is not supported',
+    remedy: 'Use functions, or run the program as a consumer of the output topic.',
+  },
+  {
+    is: ({ token, before }) =>
+      token.tokenType === K.INSERT && before.some(({ tokenType }) => tokenType === K.FROM),
+    code: 'NOT_SUPPORTED',
+    told: 'one FROM for several INSERTs is not supported',
+    remedy: 'Write a flow for each target: they read the source each by itself.',
+  },
+];
 
 type Hint = string | ((mistake: Mistake) => string);
 

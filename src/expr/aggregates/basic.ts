@@ -35,6 +35,15 @@ import {
   yearMonth,
 } from '../types.ts';
 
+/** NULL counts as an int. */
+const bits: typeof parameter.integral = {
+  ...parameter.integral,
+  coerce: (argument) =>
+    argument.type.kind === 'void'
+      ? castTo(argument, types.int)
+      : exactly(parameter.integral).coerce(argument),
+};
+
 /** Counting, sums, extremes and choices. */
 export const basicAggregates: readonly AggregateDefinition[] = [
   { names: ['count'], arity: [0, Infinity], bind: count },
@@ -95,8 +104,8 @@ function booleanFold(
 function bitFold(name: string, fold: (a: bigint, b: bigint) => bigint): AggregateDefinition {
   return strictAggregate({
     names: [name],
-    parameters: [exactly(parameter.integral)],
-    returns: ([argument]) => argument?.type ?? types.bigint,
+    parameters: [bits],
+    returns: ([argument]) => argument?.type ?? types.int,
     start:
       ([type]) =>
       () =>

@@ -175,6 +175,10 @@ class PatternReader {
     if (most === 0) throw this.#malformed(`the letter ${letter} has no meaning`);
     const isShort =
       (letter === 'V' && count !== 2) || (letter === 'O' && count !== 1 && count !== 4);
+    if (letter === 'y' && count > most) {
+      const message = `${letter.repeat(count)} is too long`;
+      throw new PatternError('INVALID_DATETIME_PATTERN.LENGTH', message);
+    }
     if (count > most || isShort) {
       throw this.#malformed(`the letter ${letter} can't stand ${count} times`);
     }

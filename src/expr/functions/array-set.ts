@@ -4,7 +4,7 @@ import type { DataType } from '../../data/types.ts';
 import type { Value } from '../../data/value.ts';
 import { argumentAt } from '../arguments.ts';
 import { call, located, type StrictFunction, strictCall } from '../call.ts';
-import { castTo, commonTypeWithoutStrings } from '../coerce.ts';
+import { castTo, commonTypeWithoutStrings, tightestCommonType } from '../coerce.ts';
 import type { Expression, Operation } from '../expression.ts';
 import { ExpressionError } from '../expression-error.ts';
 import { mismatch } from '../faults.ts';
@@ -15,7 +15,7 @@ import {
   strictFunction,
 } from '../function.ts';
 import { requireOrderable } from '../operators/comparison.ts';
-import { exactly, parameter } from '../parameter.ts';
+import { exactly, type Parameter, parameter } from '../parameter.ts';
 import { arrayLengthMax, indexOfZero, tooLarge } from '../row-errors.ts';
 import { arrayOf, structOf, types } from '../types.ts';
 import { distinctValues, lookupKey } from '../value-set.ts';
@@ -176,13 +176,23 @@ function arrayAdd(c: FunctionCall, atStart: boolean): Expression {
   );
 }
 
+/** A position is an integer by itself: neither a text nor NULL nor a bigint is read as one. */
+const exactPosition: Parameter<number> = {
+  ...parameter.int,
+  coerce: (argument) => {
+    const { kind } = argument.type;
+    return kind === 'int' || kind === 'smallint' || kind === 'tinyint'
+      ? castTo(argument, types.int)
+      : undefined;
+  },
+};
+
 /** Positions count from 1, and from the end when negative; a gap is filled with NULL. */
 function arrayInsert(c: FunctionCall): Expression {
   const [array, position, item] = [argumentAt(c, 0), argumentAt(c, 1), argumentAt(c, 2)];
   const element =
-    array.type.kind === 'array'
-      ? commonTypeWithoutStrings(array.type.element, item.type)
-      : undefined;
+    array.type.kind === 'array' ? tightestCommonType(array.type.element, item.type) : undefined;
+  const at = coerceArgument(c.name, position, 1, exactPosition);
   if (element === undefined) {
     throw mismatch(
       'ARRAY_FUNCTION_DIFF_TYPES',
@@ -190,7 +200,6 @@ function arrayInsert(c: FunctionCall): Expression {
       c.place,
     );
   }
-  const at = coerceArgument(c.name, position, 1, parameter.int);
   const args = [castTo(array, arrayOf(element)), at, castTo(item, element)];
   return arrayCall(c, arrayOf(element), args, (values, where = null, added = null) =>
     where === null ? null : inserted(values, where as number, added),

@@ -4,7 +4,13 @@ import type { DataType } from '../../data/types.ts';
 import type { MapValue, Value } from '../../data/value.ts';
 import { argumentAt } from '../arguments.ts';
 import { call, literal, type StrictFunction, strictCall } from '../call.ts';
-import { castTo, commonTypeWithoutStrings, tightestType, unify } from '../coerce.ts';
+import {
+  castTo,
+  commonTypeWithoutStrings,
+  tightestCommonType,
+  tightestType,
+  unify,
+} from '../coerce.ts';
 import type { Expression, Operation } from '../expression.ts';
 import { ExpressionError } from '../expression-error.ts';
 import { mismatch } from '../faults.ts';
@@ -233,7 +239,7 @@ export function arrayAndElement(c: FunctionCall): {
   // Only a search brings decimals and other numbers together.
   const type =
     isDecimal && c.name !== 'array_contains'
-      ? tightestType(of, element.type)
+      ? tightestCommonType(of, element.type)
       : commonTypeWithoutStrings(of, element.type);
   if (type === undefined) throw elementMismatch(c, array, element);
   return { array: castTo(array, arrayOf(type)), element: castTo(element, type), type };

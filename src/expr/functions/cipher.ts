@@ -59,8 +59,8 @@ function encrypt(c: FunctionCall): Expression {
         iv: Uint8Array,
         aad: Uint8Array,
       ): Value => {
-        const form = formOf(mode, padding);
         checkKey(key);
+        const form = formOf(mode, padding);
         if (form === 'ECB') {
           if (iv.length > 0) throw unsupported('AES_MODE_IV', `mode ${mode} takes no IV`);
           if (aad.length > 0) throw unsupported('AES_MODE_AAD', `mode ${mode} takes no AAD`);
@@ -108,8 +108,8 @@ function decrypt(c: FunctionCall): Expression {
         padding: string,
         aad: Uint8Array,
       ): Value => {
-        const form = formOf(mode, padding);
         checkKey(key);
+        const form = formOf(mode, padding);
         const plain = decrypted(form, Buffer.from(bytes), key, aad);
         if (plain !== undefined) return plain;
         throw invalid('AES_CRYPTO_ERROR', 'the bytes were not encrypted so, or with another key');
@@ -131,7 +131,9 @@ function decrypted(
     return tag.equals(tagOf(cipher, aad)) ? stream : undefined;
   }
   const cipher = form === 'CBC' ? bytes.subarray(16) : bytes;
-  if (cipher.length === 0 || cipher.length % 16 !== 0) return undefined;
+  // Nothing at all behind the IV is an empty text.
+  if (cipher.length === 0 && bytes.length >= (form === 'CBC' ? 16 : 0)) return cipher;
+  if (cipher.length % 16 !== 0) return undefined;
   return unpadded(decryptBlocks(key, cipher, form === 'CBC' ? bytes.subarray(0, 16) : undefined));
 }
 

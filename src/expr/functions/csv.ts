@@ -2,7 +2,7 @@ import { formatDate, parseDate, parseTime, parseTimestamp } from '../../data/dat
 import { decimalPrecisionMax } from '../../data/decimal.ts';
 import { formatType } from '../../data/type-text.ts';
 import type { DataType } from '../../data/types.ts';
-import type { Value } from '../../data/value.ts';
+import type { MapValue, Value } from '../../data/value.ts';
 import { argumentAt } from '../arguments.ts';
 import { call, strictCall } from '../call.ts';
 import { castTo } from '../coerce.ts';
@@ -212,8 +212,50 @@ function csvText(type: DataType, options: Options, timeZone: string): (value: Va
     case 'binary':
       return (value) =>
         `[${[...(value as Uint8Array)].map((byte) => byte.toString(16).toUpperCase().padStart(2, '0')).join(' ')}]`;
+    case 'array':
+    case 'map':
+    case 'struct':
+      return nestedText(type, options, timeZone);
     default:
       return textOf(type, zone);
+  }
+}
+
+/** A value with parts within a field; a part that is NULL is the text of NULL, which is none by default. */
+function nestedText(
+  type: Extract<DataType, { kind: 'array' | 'map' | 'struct' }>,
+  options: Options,
+  timeZone: string,
+): (value: Value) => string {
+  const nothing = options.get('nullvalue') ?? '';
+  const part = (of: DataType): ((value: Value, lead: string) => string) => {
+    const text = csvText(of, options, timeZone);
+    return (value, lead) => {
+      if (value !== null) return lead + text(value);
+      return nothing === '' ? '' : lead + nothing;
+    };
+  };
+  const list = (values: readonly Value[], at: (i: number) => ReturnType<typeof part>): string =>
+    values.map((value, i) => at(i)(value, i === 0 ? '' : ' ')).join(',');
+  switch (type.kind) {
+    case 'array': {
+      const element = part(type.element);
+      return (value) => `[${list(value as readonly Value[], () => element)}]`;
+    }
+    case 'struct': {
+      const fields = type.fields.map((field) => part(field.type));
+      return (value) => `{${list(value as readonly Value[], (i) => fields[i] ?? String)}}`;
+    }
+    case 'map': {
+      const key = part(type.key);
+      const item = part(type.value);
+      return (value) => {
+        const entries = (value as MapValue).entries.map(
+          ([k, v], i) => `${key(k, i === 0 ? '' : ' ')} ->${item(v, ' ')}`,
+        );
+        return `{${entries.join(',')}}`;
+      };
+    }
   }
 }
 

@@ -99,6 +99,9 @@ export const dateFunctions: readonly FunctionDefinition[] = [
     returns: types.date,
     evaluate: (year, month, day) => {
       const days = daysOf(year, month, day);
+      const isFar = days === undefined && daysOf(2000 + (year % 400), month, day) !== undefined;
+      if (isFar)
+        throw new ExpressionError('ARITHMETIC_OVERFLOW', `the year ${year} is too far off`);
       if (days === undefined) throw noSuchDate(`${year}-${month}-${day}`);
       return days;
     },

@@ -113,7 +113,7 @@ function maker(names: readonly string[], type: DataType, mode: 'ansi' | 'try'): 
       const count = c.arguments.length;
       if (count === 2 || (!isLocal && (count === 1 || count === 3))) {
         const short = fromDateAndTime(c, type);
-        return mode === 'try' ? nullOnOwnError(short) : short;
+        return mode === 'try' ? nullOnOwnError(short, 'INVALID_TIMEZONE') : short;
       }
       if (count < 6) {
         throw fault(
@@ -134,14 +134,15 @@ function maker(names: readonly string[], type: DataType, mode: 'ansi' | 'try'): 
         prepare:
           (context) =>
           (...parts: readonly Value[]) => {
+            const name = parts[6];
+            const named = typeof name === 'string' ? namedZone(name) : undefined;
             const local = localOf(parts.slice(0, 5) as number[], parts[5] as bigint);
             if (isLocal) return local;
-            const name = parts[6];
-            const zone = typeof name === 'string' ? namedZone(name) : sessionZone(context.timeZone);
+            const zone = named ?? sessionZone(context.timeZone);
             return checkedMicros(localToUtc(zone, local));
           },
       });
-      return mode === 'try' ? nullOnOwnError(made) : made;
+      return mode === 'try' ? nullOnOwnError(made, 'INVALID_TIMEZONE') : made;
     },
   };
 }

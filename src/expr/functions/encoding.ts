@@ -18,6 +18,7 @@ import { nullOnError } from '../operators/interval-arithmetic.ts';
 import { exactly, oneOf, parameter } from '../parameter.ts';
 import { types } from '../types.ts';
 import { parseUrl } from '../url.ts';
+import { regexOf } from './regexp.ts';
 
 /** Bytes as text and text as bytes: hexadecimal, base 64, character sets, URLs. */
 export const encodingFunctions: readonly FunctionDefinition[] = [
@@ -252,7 +253,8 @@ function converted(text: string, from: number, to: number): string | null {
   if (trimmed === '') return null;
   const unsigned = BigInt.asUintN(64, isNegative ? -value : value);
   const shown = to < 0 ? BigInt.asIntN(64, unsigned) : unsigned;
-  return shown.toString(base).toUpperCase();
+  const digits = shown.toString(base).toUpperCase();
+  return digits === '0' && isNegative && to < 0 ? '-0' : digits;
 }
 
 function urlEncode(text: string): string {
@@ -292,10 +294,10 @@ function urlPart(c: FunctionCall, isTry: boolean): Expression {
   });
 }
 
+/** The key is a part of a regular expression, as in Spark. */
 function queryValue(query: string | undefined, key: string): string | null {
-  for (const pair of (query ?? '').split('&')) {
-    const at = pair.indexOf('=');
-    if (at >= 0 && pair.slice(0, at) === key) return pair.slice(at + 1);
-  }
-  return null;
+  if (query === undefined) return null;
+  const regex = regexOf('parse_url', `(&|^)${key}=([^&]*)`);
+  const match = regex.search(query);
+  return match === undefined ? null : query.slice(match[4] ?? 0, match[5] ?? 0);
 }

@@ -10,7 +10,7 @@ import { fault, mismatch } from '../faults.ts';
 import { coerceArgument, type FunctionCall, type FunctionDefinition } from '../function.ts';
 import { enterLambdas, leaveLambdas } from '../lambda-cost.ts';
 import { mapBuilder, requireMapKey } from '../map-builder.ts';
-import { type Parameter, parameter } from '../parameter.ts';
+import { exactly, type Parameter, parameter } from '../parameter.ts';
 import { arrayOf, mapOf, types } from '../types.ts';
 import { lookupKey } from '../value-set.ts';
 import { elementType, onlyArray } from './array.ts';
@@ -61,7 +61,7 @@ export function boundLambda(
 }
 
 function booleanBody(c: FunctionCall, lambda: LambdaNode): LambdaNode {
-  const body = parameter.boolean.coerce(lambda.body);
+  const body = exactly(parameter.boolean).coerce(lambda.body);
   if (body === undefined) {
     throw mismatch(
       'UNEXPECTED_INPUT_TYPE',
@@ -128,9 +128,11 @@ function arrayCall(
   type: (lambda: LambdaNode, array: Expression) => DataType,
   step: ArrayStep,
   refine: (lambda: LambdaNode) => LambdaNode = (lambda) => lambda,
+  hasPosition = true,
 ): Expression {
   const array = coerceArgument(c.name, argumentAt(c, 0), 0, onlyArray);
-  const lambda = refine(boundLambda(c, 0, [elementType(array), types.int], 1));
+  const parameters = hasPosition ? [elementType(array), types.int] : [elementType(array)];
+  const lambda = refine(boundLambda(c, 0, parameters, 1));
   const set = setterOf(lambda);
   const restoring = saved([lambda], c.place);
   const operation: Operation = {
@@ -184,6 +186,7 @@ function quantified(c: FunctionCall, wanted: boolean): Expression {
       return sawNull ? null : !wanted;
     },
     (lambda) => booleanBody(c, lambda),
+    false,
   );
 }
 
@@ -205,9 +208,12 @@ function aggregate(c: FunctionCall): Expression {
   const start = argumentAt(c, 1);
   const bound = boundLambda(c, 0, [start.type, elementType(array)]);
   // Fields may have other names than those of the start.
-  const merge: LambdaNode = sameShape(bound.type, start.type)
-    ? { ...bound, type: start.type, body: castTo(bound.body, start.type) }
-    : bound;
+  const finish = c.lambdas[1] === undefined ? undefined : boundLambda(c, 1, [start.type]);
+  const isNull = bound.type.kind === 'void';
+  const merge: LambdaNode =
+    isNull || sameShape(bound.type, start.type)
+      ? { ...bound, type: start.type, body: castTo(bound.body, start.type) }
+      : bound;
   if (!sameType(merge.type, start.type)) {
     throw mismatch(
       'UNEXPECTED_INPUT_TYPE',
@@ -215,7 +221,6 @@ function aggregate(c: FunctionCall): Expression {
       merge.place,
     );
   }
-  const finish = c.lambdas[1] === undefined ? undefined : boundLambda(c, 1, [start.type]);
   const setMerge = setterOf(merge);
   const setFinish = finish && setterOf(finish);
   const restoring = saved(finish === undefined ? [merge] : [merge, finish], c.place);

@@ -23,8 +23,17 @@ import {
 } from '../json/json-decode.ts';
 import { jsonWriter } from '../json/json-encode.ts';
 import { findJson, type JsonStep, parseJsonPath } from '../json/json-path.ts';
+import { prettyJson } from '../json/json-print.ts';
 import { inferredType, schemaType, typeSql } from '../json/json-schema.ts';
-import { isArray, isObject, type JsonNode, parseJson } from '../json/json-tree.ts';
+import {
+  isArray,
+  isObject,
+  type JsonNode,
+  type JsonResult,
+  looseSyntax,
+  parseJson,
+  syntaxOf,
+} from '../json/json-tree.ts';
 import { exactly, parameter } from '../parameter.ts';
 import { formatsOf, optionsOf, parseSchema, writerOf } from '../record-options.ts';
 import { arrayOf, types } from '../types.ts';
@@ -61,7 +70,7 @@ export const jsonFunctions: readonly FunctionDefinition[] = [
 ];
 
 function rootOf(text: string): JsonNode | undefined {
-  const result = parseJson(text);
+  const result = parseJson(text, looseSyntax);
   return result.state === 'value' ? result.node : undefined;
 }
 
@@ -121,7 +130,9 @@ function fromJson(c: FunctionCall): Expression {
     place: c.place,
     prepare: (context) => {
       const formats = formatsOf(options, sessionZone(context.timeZone));
-      const read = rootReader(type, formats, corruptName);
+      const syntax = syntaxOf(options);
+      const parse: Parse = (text) => parseJson(text, syntax);
+      const read = rootReader(type, formats, corruptName, parse);
       return (text: string) => {
         const value = read(text);
         if (!(value instanceof Misfit)) return value;
@@ -137,17 +148,23 @@ function fromJson(c: FunctionCall): Expression {
   });
 }
 
+type Parse = (text: string) => JsonResult;
 type RootReader = (text: string) => Value | Misfit;
 
-function rootReader(type: DataType, formats: JsonFormats, corruptName: string): RootReader {
-  if (type.kind === 'struct') return structReader(type, formats, corruptName);
+function rootReader(
+  type: DataType,
+  formats: JsonFormats,
+  corruptName: string,
+  parse: Parse,
+): RootReader {
+  if (type.kind === 'struct') return structReader(type, formats, corruptName, parse);
   const convert = jsonConverter(type, formats);
   const single =
     type.kind === 'array' && type.element.kind === 'struct'
       ? jsonConverter(type.element, formats)
       : undefined;
   return (text) => {
-    const result = parseJson(text);
+    const result = parse(text);
     if (result.state === 'empty') return null;
     if (result.state === 'malformed') return new Misfit();
     if (single !== undefined && isObject(result.node)) return wrapped(single(result.node));
@@ -165,6 +182,7 @@ function structReader(
   type: Extract<DataType, { kind: 'struct' }>,
   formats: JsonFormats,
   corruptName: string,
+  parse: Parse,
 ): RootReader {
   const corrupt = type.fields.findIndex(
     (field) => field.name === corruptName && field.type.kind === 'string',
@@ -175,7 +193,7 @@ function structReader(
   const withCorrupt = (row: readonly Value[], text: string | null): readonly Value[] =>
     corrupt < 0 ? row : row.toSpliced(corrupt, 0, text);
   return (text) => {
-    const result = parseJson(text);
+    const result = parse(text);
     if (result.state === 'empty') return null;
     const isRead = result.state === 'value' && result.node !== null;
     const value = isRead ? convert(result.node) : new Misfit();
@@ -207,10 +225,7 @@ function schemaOfJson(c: FunctionCall): Expression {
     arguments: [json],
     place: c.place,
     prepare: () => (text: string) => {
-      const plain = isSet('allownumericleadingzeros')
-        ? text.replace(/([[,:]\s*-?)0+(?=\d)/g, '$1')
-        : text;
-      const result = parseJson(plain);
+      const result = parseJson(text, syntaxOf(options));
       if (result.state === 'empty') return 'STRING';
       if (result.state === 'malformed') {
         throw new ExpressionError(
@@ -251,7 +266,10 @@ function toJson(c: FunctionCall): Expression {
     arguments: [value],
     place: c.place,
     prepare: (context) => {
-      return jsonWriter(value.type, writerOf(options, sessionZone(context.timeZone)));
+      const write = jsonWriter(value.type, writerOf(options, sessionZone(context.timeZone)));
+      const isPretty = options.get('pretty')?.toLowerCase() === 'true' && kind !== 'variant';
+      if (!isPretty) return write;
+      return (given: Value) => prettyJson(write(given));
     },
   });
 }

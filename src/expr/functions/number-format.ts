@@ -4,7 +4,7 @@ import type { DataType } from '../../data/types.ts';
 import type { Value } from '../../data/value.ts';
 import { argumentAt } from '../arguments.ts';
 import { call, located, strictCall } from '../call.ts';
-import { sessionZone } from '../datetime-math.ts';
+import { constantValue, isConstant } from '../compile.ts';
 import {
   type DecimalPattern,
   type Exact,
@@ -15,6 +15,7 @@ import {
 } from '../decimal-pattern.ts';
 import type { Expression, Operation } from '../expression.ts';
 import { ExpressionError } from '../expression-error.ts';
+import { fault } from '../faults.ts';
 import { coerceArgument, type FunctionCall, type FunctionDefinition } from '../function.ts';
 import { javaFormat } from '../java-format.ts';
 import { exactly, oneOf, parameter } from '../parameter.ts';
@@ -80,16 +81,27 @@ function exactDouble(value: number): Exact {
   return { unscaled: parsed.unscaled * powerOfTen(scale - parsed.scale), scale };
 }
 
+/** Arguments count from 1; a constant format that says 0 is refused when the query is checked. */
+function requireIndexes(c: FunctionCall, format: Expression): void {
+  const text = isConstant(format) ? constantValue(format, c.timeZone) : null;
+  if (typeof text !== 'string' || !text.includes('%0$')) return;
+  throw fault(
+    'INVALID_PARAMETER_VALUE.ZERO_INDEX',
+    `arguments of ${c.name} count from %1$`,
+    format.place,
+  );
+}
+
 /** NULL arguments are printed as `null`. */
 function formatString(c: FunctionCall): Expression {
   const format = coerceArgument(c.name, argumentAt(c, 0), 0, parameter.string);
+  requireIndexes(c, format);
   const args = c.arguments.slice(1);
   const argumentTypes = args.map((e) => e.type);
   const operation: Operation = {
     name: `format_string(${argumentTypes.map(formatType).join(',')})`,
     deterministic: true,
     compile: ([pattern = () => null, ...rest], context) => {
-      const zone = sessionZone(context.timeZone);
       return (row, frame) => {
         const text = pattern(row, frame);
         if (text === null) return null;
@@ -100,7 +112,6 @@ function formatString(c: FunctionCall): Expression {
               value: arg(row, frame),
               type: argumentTypes[i] ?? types.void,
             })),
-            zone,
           );
         } catch (error) {
           throw located(error, context.place);

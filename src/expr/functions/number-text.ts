@@ -47,6 +47,9 @@ function patternOf(c: FunctionCall): NumberPattern | undefined {
 /** Spark's class for what is wrong with a pattern. */
 function refusalOf(pattern: string): string {
   if (pattern === '') return 'INVALID_FORMAT.EMPTY';
+  if (!/[09,G]/i.test(pattern)) return 'INVALID_FORMAT.WRONG_NUM_DIGIT';
+  if (/^[^$]*[90,G][^$]*\$/i.test(pattern)) return 'INVALID_FORMAT.CUR_MUST_BEFORE_DIGIT';
+  if (/^[^$]*[.D][^$]*\$/i.test(pattern)) return 'INVALID_FORMAT.CUR_MUST_BEFORE_DEC';
   const separators = [...pattern.matchAll(/(.?)[,G](.?)/giu)];
   if (
     separators.some(([, before, after]) => !/[09]/.test(before ?? '') || !/[09]/.test(after ?? ''))
@@ -54,11 +57,9 @@ function refusalOf(pattern: string): string {
     return 'INVALID_FORMAT.CONT_THOUSANDS_SEPS';
   }
   if (/[.D].*[,G]/isu.test(pattern)) return 'INVALID_FORMAT.THOUSANDS_SEPS_MUST_BEFORE_DEC';
-  if (!/[09]/.test(pattern)) return 'INVALID_FORMAT.WRONG_NUM_DIGIT';
-  if (/^[^$]*[90][^$]*\$/.test(pattern)) return 'INVALID_FORMAT.CUR_MUST_BEFORE_DIGIT';
-  if (/^(?:\$S|PR)/i.test(pattern)) return 'INVALID_FORMAT.UNEXPECTED_TOKEN';
-  const isKnown = /^(?:[09.D,G$S]|MI|PR)*$/i.test(pattern);
-  return isKnown ? 'INVALID_FORMAT.WRONG_NUM_TOKEN' : 'INVALID_FORMAT.UNEXPECTED_TOKEN';
+  const counted = [/[.D]/gi, /\$/g, /S/gi, /MI/gi, /PR/gi];
+  const isDouble = counted.some((token) => (pattern.match(token)?.length ?? 0) > 1);
+  return isDouble ? 'INVALID_FORMAT.WRONG_NUM_TOKEN' : 'INVALID_FORMAT.UNEXPECTED_TOKEN';
 }
 
 /** Without a pattern it is NULL of a type of its own. */

@@ -4,7 +4,7 @@ import { strictCall } from '../call.ts';
 import { constantValue, isConstant } from '../compile.ts';
 import type { Expression } from '../expression.ts';
 import { ExpressionError } from '../expression-error.ts';
-import { fault } from '../faults.ts';
+import { fault, mismatch } from '../faults.ts';
 import { coerceArgument, type FunctionCall, type FunctionDefinition } from '../function.ts';
 import { type Parameter, parameter } from '../parameter.ts';
 import { Regex, type RegexMatch } from '../regex/regex.ts';
@@ -88,6 +88,7 @@ function regexp(
         coerceArgument(c.name, a, i, rules[i] ?? parameter.any),
       );
       checkConstantPattern(c, args[1]);
+      checkConstantPosition(c, args[3]);
       return strictCall({
         name: `${name}/${args.length}`,
         type,
@@ -107,6 +108,14 @@ function regexp(
       });
     },
   };
+}
+
+/** Where `regexp_replace` begins. */
+function checkConstantPosition(c: FunctionCall, position: Expression | undefined): void {
+  if (position === undefined || !isConstant(position)) return;
+  const at = constantValue(position, c.timeZone);
+  if (typeof at !== 'number' || at > 0) return;
+  throw mismatch('VALUE_OUT_OF_RANGE', `positions of ${c.name} count from 1`, position.place);
 }
 
 /** A constant pattern that is wrong is told when the query is checked. */
@@ -220,7 +229,7 @@ function splitText(regex: Regex, pattern: string, text: string, limit: number): 
   let last = 0;
   for (const [start = 0, end = 0] of regex.matches(text)) {
     if (limit > 0 && parts.length === limit - 1) break;
-    if (end === 0 || (start === end && start === text.length)) continue;
+    if (end === 0) continue;
     parts.push(text.slice(last, start));
     last = end;
   }

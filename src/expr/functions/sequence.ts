@@ -27,10 +27,11 @@ export const sequenceFunctions: readonly FunctionDefinition[] = [
 function sequence(c: FunctionCall): Expression {
   const [start, stop] = [argumentAt(c, 0), argumentAt(c, 1)];
   const step = c.arguments[2];
-  const type = tightestType(start.type, stop.type);
+  const ends = tightestType(start.type, stop.type);
   const isNumber = step === undefined || isIntegral(step.type) || step.type.kind === 'void';
-  if (type !== undefined && isIntegral(type) && isNumber)
-    return integerSequence(c, type, [start, stop], step);
+  const isNumeric = ends !== undefined && isIntegral(ends) && isNumber;
+  const type = isNumeric && step !== undefined ? tightestType(ends, step.type) : ends;
+  if (isNumeric && type !== undefined) return integerSequence(c, type, [start, stop], step);
   if (type?.kind === 'date' || type?.kind === 'timestamp' || type?.kind === 'timestamp_ntz') {
     const isInterval =
       step === undefined ||
@@ -114,6 +115,7 @@ function datetimeSequence(
           by === undefined || step === undefined
             ? { months: 0, days: a <= b ? 1 : -1, micros: 0n }
             : stepOf(by, step.type);
+        if (isDate && stride.micros !== 0n) throw boundaries();
         const instants = steps(a, b, stride, zone);
         return isDate ? instants.map((micros) => dateOfTimestamp(micros, zone)) : instants;
       };

@@ -402,7 +402,6 @@ const unitRules: Readonly<Record<string, UnitRule>> = {
   MONTH: { months: 1 },
   WEEK: { days: 7 },
   DAY: { days: 1 },
-  DAYOFYEAR: { days: 1 },
   HOUR: { micros: 3_600_000_000n },
   MINUTE: { micros: 60_000_000n },
   SECOND: { micros: 1_000_000n },
@@ -410,20 +409,28 @@ const unitRules: Readonly<Record<string, UnitRule>> = {
   MICROSECOND: { micros: 1n },
 };
 
-function unitOf(c: FunctionCall): UnitRule {
+function unitOf(c: FunctionCall, isAdding: boolean): UnitRule {
   const argument = argumentAt(c, 0);
   const name = argument.node === 'literal' ? String(argument.value).toUpperCase() : '';
-  const rule = Object.hasOwn(unitRules, name) ? unitRules[name] : undefined;
+  // A day of the year is something to add, not to count.
+  const isDayOfYear = name === 'DAYOFYEAR' && isAdding;
+  const rule = Object.hasOwn(unitRules, isDayOfYear ? 'DAY' : name)
+    ? unitRules[isDayOfYear ? 'DAY' : name]
+    : undefined;
   if (rule !== undefined) return rule;
-  throw fault(
-    'INVALID_PARAMETER_VALUE.DATETIME_UNIT',
-    `${c.name} knows no unit ${name}`,
-    argument.place,
-  );
+  throw fault(unitRefusal(c.name, name), `${c.name} knows no unit ${name}`, argument.place);
+}
+
+/** To Spark a word that is no unit is a column, or makes it look for another function. */
+function unitRefusal(name: string, unit: string): string {
+  if (unit === 'DAYOFYEAR') return 'INVALID_PARAMETER_VALUE.DATETIME_UNIT';
+  return name.startsWith('timestamp')
+    ? 'UNRESOLVED_ROUTINE'
+    : 'UNRESOLVED_COLUMN.WITHOUT_SUGGESTION';
 }
 
 function addUnits(c: FunctionCall): Expression {
-  const rule = unitOf(c);
+  const rule = unitOf(c, true);
   const count = coerceArgument(c.name, argumentAt(c, 1), 1, parameter.bigint);
   const timestamp = coerceArgument(c.name, argumentAt(c, 2), 2, parameter.anyTimestamp);
   const isLocal = timestamp.type.kind === 'timestamp_ntz';
@@ -470,7 +477,7 @@ function dateDifference(c: FunctionCall): Expression {
 
 /** Whole units that lie between two timestamps, counted from the first. */
 function unitDifference(c: FunctionCall): Expression {
-  const rule = unitOf(c);
+  const rule = unitOf(c, false);
   const [start, end] = [1, 2].map((i) =>
     coerceArgument(c.name, argumentAt(c, i), i, oneOf<Value>([parameter.timestamp])),
   );

@@ -13,6 +13,8 @@ import { isArray, isNumber, isObject, type JsonNode } from './json-tree.ts';
 /** How dates and timestamps are read; undefined when the text is none. */
 export type JsonFormats = {
   readonly zone: Zone;
+  /** Texts such as `NaN` are no numbers. */
+  readonly refusesWords?: boolean;
   readonly date?: (text: string) => number | undefined;
   readonly timestamp?: (text: string) => bigint | undefined;
   readonly timestampNtz?: (text: string) => bigint | undefined;
@@ -55,11 +57,11 @@ function presentConverter(type: DataType, formats: JsonFormats): JsonConverter {
       return bigint;
     case 'float':
       return (node) => {
-        const value = double(node);
+        const value = double(node, formats);
         return typeof value === 'number' ? Math.fround(value) : value;
       };
     case 'double':
-      return double;
+      return (node) => double(node, formats);
     case 'decimal':
       return decimal(type.precision, type.scale);
     case 'string':
@@ -161,9 +163,9 @@ const specialNumbers: Readonly<Record<string, number>> = {
   '-INF': Number.NEGATIVE_INFINITY,
 };
 
-function double(node: JsonNode): number | Misfit {
+function double(node: JsonNode, formats: JsonFormats): number | Misfit {
   if (isNumber(node)) return Number(node.text);
-  if (typeof node !== 'string') return misfit;
+  if (typeof node !== 'string' || formats.refusesWords === true) return misfit;
   return Object.hasOwn(specialNumbers, node) ? (specialNumbers[node] ?? misfit) : misfit;
 }
 

@@ -5,6 +5,7 @@ import type { MapValue, Value, Variant } from '../../data/value.ts';
 import { variantText } from '../../data/variant-text.ts';
 import { offsetMicrosAt, type Zone } from '../../data/zones.ts';
 import { javaDecimalText } from '../java-decimal.ts';
+import { javaText } from '../java-text.ts';
 import { textOf } from '../value-text.ts';
 import { doubleText, quoteJson } from './json-print.ts';
 
@@ -60,7 +61,7 @@ function presentWriter(type: DataType, options: JsonWriterOptions): (value: Valu
       return (value) => `[${(value as readonly Value[]).map(element).join(',')}]`;
     }
     case 'map': {
-      const key = textOf(type.key, options.zone);
+      const key = javaText(type.key);
       const item = jsonWriter(type.value, options);
       return (value) =>
         `{${(value as MapValue).entries.map(([k, v]) => `${quoteJson(key(k))}:${item(v)}`).join(',')}}`;

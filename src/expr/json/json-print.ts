@@ -14,8 +14,49 @@ export function printJson(node: JsonNode): string {
 }
 
 function numberText(number: JsonNumber): string {
-  if (number.isInteger) return number.text;
+  if (number.isInteger) return number.text === '-0' ? '0' : number.text;
   return doubleText(Number(number.text));
+}
+
+/** Compact JSON set out in lines, a member a line; arrays stay in theirs. */
+export function prettyJson(compact: string): string {
+  let depth = 0;
+  let out = '';
+  const line = (): string => `\n${'  '.repeat(depth)}`;
+  const inObject: boolean[] = [];
+  for (const [token] of compact.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^"{}[\],:]+/g)) {
+    switch (token) {
+      case '{':
+        inObject.push(true);
+        depth += 1;
+        out += `{${line()}`;
+        break;
+      case '[':
+        inObject.push(false);
+        out += '[ ';
+        break;
+      case '}':
+        inObject.pop();
+        depth -= 1;
+        out = out.endsWith(`{\n${'  '.repeat(depth + 1)}`)
+          ? `${out.slice(0, out.lastIndexOf('{'))}{ }`
+          : `${out}${line()}}`;
+        break;
+      case ']':
+        inObject.pop();
+        out += out.endsWith('[ ') ? ']' : ' ]';
+        break;
+      case ',':
+        out += inObject.at(-1) === true ? `,${line()}` : ', ';
+        break;
+      case ':':
+        out += ' : ';
+        break;
+      default:
+        out += token;
+    }
+  }
+  return out;
 }
 
 /** What is no number is a string in JSON. */

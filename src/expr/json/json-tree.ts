@@ -23,8 +23,44 @@ export type JsonResult =
   | { readonly state: 'empty' }
   | { readonly state: 'malformed' };
 
-export function parseJson(text: string): JsonResult {
-  const reader = new Reader(text);
+/** What else than JSON is taken, by the names of Spark's options. */
+export type JsonSyntax = {
+  readonly allowComments?: boolean;
+  readonly allowUnquotedFieldNames?: boolean;
+  readonly allowSingleQuotes?: boolean;
+  readonly allowNumericLeadingZeros?: boolean;
+  readonly allowNonNumericNumbers?: boolean;
+  readonly allowBackslashEscapingAnyCharacter?: boolean;
+  readonly allowUnquotedControlChars?: boolean;
+};
+
+/** What `from_json` takes without options. */
+const recordSyntax: JsonSyntax = { allowSingleQuotes: true, allowNonNumericNumbers: true };
+
+/** What the functions without options take, such as `get_json_object`. */
+export const looseSyntax: JsonSyntax = { allowSingleQuotes: true, allowUnquotedControlChars: true };
+
+const syntaxNames = [
+  'allowComments',
+  'allowUnquotedFieldNames',
+  'allowSingleQuotes',
+  'allowNumericLeadingZeros',
+  'allowNonNumericNumbers',
+  'allowBackslashEscapingAnyCharacter',
+  'allowUnquotedControlChars',
+] as const;
+
+/** The syntax that options ask for; their names are in lower case. */
+export function syntaxOf(options: ReadonlyMap<string, string>): JsonSyntax {
+  const given = syntaxNames.flatMap((name) => {
+    const value = options.get(name.toLowerCase())?.toLowerCase();
+    return value === 'true' || value === 'false' ? [[name, value === 'true'] as const] : [];
+  });
+  return { ...recordSyntax, ...Object.fromEntries(given) };
+}
+
+export function parseJson(text: string, syntax: JsonSyntax = recordSyntax): JsonResult {
+  const reader = new Reader(text, syntax);
   reader.skipSpace();
   if (reader.isAtEnd()) return { state: 'empty' };
   const node = reader.value(0);
@@ -49,6 +85,7 @@ export function isArray(node: JsonNode): node is readonly JsonNode[] {
 /** The nesting that Spark's reader takes. */
 const depthMax = 1000;
 
+const paddedNumberPattern = /(-?)0*(?=\d)(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)/y;
 const numberPattern = /-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?/y;
 const wordPattern = /[+-]?(?:NaN|Infinity|INF)|true|false|null/y;
 
@@ -78,10 +115,12 @@ const escapes: Readonly<Record<string, string>> = {
 
 class Reader {
   readonly #text: string;
+  readonly #syntax: JsonSyntax;
   #at = 0;
 
-  constructor(text: string) {
+  constructor(text: string, syntax: JsonSyntax) {
     this.#text = text;
+    this.#syntax = syntax;
   }
 
   isAtEnd(): boolean {
@@ -95,9 +134,18 @@ class Reader {
   skipSpace(): void {
     for (;;) {
       const code = this.#text.charCodeAt(this.#at);
-      if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return;
-      this.#at += 1;
+      if (code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09) this.#at += 1;
+      else if (code !== 0x2f || this.#syntax.allowComments !== true || !this.#comment()) return;
     }
+  }
+
+  #comment(): boolean {
+    const mark = this.#text[this.#at + 1];
+    if (mark !== '*' && mark !== '/') return false;
+    const end = this.#text.indexOf(mark === '*' ? '*/' : '\n', this.#at + 2);
+    if (end < 0 && mark === '*') return false;
+    this.#at = end < 0 ? this.#text.length : end + (mark === '*' ? 2 : 1);
+    return true;
   }
 
   /** undefined: malformed. */
@@ -110,8 +158,9 @@ class Reader {
       case '[':
         return this.#array(depth);
       case '"':
-      case "'":
         return this.#string();
+      case "'":
+        return this.#syntax.allowSingleQuotes === true ? this.#string() : undefined;
       default:
         return this.#scalar();
     }
@@ -124,8 +173,7 @@ class Reader {
     if (this.#take('}')) return { kind: 'object', members };
     for (;;) {
       this.skipSpace();
-      const quote = this.#text[this.#at];
-      const name = quote === '"' || quote === "'" ? this.#string() : undefined;
+      const name = this.#name();
       if (name === undefined) return undefined;
       this.skipSpace();
       if (!this.#take(':')) return undefined;
@@ -136,6 +184,16 @@ class Reader {
       if (this.#take('}')) return { kind: 'object', members };
       if (!this.#take(',')) return undefined;
     }
+  }
+
+  #name(): string | undefined {
+    const quote = this.#text[this.#at] ?? '';
+    if (quote === '"') return this.#string();
+    if (quote === "'" && this.#syntax.allowSingleQuotes === true) return this.#string();
+    if (this.#syntax.allowUnquotedFieldNames !== true) return undefined;
+    const name = /^[\p{L}\p{N}_$@#*+-]+/u.exec(this.#text.slice(this.#at))?.[0];
+    this.#at += name?.length ?? 0;
+    return name;
   }
 
   #array(depth: number): JsonNode[] | undefined {
@@ -171,7 +229,7 @@ class Reader {
         // A lone surrogate has no UTF-8 form; Java writes a question mark for it.
         return out.replace(/\p{Cs}/gu, '?');
       }
-      if (code < 0x20) return undefined;
+      if (code < 0x20 && this.#syntax.allowUnquotedControlChars !== true) return undefined;
       if (code !== 0x5c) continue;
       out += this.#text.slice(from, at);
       const next = this.#text[at + 1] ?? '';
@@ -181,7 +239,7 @@ class Reader {
         out += String.fromCharCode(Number.parseInt(hex, 16));
         at += 5;
       } else {
-        const meant = Object.hasOwn(escapes, next) ? escapes[next] : undefined;
+        const meant = this.#escaped(next);
         if (meant === undefined) return undefined;
         out += meant;
         at += 1;
@@ -191,7 +249,17 @@ class Reader {
     return undefined;
   }
 
+  #escaped(next: string): string | undefined {
+    if (Object.hasOwn(escapes, next)) return escapes[next];
+    if (next === "'" && this.#syntax.allowSingleQuotes === true) return next;
+    return this.#syntax.allowBackslashEscapingAnyCharacter === true && next !== ''
+      ? next
+      : undefined;
+  }
+
   #scalar(): JsonNode | undefined {
+    const padded = this.#paddedNumber();
+    if (padded !== undefined) return padded;
     numberPattern.lastIndex = this.#at;
     const number = numberPattern.exec(this.#text);
     if (number !== null && this.#endsAt(numberPattern.lastIndex)) {
@@ -202,8 +270,23 @@ class Reader {
     wordPattern.lastIndex = this.#at;
     const word = wordPattern.exec(this.#text)?.[0];
     if (word === undefined || !this.#endsAt(wordPattern.lastIndex)) return undefined;
+    const node = words[word];
+    if (this.#syntax.allowNonNumericNumbers !== true && typeof node === 'object' && node !== null) {
+      return undefined;
+    }
     this.#at = wordPattern.lastIndex;
-    return words[word];
+    return node;
+  }
+
+  /** A number with zeros in front, which it loses. */
+  #paddedNumber(): JsonNumber | undefined {
+    if (this.#syntax.allowNumericLeadingZeros !== true) return undefined;
+    paddedNumberPattern.lastIndex = this.#at;
+    const match = paddedNumberPattern.exec(this.#text);
+    if (match === null || !this.#endsAt(paddedNumberPattern.lastIndex)) return undefined;
+    this.#at = paddedNumberPattern.lastIndex;
+    const [, sign = '', digits = ''] = match;
+    return { kind: 'number', text: sign + digits, isInteger: /^\d+$/.test(digits) };
   }
 
   /** A number or word must not run on into other characters. */

@@ -22,7 +22,13 @@ export function field(value: Expression, name: string, place: Place): Expression
     case 'struct':
       return structField(value, fieldPosition(type, name, place), type, place);
     case 'array':
-      if (type.element.kind !== 'struct') break;
+      if (type.element.kind !== 'struct') {
+        throw mismatch(
+          'UNEXPECTED_INPUT_TYPE',
+          `the elements of ${formatType(type)} have no field ${name}`,
+          place,
+        );
+      }
       return fieldOfEach(value, name, type.element, place);
     case 'map':
       return mapValue(value, literal(name, types.string, place), type, place);

@@ -2,13 +2,14 @@ import type { Place } from '../../base/place.ts';
 import { decimalPrecisionMax } from '../../data/decimal.ts';
 import { formatType } from '../../data/type-text.ts';
 import type { DataType } from '../../data/types.ts';
-import { call, located } from '../call.ts';
+import type { CalendarInterval } from '../../data/value.ts';
+import { call, located, strictCall } from '../call.ts';
 import { castTo } from '../coerce.ts';
 import type { Evaluator, Expression, Operation } from '../expression.ts';
 import { ExpressionError } from '../expression-error.ts';
 import { mismatch } from '../faults.ts';
 import { type DecimalType, decimal, isIntegral, isNumeric, types } from '../types.ts';
-import { type Kernel, kernelOf, negateDecimal } from './arithmetic-kernels.ts';
+import { type Kernel, kernelOf, negateDecimal, overflow } from './arithmetic-kernels.ts';
 import { datetimeArithmetic } from './interval-arithmetic.ts';
 import {
   arithmeticPair,
@@ -214,9 +215,26 @@ function tryKernel(
   };
 }
 
+function negatedInterval(operand: Expression, place: Place): Expression {
+  return strictCall({
+    name: 'negate(interval)',
+    type: operand.type,
+    arguments: [operand],
+    place,
+    prepare: () => (interval: CalendarInterval) => {
+      const [months, days, micros] = [-interval.months, -interval.days, -interval.micros];
+      if (months > 2_147_483_647 || days > 2_147_483_647 || micros >= 1n << 63n) {
+        throw overflow(operand.type);
+      }
+      return { months: months + 0, days: days + 0, micros };
+    },
+  });
+}
+
 /** `-e` and `+e`. */
 export function negate(value: Expression, place: Place): Expression {
   const operand = unaryOperand('-', value);
+  if (operand.type.kind === 'interval') return negatedInterval(operand, place);
   const kernel = kernelOf('-', operand.type, operand.type, operand.type);
   const zero = zeroOf(operand.type);
   const operation: Operation = {

@@ -467,12 +467,24 @@ function calendarScaler(operator: 'multiply' | 'divide'): StrictFunction {
   return (interval: CalendarInterval, factor: number) => {
     if (operator === 'divide' && factor === 0) throw intervalDividedByZero();
     const apply = (n: number): number => (operator === 'multiply' ? n * factor : n / factor);
-    const months = Math.trunc(apply(interval.months));
-    const days = apply(interval.days);
-    const wholeDays = Math.trunc(days);
+    // What is no number counts nothing.
+    const months = checkedPart(Math.trunc(apply(interval.months) || 0));
+    const days = apply(interval.days) || 0;
+    const wholeDays = checkedPart(Math.trunc(days));
     const micros = apply(Number(interval.micros)) + (days - wholeDays) * Number(microsPerDay);
-    return { months, days: wholeDays, micros: BigInt(Math.round(micros)) };
+    return { months, days: wholeDays, micros: nearestLong(micros || 0) };
   };
+}
+
+function checkedPart(value: number): number {
+  if (value >= -2_147_483_648 && value <= 2_147_483_647) return value;
+  throw new ExpressionError('ARITHMETIC_OVERFLOW', 'the result does not fit an interval');
+}
+
+/** Rounded as Java does: what is out of range becomes the least or the greatest. */
+function nearestLong(value: number): bigint {
+  if (value >= 2 ** 63) return 2n ** 63n - 1n;
+  return value <= -(2 ** 63) ? -(2n ** 63n) : BigInt(Math.round(value));
 }
 
 /** `interval div interval`: how often one fits into the other. */
@@ -494,9 +506,8 @@ function intervalQuotient(
   });
 }
 
-/** NULL where the operation itself fails. */
-/** NULL where the call itself fails; an error of an argument stays one. */
-export function nullOnOwnError(expression: Expression): Expression {
+/** NULL where the call itself fails; an error of an argument stays one, and so does one of the class `besides`. */
+export function nullOnOwnError(expression: Expression, besides?: string): Expression {
   if (expression.node !== 'call') return expression;
   const { operation } = expression;
   const own: Operation = {
@@ -514,7 +525,8 @@ export function nullOnOwnError(expression: Expression): Expression {
         try {
           return evaluate(row, frame);
         } catch (error) {
-          if (error instanceof ExpressionError) return null;
+          const isOwn = error instanceof ExpressionError && error.errorClass !== besides;
+          if (isOwn) return null;
           throw located(error, context.place);
         }
       };
@@ -523,6 +535,7 @@ export function nullOnOwnError(expression: Expression): Expression {
   return call(own, expression.type, expression.arguments, expression.place);
 }
 
+/** NULL where the operation or one of its arguments fails. */
 export function nullOnError(expression: Expression): Expression {
   if (expression.node !== 'call') return expression;
   const { operation } = expression;

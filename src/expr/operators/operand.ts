@@ -96,7 +96,8 @@ function isFloating(type: DataType): boolean {
 /** An integer literal takes only the digits that it has, so that `d * 2` does not grow by ten digits. */
 function asDecimal(e: Expression): Expression {
   if (!isIntegral(e.type)) return e;
-  if (e.node === 'literal' && e.value !== null) {
+  // Those of a TINYINT count as three whatever they are.
+  if (e.node === 'literal' && e.value !== null && e.type.kind !== 'tinyint') {
     const digits = String(e.value).replace('-', '').length;
     return castTo(e, decimal(digits, 0));
   }

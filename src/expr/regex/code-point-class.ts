@@ -112,6 +112,8 @@ const binaryProperties: Readonly<Record<string, string>> = {
 export function classOfProperty(name: string): CodePointTest {
   const known = Object.hasOwn(posix, name) ? posix[name] : undefined;
   if (known !== undefined) return known;
+  const block = /^In(.+)$|^(?:blk|block)=(.+)$/i.exec(name);
+  if (block !== null) return ofBlock(block[1] ?? block[2] ?? '', name);
   const assignment = /^(?:(sc|script|gc|general_category|IsScript)=)?(.+)$/i.exec(name);
   const [, key = '', value = name] = assignment ?? [];
   const isScript = key.toLowerCase().startsWith('sc');
@@ -125,6 +127,56 @@ export function classOfProperty(name: string): CodePointTest {
     if (test !== undefined) return test;
   }
   throw new RegexSyntaxError(`there is no class \\p{${name}}`);
+}
+
+/** Blocks of Unicode by their names without blanks, hyphens and underscores. */
+const blocks: Readonly<Record<string, readonly [number, number]>> = {
+  basiclatin: [0x00, 0x7f],
+  latin1supplement: [0x80, 0xff],
+  latinextendeda: [0x100, 0x17f],
+  latinextendedb: [0x180, 0x24f],
+  ipaextensions: [0x250, 0x2af],
+  combiningdiacriticalmarks: [0x300, 0x36f],
+  greek: [0x370, 0x3ff],
+  greekandcoptic: [0x370, 0x3ff],
+  cyrillic: [0x400, 0x4ff],
+  armenian: [0x530, 0x58f],
+  hebrew: [0x590, 0x5ff],
+  arabic: [0x600, 0x6ff],
+  devanagari: [0x900, 0x97f],
+  bengali: [0x980, 0x9ff],
+  tamil: [0xb80, 0xbff],
+  thai: [0xe00, 0xe7f],
+  tibetan: [0xf00, 0xfff],
+  georgian: [0x10a0, 0x10ff],
+  hanguljamo: [0x1100, 0x11ff],
+  latinextendedadditional: [0x1e00, 0x1eff],
+  greekextended: [0x1f00, 0x1fff],
+  generalpunctuation: [0x2000, 0x206f],
+  superscriptsandsubscripts: [0x2070, 0x209f],
+  currencysymbols: [0x20a0, 0x20cf],
+  letterlikesymbols: [0x2100, 0x214f],
+  numberforms: [0x2150, 0x218f],
+  arrows: [0x2190, 0x21ff],
+  mathematicaloperators: [0x2200, 0x22ff],
+  boxdrawing: [0x2500, 0x257f],
+  dingbats: [0x2700, 0x27bf],
+  cjksymbolsandpunctuation: [0x3000, 0x303f],
+  hiragana: [0x3040, 0x309f],
+  katakana: [0x30a0, 0x30ff],
+  cjkunifiedideographs: [0x4e00, 0x9fff],
+  hangulsyllables: [0xac00, 0xd7af],
+  privateusearea: [0xe000, 0xf8ff],
+  halfwidthandfullwidthforms: [0xff00, 0xffef],
+  emoticons: [0x1f600, 0x1f64f],
+};
+
+function ofBlock(written: string, name: string): CodePointTest {
+  const key = written.toLowerCase().replace(/[\s_-]/g, '');
+  const bounds = Object.hasOwn(blocks, key) ? blocks[key] : undefined;
+  if (bounds === undefined) throw new RegexSyntaxError(`there is no class \\p{${name}}`);
+  const [low, high] = bounds;
+  return (c) => c >= low && c <= high;
 }
 
 function capitalized(name: string): string {

@@ -356,13 +356,12 @@ class RegexParser {
     return this.#back(index);
   }
 
-  /** As many digits as there are groups for. */
+  /** As many digits as there are groups for; what names a group that is not there yet never matches. */
   #reference(first: string): RegexNode {
     let index = Number(first);
     while (/^[0-9]$/.test(this.#peek()) && index * 10 + Number(this.#peek()) <= this.#groups) {
       index = index * 10 + Number(this.#next());
     }
-    if (index > this.#groups) throw new RegexSyntaxError(`there is no group ${index} yet`);
     return this.#back(index);
   }
 
@@ -452,7 +451,7 @@ class RegexParser {
       if (character === ']' && !isFirst) break;
       isFirst = false;
       if (character === '&' && this.#take('&')) {
-        whole = intersection(whole, parts);
+        if (parts.length > 0) whole = intersection(whole, parts);
         parts = [];
         isFirst = this.#peek() !== ']';
       } else {

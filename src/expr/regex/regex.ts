@@ -36,12 +36,14 @@ export class Regex {
   *matches(text: string): Generator<RegexMatch> {
     const matcher = new Matcher(this.#program, text);
     let from = 0;
+    let last = 0;
     while (from <= text.length) {
-      const match = matcher.search(from);
+      const match = matcher.search(from, last);
       if (match === undefined) return;
       yield match;
       const [start = 0, end = 0] = match;
       from = end > start ? end : end + widthAt(text, end);
+      last = end;
     }
   }
 }
@@ -85,9 +87,9 @@ class Matcher {
    * What was tried in earlier searches stays tried: it failed, whatever the start. Only the states at
    * the end of the last match did not, and are forgotten.
    */
-  search(from: number): RegexMatch | undefined {
+  search(from: number, lastEnd = from): RegexMatch | undefined {
     const { program, groupCount } = this.#whole;
-    this.#searchStart = from;
+    this.#searchStart = lastEnd;
     const limits = { states: this.#shared ?? this.#counted(), end: undefined };
     for (let start = from; start <= this.#text.length; start += widthAt(this.#text, start)) {
       const slots = new Int32Array((groupCount + 1) * 2).fill(-1);

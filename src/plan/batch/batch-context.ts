@@ -144,6 +144,8 @@ function captured(name: ast.Name, context: BatchContext, error: unknown): Resolv
     throw isUnknown ? error : outside;
   }
   const { column, fields } = found;
+  // As in Spark, a subquery sees the query around it, and not the one around that.
+  if (column.node === 'parameter' && column.index >= firstSlot) throw error;
   const known = outer.captures.find(
     ({ value }) =>
       value.node === column.node &&

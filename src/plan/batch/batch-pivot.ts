@@ -1,8 +1,13 @@
-import { formatType } from '../../data/type-text.ts';
+import { FaultError } from '../../base/place.ts';
+import { isOrderable } from '../../data/compare.ts';
+import { formatType, sameType } from '../../data/type-text.ts';
+import type { DataType } from '../../data/types.ts';
 import { findAggregate } from '../../expr/aggregate-registry.ts';
 import { literal } from '../../expr/call.ts';
+import { canCast } from '../../expr/cast-rules.ts';
 import { castTo, commonTypeOf, commonTypeWithoutStrings } from '../../expr/coerce.ts';
 import { constantValue, isConstant } from '../../expr/compile.ts';
+import type { Expression } from '../../expr/expression.ts';
 import { fault } from '../../expr/faults.ts';
 import { isNull, or } from '../../expr/operators/logic.ts';
 import { isNumeric, types } from '../../expr/types.ts';
@@ -42,6 +47,7 @@ export function bindPivot(
     groups.map((column) => column.name ?? ''),
   );
   const values = pivot.values.map((value) => pivotValue(value, pivot.columns.length, context));
+  checkPivotTypes(pivot, values, columns);
   const named = pivot.aggregates.map((one, i) => ({
     name: one.name?.text ?? sparkName(one.value),
     inner: `aggregate ${i}`,
@@ -120,26 +126,71 @@ function filtered(tree: ast.Expression, condition: ast.Expression): ast.Expressi
   return copy(tree) as ast.Expression;
 }
 
+/** The columns can be compared, and the values go into their types. */
+function checkPivotTypes(
+  pivot: ast.Pivot,
+  values: readonly PivotValue[],
+  columns: readonly BoundColumn[],
+): void {
+  pivot.columns.forEach((named, i) => {
+    const column = columns.find((one) => nameKey(one.name ?? '') === nameKey(named.text));
+    if (column === undefined) return;
+    if (!isOrderable(column.type)) {
+      throw fault(
+        'INCOMPARABLE_PIVOT_COLUMN',
+        `values of type ${formatType(column.type)} can't be compared`,
+        named.place,
+      );
+    }
+    for (const value of values) {
+      const type = value.types[i] ?? column.type;
+      // In a row of values a text is no number, which could come out as NULL.
+      const isRow = pivot.columns.length > 1;
+      const fits = sameType(type, column.type) || (!isRow && canCast(type, column.type));
+      if (fits || (isRow && isNumeric(type) && isNumeric(column.type))) continue;
+      throw fault(
+        'PIVOT_VALUE_DATA_TYPE_MISMATCH',
+        `a value of type ${formatType(type)} is none of ${named.text}, which is ${formatType(column.type)}`,
+        value.parts[i]?.place ?? named.place,
+      );
+    }
+  });
+}
+
+type PivotValue = {
+  readonly name: string;
+  readonly parts: readonly ast.Expression[];
+  readonly types: readonly DataType[];
+};
+
 /** A value that rows are put under: its parts, and its name or the text that stands for one. */
-function pivotValue(
-  written: ast.Expression,
-  count: number,
-  context: BatchContext,
-): { readonly name: string; readonly parts: readonly ast.Expression[] } {
+function pivotValue(written: ast.Expression, count: number, context: BatchContext): PivotValue {
   const value = written.node === 'alias' ? written.value : written;
   const parts = count > 1 && value.node === 'tuple' ? value.items : [value];
   if (parts.length !== count) {
     throw fault('PIVOT_VALUE_DATA_TYPE_MISMATCH', `PIVOT needs ${count} values`, value.place);
   }
-  const texts = parts.map((part) => {
-    const bound = bindExpression(part, batchScope({ columns: [], call: undefined }, context));
-    if (!isConstant(bound)) {
-      throw fault('NON_LITERAL_PIVOT_VALUES', 'a value of PIVOT must be constant', part.place);
-    }
+  const bounds = parts.map((part) => boundConstant(part, context));
+  const texts = bounds.map((bound) => {
     return (constantValue(castTo(bound, types.string), context.timeZone) ?? 'null') as string;
   });
   const text = count > 1 ? `{${texts.join(', ')}}` : (texts[0] ?? '');
-  return { name: written.node === 'alias' ? written.name.text : text, parts };
+  const name = written.node === 'alias' ? written.name.text : text;
+  return { name, parts, types: bounds.map((bound) => bound.type) };
+}
+
+function boundConstant(part: ast.Expression, context: BatchContext): Expression {
+  const wrong = (): Error =>
+    fault('NON_LITERAL_PIVOT_VALUES', 'a value of PIVOT must be constant', part.place);
+  try {
+    const bound = bindExpression(part, batchScope({ columns: [], call: undefined }, context));
+    if (!isConstant(bound)) throw wrong();
+    return bound;
+  } catch (error) {
+    const isColumn =
+      error instanceof FaultError && error.fault.code.startsWith('UNRESOLVED_COLUMN');
+    throw isColumn ? wrong() : error;
+  }
 }
 
 const sourceName = 'pivoted relation';

@@ -36,6 +36,7 @@ import {
   bindInner,
   starColumns,
 } from './batch-context.ts';
+import { checkGenerator, checkJoinCondition } from './batch-correlation.ts';
 import { bindPivot, bindUnpivot } from './batch-pivot.ts';
 import type { BatchJoin, BatchPlan, Subplan } from './batch-plan.ts';
 
@@ -349,6 +350,8 @@ export type GeneratorUse = {
   readonly aliasFault: string;
   readonly scope: ExpressionScope;
   readonly context: BatchContext;
+  /** In a lateral join the values are those of the row on the left. */
+  readonly isLateralJoin?: true;
 };
 
 /** The relation with the columns of a generator behind its own. */
@@ -381,6 +384,7 @@ export function generated(use: GeneratorUse): BatchRelation {
       firstName.place,
     );
   }
+  checkGenerator(generator.arguments, relation.columns.length > 0 && use.isLateralJoin !== true);
   const width = widthOf(relation);
   const columns = generator.columns.map(
     (column, i): BoundColumn => ({
@@ -497,6 +501,7 @@ function joinPlan(
   on: Expression | undefined,
 ): BatchJoin {
   const leftWidth = widthOf(left);
+  checkJoinCondition(on, leftWidth);
   const { equal, condition } = splitCondition(on, leftWidth);
   const [leftPlan, rightPlan] = [left.plan, right.plan];
   const rightWidth = widthOf(right);
@@ -603,6 +608,7 @@ function bindLateral(
       aliasFault: 'NUM_TABLE_VALUE_ALIASES_MISMATCH',
       scope,
       context,
+      isLateralJoin: true,
     });
   }
   const subplan = lateralSubplan(right, scope, context);

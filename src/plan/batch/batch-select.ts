@@ -1,4 +1,4 @@
-import { FaultError, type Place } from '../../base/place.ts';
+import { FaultError } from '../../base/place.ts';
 import { isAggregateNode } from '../../expr/aggregate.ts';
 import { findAggregate } from '../../expr/aggregate-registry.ts';
 import { castTo, writtenCast } from '../../expr/coerce.ts';
@@ -30,6 +30,7 @@ import {
   bindCondition,
   capturedValue,
 } from './batch-context.ts';
+import { checkCorrelation, checkOrderItem } from './batch-correlation.ts';
 import { overGroups } from './batch-exploded-groups.ts';
 import { groupingShape, lateralKey } from './batch-grouping.ts';
 import { type BatchPlan, type BoundBatch, isWindowNode, type WindowNode } from './batch-plan.ts';
@@ -89,7 +90,7 @@ class SelectBinder {
     const having = this.#bindHaving();
     this.#havingReadsMore = having !== undefined && this.#readsMore(having);
     const qualify = this.#bindQualify();
-    const order = orderBy.length === 0 ? [] : this.#bindOrder(orderBy);
+    const order = orderBy.length === 0 ? [] : this.#bindOrder(orderBy, grouped);
     let plan = this.#relation.plan;
     let all = [
       ...this.#items.map((item) => item.value),
@@ -97,7 +98,15 @@ class SelectBinder {
       ...(having === undefined ? [] : [having]),
       ...(qualify === undefined ? [] : [qualify]),
     ];
-    if (grouped || all.some((value) => contains(value, isAggregateNode))) {
+    const isGrouped = grouped || all.some((value) => contains(value, isAggregateNode));
+    checkCorrelation({
+      items: this.#items.map((item) => item.value),
+      order: order.map((key) => key.value),
+      having,
+      keys: shape.keys,
+      isGrouped,
+    });
+    if (isGrouped) {
       plan = this.#withSessions(this.#relation.plan, shape.keys);
       const grouping = new Grouping(shape.keys, shape.sets, this.#select.groupBy === undefined);
       const width = this.#items.length;
@@ -577,7 +586,7 @@ class SelectBinder {
 
   // -------------------------------------------------------------- ORDER BY
 
-  #bindOrder(items: readonly ast.OrderItem[]): ReturnType<typeof sortKey>[] {
+  #bindOrder(items: readonly ast.OrderItem[], grouped: boolean): ReturnType<typeof sortKey>[] {
     const [first] = items;
     const hasAll = this.#items.some((item) => nameKey(item.name) === 'all');
     if (first !== undefined && isOrderByAll(items) && !hasAll) {
@@ -587,18 +596,44 @@ class SelectBinder {
     return items.map((item) => {
       const ordinal = ordinalOf(item.value, this.#items.length, 'ORDER_BY');
       const value =
-        ordinal === undefined ? this.#orderValue(item.value, scope) : this.#items[ordinal]?.value;
+        ordinal === undefined
+          ? this.#orderValue(item.value, scope, grouped)
+          : this.#items[ordinal]?.value;
       if (value === undefined) throw new RangeError('no such column');
       return sortKey(item, value);
     });
   }
 
-  #orderValue(node: ast.Expression, scope: ExpressionScope): Expression {
+  #orderValue(node: ast.Expression, scope: ExpressionScope, grouped: boolean): Expression {
     const bound = this.#bindOrderItem(node, scope);
+    checkOrderItem(bound);
+    this.#requireSortable(bound, grouped);
     const value = this.#inlined(bound);
     const isSelected = this.#items.some((item) => sameExpression(item.value, value));
     if (this.#havingReadsMore && !isSelected) this.#requireKept(bound);
     return value;
+  }
+
+  /** An order knows no windows of its own, and aggregates only where rows are grouped and nothing stands between. */
+  #requireSortable(value: Expression, grouped: boolean): void {
+    const values = this.#items.map((item) => item.value);
+    const hasAggregate = contains(value, isAggregateNode);
+    const isOfGroups = grouped || values.some((item) => contains(item, isAggregateNode));
+    if (contains(value, isWindowNode) || (hasAggregate && !isOfGroups)) {
+      throw fault(
+        'UNSUPPORTED_EXPR_FOR_OPERATOR',
+        'ORDER BY has a window function, or an aggregate without groups',
+        value.place,
+        'Select it, and order by its name.',
+      );
+    }
+    if (!hasAggregate || !values.some((item) => contains(item, isWindowNode))) return;
+    throw fault(
+      'UNRESOLVED_COLUMN.WITH_SUGGESTION',
+      'behind a window function ORDER BY sees the result alone',
+      value.place,
+      'Select the aggregate, and order by its name.',
+    );
   }
 
   /** Whether an expression over the groups reads what is no column of the result. */
@@ -679,7 +714,11 @@ class SelectBinder {
     const extra = sorted.filter(({ at }) => at < 0).map(({ key }) => key.value);
     if (this.#select.distinct) {
       const [stray] = extra;
-      if (stray !== undefined) throw notSelected(stray.place);
+      if (stray !== undefined)
+        throw notSelected(
+          stray,
+          keys.some((key) => contains(key.value, isAggregateNode)),
+        );
       requireComparable(
         columns.map((column) => column.type),
         this.#select.place,
@@ -730,11 +769,11 @@ function clauseOver(grouping: Grouping, value: Expression): Expression {
   }
 }
 
-function notSelected(place: Place): Error {
+function notSelected(stray: Expression, isAggregate: boolean): Error {
   return fault(
-    'UNRESOLVED_COLUMN.WITH_SUGGESTION',
+    isAggregate ? 'UNSUPPORTED_EXPR_FOR_OPERATOR' : 'UNRESOLVED_COLUMN.WITH_SUGGESTION',
     'SELECT DISTINCT is ordered by what it selects',
-    place,
+    stray.place,
   );
 }
 

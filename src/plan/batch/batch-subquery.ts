@@ -63,6 +63,7 @@ function subqueryCall(
     // Of two that are written alike each is the other, so that one can be grouped by.
     name: `${name}(${printQuery(query)})`,
     deterministic: false,
+    captures: captures.length,
     compile: (args) => {
       const own = args.slice(captures.length);
       return (row, frame) => {
