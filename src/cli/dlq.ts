@@ -97,9 +97,12 @@ async function list({ invocation, deployment, flow, isWanted }: Work): Promise<E
   const { log, plan } = deployment;
   const table = tableOf(plan, flow);
   const groups = new Map<string, Group>();
+  const places = new Map<string, Set<number>>();
   await readDeadLetters({ log, table, flow: flow.name }, (letter) => {
     if (!isWanted(letter)) return;
-    const { topic, errorClass, message } = letter;
+    const { topic, topicId, partition, offset, errorClass, message } = letter;
+    const source = `${topicId} ${partition}`;
+    places.set(source, (places.get(source) ?? new Set()).add(offset));
     const { atMs } = letter.letter;
     const key = `${topic} ${errorClass}`;
     const group = groups.get(key) ?? {
@@ -121,11 +124,14 @@ async function list({ invocation, deployment, flow, isWanted }: Work): Promise<E
   });
   const found = [...groups.values()].sort((a, b) => b.letters - a.letters);
   const letters = found.reduce((sum, group) => sum + group.letters, 0);
+  // A record that was read again, by a rewind or a refresh in place, may have a letter of each time.
+  const records = [...places.values()].reduce((sum, { size }) => sum + size, 0);
   if (invocation.json) {
     invocation.printJson({
       flow: flow.name,
       topic: table.deadLetterTopic,
       deadLetters: letters,
+      records,
       groups: found.map(({ firstAtMs, lastAtMs, ...group }) => ({
         ...group,
         firstAt: time(firstAtMs),
@@ -152,7 +158,7 @@ async function list({ invocation, deployment, flow, isWanted }: Work): Promise<E
     );
   }
   terminal.out(
-    `flow ${flow.name}, topic ${table.deadLetterTopic}: ${countText(letters, 'dead letter')}\n`,
+    `flow ${flow.name}, topic ${table.deadLetterTopic}: ${countText(letters, 'dead letter')}${records < letters ? ` of ${countText(records, 'record')}` : ''}\n`,
   );
   return 0;
 }

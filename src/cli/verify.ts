@@ -1,12 +1,15 @@
 import { systemClock } from '../adapters/system/system-clock.ts';
 import type { TablePlan } from '../plan/pipeline-plan.ts';
+import { isReplacing } from '../runtime/inspect/flow-facts.ts';
 import { deployedFacts } from '../runtime/inspect/pipeline-facts.ts';
+import { verifyAppended } from '../runtime/inspect/verify-appended.ts';
 import {
   type KeyDifference,
   refuseUnverifiable,
   type VerifyReport,
-  verifyTable,
-} from '../runtime/inspect/verify-table.ts';
+} from '../runtime/inspect/verify-parts.ts';
+import { verifyTable } from '../runtime/inspect/verify-table.ts';
+import { flowsOf } from '../runtime/refresh/refresh-facts.ts';
 import { type Command, type ExitCode, usageError } from './command.ts';
 import { countText } from './count-text.ts';
 import { definitionNote } from './definition-note.ts';
@@ -34,22 +37,24 @@ export const verify: Command = {
     }
     const limit = invocation.whole('limit', { min: 0, max: 1_000_000 }) ?? shownMax;
     return withDeployment(invocation, async (deployment): Promise<ExitCode> => {
-      const { table, flow } = namedTable(deployment.plan, name);
-      refuseUnverifiable(flow, table.name);
+      const { table } = namedTable(deployment.plan, name);
+      const flows = flowsOf(deployment.plan, table);
+      for (const flow of flows) refuseUnverifiable(flow, table.name);
       const { log, catalog, pipeline, plan } = outside('verify', invocation, deployment);
-      const facts = await deployedFacts({ log, catalog, plan, pipeline }, flow);
+      const known = await Promise.all(
+        flows.map((flow) => deployedFacts({ log, catalog, plan, pipeline }, flow)),
+      );
       const note = definitionNote(catalog, plan, table);
       const shown: KeyDifference[] = [];
-      const report = await verifyTable({
-        log,
-        catalog,
-        pipeline,
-        facts,
-        clock: systemClock,
-        onDifference: (difference) => {
-          if (shown.length < limit) shown.push(difference);
-        },
-      });
+      const onDifference = (difference: KeyDifference): void => {
+        if (shown.length < limit) shown.push(difference);
+      };
+      const options = { log, catalog, pipeline, clock: systemClock, onDifference };
+      const facts = known.find(isReplacing);
+      const report =
+        facts === undefined
+          ? await verifyAppended({ ...options, table, flows: known })
+          : await verifyTable({ ...options, facts });
       const isRight = report.differences === 0;
       const { terminal } = invocation;
       if (invocation.json) {
@@ -71,25 +76,28 @@ export const verify: Command = {
 
 /** What a person reads of it. */
 export function reportText(
-  table: Pick<TablePlan, 'name' | 'deadLetterTopic'>,
+  table: Pick<TablePlan, 'name' | 'deadLetterTopic' | 'output'>,
   report: VerifyReport,
 ): string {
   const { keys, rows, differences, unreadableKeys, unknownKeys, movedKeys, badRecords } = report;
+  const isAppended = table.output === 'append';
+  // Of a table that append flows write each row is what is compared.
+  const one = isAppended ? 'row' : 'key';
   const lines = [
-    `table ${table.name}: ${countText(keys, 'key')} with ${countText(rows, 'row')} compared, ${differences} differ`,
+    `table ${table.name}: ${isAppended ? '' : `${countText(keys, 'key')} with `}${countText(rows, 'row')} compared, ${differences} differ`,
     ...(unreadableKeys > 0
       ? [
-          `  of ${countText(unreadableKeys, 'key')} some records are gone from their source: their rows were taken as they are`,
+          `  of ${countText(unreadableKeys, one)} some records are gone from their source: their rows were taken as they are`,
         ]
       : []),
     ...(unknownKeys > 0
       ? [
-          `  of ${countText(unknownKeys, 'key')} the rows came through ${report.partTables.join(', ')}, whose topic lacks its beginning: which of them it still gives is not known, so they were taken as they are`,
+          `  of ${countText(unknownKeys, one)} the rows came through ${report.partTables.join(', ')}, whose topic lacks its beginning: which of them it still gives is not known, so they were taken as they are`,
         ]
       : []),
     ...(movedKeys > 0
       ? [
-          `  left out, since rows of them came meanwhile or wait to be merged: ${countText(movedKeys, 'key')}`,
+          `  left out, since rows of them came meanwhile or wait to be merged: ${countText(movedKeys, one)}`,
         ]
       : []),
     ...(badRecords > 0

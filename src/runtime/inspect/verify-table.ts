@@ -1,62 +1,37 @@
-import { FlowError } from '../../base/errors.ts';
-import { provenanceSize } from '../../data/provenance.ts';
 import { sequenceCodec } from '../../data/sequence.ts';
-import { stepExpressions } from '../../plan/bind/step-expressions.ts';
-import { chanceIn } from '../../plan/explain/chance.ts';
-import type { FlowPlan, ReplaceUsingFlowPlan, TablePlan } from '../../plan/pipeline-plan.ts';
+import type { ReplaceUsingFlowPlan, TablePlan } from '../../plan/pipeline-plan.ts';
 import { groupOf, repartitionTopicOf } from '../../plan/topology.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
-import { isCompactedPolicy } from '../../refresh/retention.ts';
 import type { SourceRow } from '../../task/row/row-collector.ts';
 import { numbersTo } from '../refresh/refresh-facts.ts';
 import { eachSlice } from '../refresh/refresh-fold.ts';
 import { partitionKey } from '../takeover/partition-key.ts';
 import type { Catalog } from '../topics/catalog.ts';
 import { halves, isInShare, type KeyShare, shareBitsMax, wholeShare } from '../worker/key-share.ts';
-import type { FlowFacts } from './flow-facts.ts';
+import type { ReplaceFlowFacts } from './flow-facts.ts';
 import { type CommittedSet, readTable } from './read-table.ts';
 import { SourceRows } from './source-rows.ts';
 import {
-  isVersioned,
-  tableReadBy,
-  type VerifiedSpan,
-  VerifyReadability,
-} from './verify-readability.ts';
+  bytesOf,
+  type KeyDifference,
+  newReport,
+  readSpans,
+  refuseUnverifiable,
+  sourceKey,
+  type VerifyReport,
+} from './verify-parts.ts';
+import { isVersioned, type VerifiedSpan, VerifyReadability } from './verify-readability.ts';
 
 export type VerifyOptions = {
   readonly log: Log;
   readonly catalog: Catalog;
   readonly clock: Clock;
   readonly pipeline: string;
-  readonly facts: FlowFacts;
+  readonly facts: ReplaceFlowFacts;
   readonly onDifference: (difference: KeyDifference) => void;
   /** Bytes of recomputed rows that may be held at once. */
   readonly heldBytesMax?: number;
-};
-
-/** `missing`: the sources give the key, the table lacks it. `extra`: the other way round. */
-export type KeyDifference = {
-  readonly key: string;
-  readonly kind: 'missing' | 'extra' | 'sequence' | 'rows';
-  readonly expected: string;
-  readonly found: string;
-};
-
-export type VerifyReport = {
-  keys: number;
-  rows: number;
-  differences: number;
-  /** Keys whose sources are gone in part: what can't be read again was taken from the table. */
-  unreadableKeys: number;
-  /** Keys whose rows came through a table of the pipeline that lacks a part: they were taken from the table, too. */
-  unknownKeys: number;
-  /** Those tables. */
-  partTables: readonly string[];
-  /** Keys that moved on while they were compared. */
-  movedKeys: number;
-  /** Records that give no row with the present definition. */
-  badRecords: number;
 };
 
 type Recomputed = { sequence: Buffer; readonly rows: Map<string, string> };
@@ -74,19 +49,10 @@ export async function verifyTable(options: VerifyOptions): Promise<VerifyReport>
   const { facts } = options;
   const { flow, table } = facts;
   refuseUnverifiable(flow, table.name);
-  const spans = await readSpans(options);
+  const spans = await readSpans(options, facts);
   const waiting = await waitingKeys(options);
   const readability = new VerifyReadability(facts, spans);
-  const report: VerifyReport = {
-    keys: 0,
-    rows: 0,
-    differences: 0,
-    unreadableKeys: 0,
-    unknownKeys: 0,
-    partTables: [],
-    movedKeys: 0,
-    badRecords: 0,
-  };
+  const report = newReport();
   const shares: KeyShare[] = [wholeShare];
   for (let isFirst = true; ; isFirst = false) {
     const share = shares.shift();
@@ -213,10 +179,6 @@ function sizeOf(source: string, json: string): number {
   return source.length + json.length + heldOverheadBytes;
 }
 
-function sourceKey(provenance: Buffer): string {
-  return provenance.toString('latin1', 0, provenanceSize);
-}
-
 type Comparison = {
   readonly options: VerifyOptions;
   readonly flow: ReplaceUsingFlowPlan;
@@ -324,18 +286,6 @@ function addCommitted(
   }
 }
 
-function bytesOf(source: CommittedSet['rows'][number]['sources'][number]): Buffer {
-  const bytes = Buffer.alloc(provenanceSize);
-  bytes.write(source.topicId, 0, 'hex');
-  bytes.writeUInt32BE(source.partition, 16);
-  bytes.writeUInt32BE(Math.floor(source.offset / 0x1_0000_0000), 20);
-  bytes.writeUInt32BE(source.offset >>> 0, 24);
-  bytes[28] = source.branch;
-  bytes.writeUIntBE(Math.floor(source.index / 0x1_0000_0000), 29, 3);
-  bytes.writeUInt32BE(source.index >>> 0, 32);
-  return bytes;
-}
-
 function isSame(expected: Recomputed, set: CommittedSet, isDistinct: boolean): boolean {
   let count = 0;
   for (const { json, sources } of set.rows) {
@@ -362,31 +312,6 @@ function shownSet({ rows }: CommittedSet): string {
     .join(',')}]`.slice(0, shownMax);
 }
 
-/** The sources up to the checkpoints. */
-async function readSpans(options: VerifyOptions): Promise<readonly VerifiedSpan[]> {
-  const { log, facts, pipeline } = options;
-  const group = groupOf(pipeline, facts.flow.name);
-  const spans: VerifiedSpan[] = [];
-  const described = await log.describeTopics(facts.sources.map(({ topic }) => topic));
-  for (const source of facts.sources) {
-    const { topic, topicId, partitions } = source;
-    const isVersions = isVersioned(source);
-    const table = tableReadBy(source);
-    if (!isVersions && isCompactedPolicy(described.get(topic)?.configs.get('cleanup.policy'))) {
-      throw new FlowError('NOT_SUPPORTED', `table "${facts.table.name}" cannot be recomputed`, {
-        detail: `Its source topic "${topic}" is compacted: records that it was computed from are gone.`,
-      });
-    }
-    const numbers = numbersTo(partitions);
-    const committed = await log.committedOffsets(group, topic, numbers);
-    for (const [partition, { start }] of await log.offsetRanges(topic, numbers)) {
-      const to = committed.get(partition)?.offset ?? start;
-      spans.push({ topic, topicId, partition, from: start, to, isVersions, table });
-    }
-  }
-  return spans;
-}
-
 /**
  * Waits until what was read has reached the table, as long as an instance is there that merges it. Gives the keys of rows that
  * wait still, such as those of dead letters that were replayed while nobody runs.
@@ -400,7 +325,7 @@ async function waitingKeys({
   const deadline = clock.monotonic() + settleMsMax;
   const group = groupOf(pipeline, facts.flow.name);
   const topic = repartitionTopicOf(pipeline, facts.flow.name);
-  const numbers = numbersTo(facts.repartition?.partitions ?? 0);
+  const numbers = numbersTo(facts.repartition.partitions);
   const goals = await log.offsetRanges(topic, numbers);
   for (;;) {
     const committed = await log.committedOffsets(group, topic, numbers);
@@ -422,35 +347,5 @@ async function waitingKeys({
       return keys;
     }
     await clock.sleep(200);
-  }
-}
-
-/** What a row gives may depend on when it was read: recomputed, it may differ and be right both times. */
-/** To be asked before anything is looked up: other kinds of flow have other topics, or none. */
-export function refuseUnverifiable(
-  flow: FlowPlan,
-  table: string,
-): asserts flow is ReplaceUsingFlowPlan {
-  refuseOrderDependent(flow);
-  if (flow.kind === 'replace_using') return;
-  throw new FlowError('NOT_SUPPORTED', `table "${table}" cannot be verified yet`, {
-    detail: `Flow "${flow.name}" is of kind ${flow.kind}; REPLACE USING tables are verified.`,
-    hint: 'tidemark status shows whether the account of its rows closes.',
-  });
-}
-
-function refuseOrderDependent(flow: FlowPlan): void {
-  const recomputable = ['filter', 'project', 'explode'];
-  for (const { steps } of flow.branches) {
-    for (const step of steps) {
-      const isPlain = recomputable.includes(step.step);
-      if (isPlain && stepExpressions(step).every((one) => chanceIn(one) === undefined)) continue;
-      throw new FlowError('NOT_SUPPORTED', `flow "${flow.name}" cannot be recomputed`, {
-        detail: isPlain
-          ? 'Its rows depend on the clock or on chance, so that they come out differently each time.'
-          : `Its query has a ${step.step}, whose result depends on when and in which order its rows came.`,
-        hint: 'tidemark status shows whether its account closes; tidemark state scrub compares state and output.',
-      });
-    }
   }
 }

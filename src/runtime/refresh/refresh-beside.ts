@@ -325,8 +325,11 @@ class Beside {
 
   /** Whether somebody gave it up, or went on with it, since this attempt looked last. */
   async #refuseOvertaken(): Promise<void> {
-    await this.#options.catalog.read();
-    this.#overtaken ??= this.#run.progress.overtaken();
+    const { catalog, clock } = this.#options;
+    await catalog.read();
+    const claim = lockOf(catalog, this.#built.name, clock.now());
+    this.#overtaken ??=
+      claim?.value['token'] === 'cancel' ? 'cancelled' : this.#run.progress.overtaken();
     this.#refuseStopped();
   }
 

@@ -2,6 +2,11 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { keyedFacts } from '../../../src/runtime/inspect/flow-facts.ts';
 import { deployedFacts } from '../../../src/runtime/inspect/pipeline-facts.ts';
 import { rebuildState, scrubState } from '../../../src/runtime/inspect/state-scrub.ts';
+import { verifyAppended } from '../../../src/runtime/inspect/verify-appended.ts';
+import {
+  type KeyDifference,
+  refuseUnverifiable,
+} from '../../../src/runtime/inspect/verify-parts.ts';
 import { flowsOf } from '../../../src/runtime/refresh/refresh-facts.ts';
 import { Catalog } from '../../../src/runtime/topics/catalog.ts';
 import type { PipelineWorld } from '../../../src/testing/pipeline/pipeline-world.ts';
@@ -91,5 +96,107 @@ CREATE STREAMING TABLE t AS SELECT x.k, x.v, y.w FROM STREAM(s) x JOIN STREAM(z)
     await rebuildState(await options(sql, name));
     const after = await scrubState(await options(sql, name));
     expect(after.map(({ state }) => state)).toEqual(first.map(() => 'right'));
+  });
+});
+
+async function verified(sql: string, name = 't', heldBytesMax?: number) {
+  const catalog = new Catalog(world.log, 'test.catalog');
+  await catalog.read();
+  const plan = planned(sql);
+  const table = plan.tables.find((one) => one.name === name);
+  if (table === undefined) throw new Error('no table');
+  const { log, clock } = world;
+  const flows = await Promise.all(
+    flowsOf(plan, table).map((flow) =>
+      deployedFacts({ log, catalog, plan, pipeline: 'test' }, flow),
+    ),
+  );
+  const differences: KeyDifference[] = [];
+  const report = await verifyAppended({
+    ...{ log, catalog, clock, pipeline: 'test', table, flows },
+    onDifference: (one) => differences.push(one),
+    ...(heldBytesMax === undefined ? {} : { heldBytesMax }),
+  });
+  return { report, differences };
+}
+
+describe('verify of a table that append flows write', () => {
+  const sql = `${source}
+CREATE STREAMING TABLE t (CONSTRAINT positive EXPECT (v > 0) ON VIOLATION DROP ROW) WITH (dead_letter_topic = 'dlq');
+CREATE FLOW f AS INSERT INTO t BY NAME SELECT k, v FROM STREAM(s);
+CREATE FLOW g AS INSERT INTO t BY NAME SELECT k, explode(array(v, v + 1)) AS v FROM STREAM(s) WHERE seq > 2;`;
+
+  function workload(): void {
+    for (let at = 0; at < 100; at += 1) give(`k${at}`, at % 3, at % 5, at % 2);
+    give('bad', 'no number', 1);
+  }
+
+  test('finds nothing after a run, also a part of the rows at a time', async () => {
+    world = worldOf(sql);
+    workload();
+    await settled(sql);
+    const { report, differences } = await verified(sql);
+    expect(differences).toEqual([]);
+    expect(report).toMatchObject({ unreadableKeys: 0, movedKeys: 0, badRecords: 2 });
+    expect(report.rows).toBe(world.log.readCommitted('t').length);
+    const parts = await verified(sql, 't', 2_000);
+    expect(parts.differences).toEqual([]);
+    expect(parts.report.rows).toBe(report.rows);
+  });
+
+  test('tells each kind of difference, and leaves out what is gone or came meanwhile', async () => {
+    world = worldOf(sql, 1);
+    for (const k of ['a', 'b', 'c']) give(k, 1, 1);
+    await settled(sql);
+    const [own] = world.log.readCommitted('t');
+    const place = own?.headers.find(({ key }) => key === 'tm-src')?.value?.toString() ?? '';
+    const at = (offset: number): string => `${place.slice(0, place.indexOf('@'))}@${offset}`;
+    const append = (value: string, sources: string): void => {
+      const headers = { 'tm-src': sources, 'tm-gen': '0' };
+      world.log.produce('t', 0, { key: null, value, headers });
+    };
+    append('{"k":"a","v":1}', at(0));
+    append('{"k":"later","v":1}', at(7));
+    const { report, differences } = await verified(sql);
+    expect(differences).toMatchObject([{ key: 's/0@0', kind: 'extra' }]);
+    expect(report).toMatchObject({ rows: 5, differences: 1, movedKeys: 1 });
+    // The first row and its twin are deleted with what stood before them.
+    await world.log.deleteRecords('t', new Map([[0, 1]]));
+    append('{"k":"b","v":9}', at(1));
+    const second = await verified(sql);
+    expect(second.differences.map(({ key, kind }) => [key, kind])).toEqual([['s/0@1', 'extra']]);
+    await world.log.deleteRecords('t', new Map([[0, 2]]));
+    const third = await verified(sql);
+    expect(third.differences).toMatchObject([
+      { key: 's/0@1', kind: 'rows', expected: '{"k":"b","v":1}', found: '{"k":"b","v":9}' },
+    ]);
+    await world.log.deleteRecords('t', new Map([[0, 5]]));
+    const fourth = await verified(sql);
+    expect(fourth.differences.map(({ key, kind }) => [key, kind])).toEqual([
+      ['s/0@1', 'rows'],
+      ['s/0@0', 'missing'],
+      ['s/0@2', 'missing'],
+    ]);
+    await world.log.deleteRecords('s', new Map([[0, 3]]));
+    expect((await verified(sql)).report).toMatchObject({ differences: 0, unreadableKeys: 1 });
+  });
+
+  test('over another one, and of a kind that can not be recomputed the refusal tells what to do', async () => {
+    const chain = `${source} CREATE STREAMING TABLE raw AS SELECT k, v FROM STREAM(s);
+CREATE STREAMING TABLE t AS SELECT k, v + 1 AS w FROM STREAM(raw);`;
+    world = worldOf(chain, 1);
+    for (let at = 0; at < 30; at += 1) give(`k${at}`, at, at);
+    await settled(chain);
+    expect(await verified(chain)).toMatchObject({ report: { rows: 30 }, differences: [] });
+    await world.log.deleteRecords('raw', new Map([[0, 10]]));
+    expect((await verified(chain)).report).toMatchObject({
+      differences: 0,
+      unknownKeys: 10,
+      partTables: ['raw'],
+    });
+    const [flow] = planned(feed()).flows;
+    expect(flow && (() => refuseUnverifiable(flow, 't'))).toThrow(
+      expect.objectContaining({ code: 'NOT_SUPPORTED', hint: expect.stringContaining('--shadow') }),
+    );
   });
 });
