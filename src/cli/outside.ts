@@ -1,8 +1,7 @@
 import { hostname } from 'node:os';
 import { systemClock } from '../adapters/system/system-clock.ts';
-import { FlowError } from '../base/errors.ts';
 import type { LogPlace } from '../base/log-place.ts';
-import type { FlowPlan, PipelinePlan, TablePlan } from '../plan/pipeline-plan.ts';
+import type { FlowPlan, PipelinePlan } from '../plan/pipeline-plan.ts';
 import type { OutsideOptions } from '../runtime/refresh/refresh-checkpoints.ts';
 import type { RuntimeListener } from '../runtime/runtime-events.ts';
 import { type Invocation, type Terminal, usageError } from './command.ts';
@@ -60,12 +59,4 @@ export function placeOf(text: string): LogPlace {
     throw usageError(`"${text}" is no place`, 'Write it as TOPIC/PARTITION@OFFSET.');
   }
   return { topic: match[1] ?? '', partition: Number(match[2]), offset: Number(match[3]) };
-}
-
-/** What a verb says that looks at the rows of a key, where the flow is of a kind that it does not know yet. */
-export function otherKind(verb: string, table: TablePlan, { kind }: FlowPlan): FlowError {
-  return new FlowError('NOT_SUPPORTED', `${verb} does not read table "${table.name}" yet`, {
-    detail: `A flow of kind ${kind} writes it; ${verb} knows REPLACE USING tables.`,
-    hint: `Its rows as committed: tidemark dump ${table.name}.`,
-  });
 }

@@ -1,18 +1,20 @@
 import { systemClock } from '../adapters/system/system-clock.ts';
 import { hasJoinedRows } from '../plan/flows/joined-rows.ts';
-import { isReplacing } from '../runtime/inspect/flow-facts.ts';
+import { isKeyed } from '../plan/pipeline-plan.ts';
 import { deployedFacts } from '../runtime/inspect/pipeline-facts.ts';
-import { keyColumnsOf, parseTableKey } from '../runtime/inspect/table-key.ts';
+import { keyColumnsOf, keyless, parseTableKey } from '../runtime/inspect/table-key.ts';
 import {
   type ExplainedRow,
   explainKey,
+  hasKeys,
   type KeyHistory,
   topicNamesOf,
 } from '../runtime/inspect/why-key.ts';
+import { flowsOf } from '../runtime/refresh/refresh-facts.ts';
 import { type Command, type ExitCode, usageError } from './command.ts';
 import { countText } from './count-text.ts';
 import { withDeployment } from './deployment.ts';
-import { otherKind, outside } from './outside.ts';
+import { outside } from './outside.ts';
 import { namedTable, pipelineFlag } from './pipeline-files.ts';
 import { rowSetJson } from './row-set-json.ts';
 import { tableText } from './table-text.ts';
@@ -40,15 +42,20 @@ export const why: Command = {
     }
     const recordsMax = invocation.whole('records', { min: 1, max: 2 ** 40 }) ?? recordsDefault;
     return withDeployment(invocation, async (deployment): Promise<ExitCode> => {
-      const { table, flow } = namedTable(deployment.plan, name);
-      if (flow.kind !== 'replace_using') throw otherKind('why', table, flow);
+      const { table } = namedTable(deployment.plan, name);
+      const [flow, ...others] = flowsOf(deployment.plan, table);
+      if (!isKeyed(flow)) throw keyless(table);
       const key = parseTableKey(keyColumnsOf(table, flow), keyText);
       const { log, catalog, pipeline, plan } = outside('why', invocation, deployment);
-      const facts = await deployedFacts({ log, catalog, plan, pipeline }, flow);
-      if (!isReplacing(facts)) throw otherKind('why', table, flow);
+      const known = await Promise.all(
+        [flow, ...others].map((one) => deployedFacts({ log, catalog, plan, pipeline }, one)),
+      );
+      const [first, ...more] = known.filter(hasKeys);
+      if (first === undefined) throw keyless(table);
+      const flows = [first, ...more] as const;
       const clock = systemClock;
-      const history = await explainKey({ log, catalog, clock, pipeline, facts, key, recordsMax });
-      const topics = topicNamesOf(facts);
+      const history = await explainKey({ log, catalog, clock, pipeline, flows, key, recordsMax });
+      const topics = topicNamesOf(flows);
       const origins = { topics, areJoined: hasJoinedRows(plan, flow) };
       const text = key.toString('utf8');
       if (invocation.json) {

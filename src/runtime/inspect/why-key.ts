@@ -1,6 +1,6 @@
 import { provenanceSize, readProvenance, topicIdHex } from '../../data/provenance.ts';
 import { sequenceCodec } from '../../data/sequence.ts';
-import type { ReplaceUsingFlowPlan, TablePlan } from '../../plan/pipeline-plan.ts';
+import type { KeyedFlowPlan, TablePlan } from '../../plan/pipeline-plan.ts';
 import { groupOf } from '../../plan/topology.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
@@ -8,7 +8,8 @@ import type { BadRow } from '../../task/row/bad-row.ts';
 import type { SourceRow } from '../../task/row/row-collector.ts';
 import { numbersTo } from '../refresh/refresh-facts.ts';
 import type { Catalog } from '../topics/catalog.ts';
-import type { ReplaceFlowFacts } from './flow-facts.ts';
+import { StaticData } from '../views/static-data.ts';
+import type { CdcFlowFacts, FlowFacts, ReplaceFlowFacts } from './flow-facts.ts';
 import { type CommittedSet, readTableKeys } from './read-table.ts';
 import { SourceRows } from './source-rows.ts';
 
@@ -17,15 +18,20 @@ export type WhyOptions = {
   readonly catalog: Catalog | undefined;
   readonly clock: Clock;
   readonly pipeline: string;
-  readonly facts: ReplaceFlowFacts;
+  /** Of each flow that writes the table, first the one that merges. */
+  readonly flows: readonly [KeyedFacts, ...KeyedFacts[]];
   readonly key: Buffer;
   /** Records of each source partition that are looked through, counted from its end. */
   readonly recordsMax: number;
 };
 
+/** A flow whose rows have keys. */
+export type KeyedFacts = ReplaceFlowFacts | CdcFlowFacts;
+
 /**
  * - `current`: it stands in the table. `superseded`: its sequence is below that of the key. `dropped`: an expectation
- *   keeps it out. `bad`: it cannot be merged. `empties`: it says that the key has no rows. `waiting`: the flow has not
+ *   keeps it out. `bad`: it cannot be merged. `empties`: it says that the key has no rows
+ *   (of AUTO CDC: that it lost its row). `waiting`: the flow has not
  *   read it, or not merged it yet. `missing`: it should stand in the table, and does not.
  */
 export type RowFate =
@@ -59,19 +65,41 @@ export type KeyHistory = {
 
 const badMax = 20;
 
-/** What became of the rows of one key lately, each with its reason. Nothing is written, joined or remembered. */
+/** What became of the rows of one key lately, each with its reason. Nothing is written or remembered. */
 export async function explainKey(options: WhyOptions): Promise<KeyHistory> {
-  const { log, catalog, facts, key, clock, pipeline, recordsMax } = options;
-  const { table, flow } = facts;
+  const { log, flows, key } = options;
+  const { table, flow } = flows[0];
   const [set] = await readTableKeys({ log, table, flow }, [key]);
+  const rows: ExplainedRow[] = [];
+  const bad: (BadRow & { place: string })[] = [];
+  let records = 0;
+  for (const facts of flows) records += await explainFlow(options, facts, { set, rows, bad });
+  return { set, rows, records, bad };
+}
+
+type Explained = {
+  readonly set: CommittedSet | undefined;
+  readonly rows: ExplainedRow[];
+  readonly bad: (BadRow & { readonly place: string })[];
+};
+
+/** Adds what one flow makes of the key. Gives the number of records that it looked through. */
+async function explainFlow(
+  { log, catalog, key, clock, pipeline, recordsMax }: WhyOptions,
+  facts: KeyedFacts,
+  { set, rows: told, bad }: Explained,
+): Promise<number> {
+  const { table, flow } = facts;
   const wanted = key.toString('latin1');
   const found: SourceRow[] = [];
-  const bad: (BadRow & { place: string })[] = [];
+  const isInterrupted = () => false;
+  const statics = new StaticData({ facts, log, catalog: undefined, clock, isInterrupted });
   const rows = new SourceRows({
     log,
     catalog,
     facts,
     nowMs: clock.now(),
+    partners: statics.partners,
     onRow: (row) => {
       if (row.key === wanted) found.push(row);
     },
@@ -80,6 +108,8 @@ export async function explainKey(options: WhyOptions): Promise<KeyHistory> {
       if (bad.length > badMax) bad.shift();
     },
   });
+  // The programs have asked for their sides by now.
+  await statics.refresh();
   let records = 0;
   const checkpoints = new Map<string, number>();
   for (const { topic, topicId, partitions } of facts.sources) {
@@ -93,13 +123,13 @@ export async function explainKey(options: WhyOptions): Promise<KeyHistory> {
       records += await rows.read({ topic, topicId, partition, from, to: stable });
     }
   }
-  const judge = judgeOf(table, flow, set, checkpoints);
-  return { set, rows: found.map(judge), records, bad };
+  told.push(...found.map(judgeOf(table, flow, set, checkpoints)));
+  return records;
 }
 
 function judgeOf(
   table: TablePlan,
-  flow: ReplaceUsingFlowPlan,
+  flow: KeyedFlowPlan,
   set: CommittedSet | undefined,
   checkpoints: ReadonlyMap<string, number>,
 ): (row: SourceRow) => ExplainedRow {
@@ -138,6 +168,7 @@ function judgeOf(
     if (order < 0) {
       return told('superseded', `its sequence ${text} is below ${set?.sequence}`);
     }
+    if (row.isDelete) return told('empties', 'it deletes the row, and keeps older changes out');
     if (row.isMarker) {
       const effect = order === 0 ? 'rows of the same sequence win' : 'it empties the key';
       return told('empties', effect);
@@ -148,11 +179,20 @@ function judgeOf(
         'the key has no rows: a higher sequence has emptied it, or it waits',
       );
     }
+    if (flow.kind === 'auto_cdc' && order === 0) {
+      return told('superseded', 'another change of the same sequence counts, or says the same');
+    }
     return told('missing', 'it is not merged yet, or the account of the flow does not close');
   };
 }
 
+/** Whether a flow gives its rows keys. */
+export function hasKeys(facts: FlowFacts): facts is KeyedFacts {
+  return facts.flow.kind === 'replace_using' || facts.flow.kind === 'auto_cdc';
+}
+
 /** Provenance names the topic by its id, in hexadecimal. */
-export function topicNamesOf({ sources }: ReplaceFlowFacts): ReadonlyMap<string, string> {
+export function topicNamesOf(flows: readonly KeyedFacts[]): ReadonlyMap<string, string> {
+  const sources = flows.flatMap((one) => one.sources);
   return new Map(sources.map(({ topic, topicId }) => [topicIdHex(topicId), topic]));
 }

@@ -1,6 +1,6 @@
 import { ByteWriter } from '../../data/byte-writer.ts';
 import { provenanceSize } from '../../data/provenance.ts';
-import { emptyFlag } from '../../data/row-envelope.ts';
+import { deleteFlag, emptyFlag } from '../../data/row-envelope.ts';
 import type { Row } from '../../data/value.ts';
 import { compile, newFrame } from '../../expr/compile.ts';
 import { ExpressionError } from '../../expr/expression-error.ts';
@@ -19,6 +19,8 @@ export type SourceRow = {
   readonly bad: BadRow | undefined;
   /** It says that its key has no rows. */
   readonly isMarker: boolean;
+  /** It says that its key lost its row (AUTO CDC). */
+  readonly isDelete: boolean;
   readonly provenance: Buffer;
   readonly json: string;
   /** Expectations that it does not meet. */
@@ -103,6 +105,7 @@ export class RowCollector implements RowOutput {
       sequence,
       bad,
       isMarker,
+      isDelete: (flags & deleteFlag) !== 0,
       provenance: Buffer.from(provenance.subarray(0, provenanceSize)),
       json: isMarker ? '' : Buffer.from(json, 'latin1').toString('utf8'),
       violated,

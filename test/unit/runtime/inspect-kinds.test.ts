@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { keyedFacts } from '../../../src/runtime/inspect/flow-facts.ts';
+import { type FlowFacts, keyedFacts } from '../../../src/runtime/inspect/flow-facts.ts';
 import { deployedFacts } from '../../../src/runtime/inspect/pipeline-facts.ts';
 import { rebuildState, scrubState } from '../../../src/runtime/inspect/state-scrub.ts';
 import { verifyAppended } from '../../../src/runtime/inspect/verify-appended.ts';
@@ -7,6 +7,7 @@ import {
   type KeyDifference,
   refuseUnverifiable,
 } from '../../../src/runtime/inspect/verify-parts.ts';
+import { explainKey, hasKeys } from '../../../src/runtime/inspect/why-key.ts';
 import { flowsOf } from '../../../src/runtime/refresh/refresh-facts.ts';
 import { Catalog } from '../../../src/runtime/topics/catalog.ts';
 import type { PipelineWorld } from '../../../src/testing/pipeline/pipeline-world.ts';
@@ -198,5 +199,84 @@ CREATE STREAMING TABLE t AS SELECT k, v + 1 AS w FROM STREAM(raw);`;
     expect(flow && (() => refuseUnverifiable(flow, 't'))).toThrow(
       expect.objectContaining({ code: 'NOT_SUPPORTED', hint: expect.stringContaining('--shadow') }),
     );
+  });
+});
+
+/** Offset → what became of the row that is there. */
+async function fatesOf(sql: string, key: string): Promise<readonly (readonly [number, string])[]> {
+  const catalog = new Catalog(world.log, 'test.catalog');
+  await catalog.read();
+  const plan = planned(sql);
+  const table = plan.tables.find(({ name }) => name === 't');
+  if (table === undefined) throw new Error('no table');
+  const { log, clock } = world;
+  const known: FlowFacts[] = [];
+  for (const flow of flowsOf(plan, table))
+    known.push(await deployedFacts({ log, catalog, plan, pipeline: 'test' }, flow));
+  const [first, ...others] = known.filter(hasKeys);
+  if (first === undefined) throw new Error('no keys');
+  const { rows } = await explainKey({
+    ...{ log, catalog, clock, pipeline: 'test', recordsMax: 100 },
+    flows: [first, ...others],
+    key: Buffer.from(key),
+  });
+  return rows.map(({ offset, fate }) => [offset, fate]);
+}
+
+describe('why tells the fate of the rows of a key in a table', () => {
+  test('that a change feed writes', async () => {
+    world = worldOf(feed(), 1);
+    for (const [v, seq] of [
+      [1, 1],
+      [2, 3],
+      [7, 2],
+    ] as const) {
+      give('a', v, seq);
+    }
+    give('b', 1, 1);
+    give('b', 0, 2);
+    await settled(feed());
+    give('a', 9, 9);
+    expect(await fatesOf(feed(), '{"k":"a"}')).toEqual([
+      [0, 'superseded'],
+      [1, 'current'],
+      [2, 'superseded'],
+      [5, 'waiting'],
+    ]);
+    expect(await fatesOf(feed(), '{"k":"b"}')).toEqual([
+      [3, 'superseded'],
+      [4, 'empties'],
+    ]);
+  });
+
+  test('that two change feeds write, with history', async () => {
+    const history = feed('STORED AS SCD TYPE 2');
+    const both = `${history} CREATE SOURCE z (k STRING, v INT, seq BIGINT);
+CREATE FLOW g AS AUTO CDC INTO t FROM STREAM(z) KEYS (k) SEQUENCE BY seq STORED AS SCD TYPE 2;`;
+    world = worldOf(both, 1);
+    give('a', 1, 1);
+    give('a', 2, 2);
+    world.produce('z', { value: '{"k":"a","v":3,"seq":3}' }, 0);
+    await settled(both);
+    expect(await fatesOf(both, '{"k":"a"}')).toEqual([
+      [0, 'current'],
+      [1, 'current'],
+      [0, 'current'],
+    ]);
+  });
+
+  test('whose query looks something up', async () => {
+    const joined = `${source} CREATE SOURCE names (k STRING, n STRING);
+CREATE STREAMING TABLE t FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME
+SELECT x.k, y.n, x.seq FROM STREAM(s) x JOIN names y ON x.k = y.k;`;
+    world = worldOf(joined, 1);
+    world.produce('names', { value: '{"k":"a","n":"Ada"}' }, 0);
+    give('a', 1, 1);
+    give('a', 1, 2);
+    await settled(joined);
+    expect(await fatesOf(joined, '{"k":"a"}')).toEqual([
+      [0, 'superseded'],
+      [1, 'current'],
+    ]);
   });
 });

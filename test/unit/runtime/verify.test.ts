@@ -44,6 +44,11 @@ async function options(sql: string, name?: string) {
   return { ...base, command: 'test', token: `t${Math.random()}` };
 }
 
+async function whyOptions(sql: string) {
+  const { facts, ...more } = await options(sql);
+  return { ...more, flows: [facts] as const };
+}
+
 async function verified(sql: string, heldBytesMax?: number, name?: string) {
   const differences: KeyDifference[] = [];
   const report = await verifyTable({
@@ -242,7 +247,7 @@ test('CLI why tells the fate of every row of a key', async () => {
   await settled(plain);
   give('a', 9, 9);
   const history = await explainKey({
-    ...(await options(plain)),
+    ...(await whyOptions(plain)),
     key: Buffer.from('{"k":"a"}'),
     recordsMax: 100,
   });
@@ -310,7 +315,11 @@ CREATE STREAMING TABLE cur FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME SELECT
       await settled(sql);
     }
     const key = Buffer.from('{"k":"a"}');
-    const { rows, records } = await explainKey({ ...(await options(sql)), key, recordsMax: 100 });
+    const { rows, records } = await explainKey({
+      ...(await whyOptions(sql)),
+      key,
+      recordsMax: 100,
+    });
     // The markers behind each commit have offsets, too, and are no records.
     expect(records).toBe(3);
     expect(rows.map(({ topic, sequence, fate }) => [topic, sequence, fate])).toEqual([
