@@ -198,6 +198,14 @@ export function widerDecimal(a: DataType, b: DataType): DataType {
   return decimal(decimalPrecisionMax, Math.max(0, scale - (precision - decimalPrecisionMax)));
 }
 
+/** The decimal that holds both without a loss; undefined where 38 digits are not enough. */
+export function exactDecimal(a: DataType, b: DataType): DataType | undefined {
+  const [x, y] = [decimalOf(a), decimalOf(b)];
+  const scale = Math.max(x.scale, y.scale);
+  const precision = Math.max(x.precision - x.scale, y.precision - y.scale) + scale;
+  return precision <= decimalPrecisionMax ? decimal(precision, scale) : undefined;
+}
+
 function decimalPair(a: DataType, b: DataType): DataType | undefined {
   const isPair =
     (a.kind === 'decimal' && (b.kind === 'decimal' || isIntegral(b))) ||

@@ -144,7 +144,7 @@ function overflowing(pattern: NumberPattern, isNegative: boolean): string {
   const number = `${pattern.hasDollar ? '$' : ''}${pattern.whole.replace(/[90]/g, '#').replaceAll(',', ' ')}${point}`;
   const end = emptyPoint(pattern);
   const { before, after } = pattern;
-  const signed = mark(before) + number;
+  const signed = (mark(before) + number).replace(/^ \./, '0.');
   if (after === 'PR') return (isNegative ? `<${signed}>` : `${signed}  `) + end;
   return signed + mark(after) + end;
 }

@@ -121,6 +121,8 @@ export const planFaults = {
   SUBQUERY_REFUSED: 'A streaming query has a subquery inside an expression.',
   JOIN_STATIC_OUTER: 'A stream is joined with static data by a right or full join.',
   JOIN_STREAM_RIGHT: 'The stream stands on the right side of a join with static data.',
+  JOIN_STREAM_HALF: 'Two streams are joined by a semi or anti join.',
+  JOIN_STREAM_FLOW: 'A flow joins two streams that has no stage for it.',
   JOIN_EQUALITY_MISSING: 'A join of two streams compares nothing by equality.',
   JOIN_NONDETERMINISTIC:
     'A join of two streams compares a value that depends on the clock or chance.',

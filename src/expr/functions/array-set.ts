@@ -125,8 +125,8 @@ function arraysOverlap(c: FunctionCall): Expression {
 }
 
 function arrayRemove(c: FunctionCall): Expression {
-  if (c.arguments.some((argument) => argument.type.kind === 'void')) {
-    throw mismatch('NULL_TYPE', `${c.name} can't look for NULL`, c.place);
+  if (argumentAt(c, 0).type.kind === 'void') {
+    throw mismatch('NULL_TYPE', `${c.name} can't look into NULL`, c.place);
   }
   const { array, element, type } = arrayAndElement(c);
   requireOrderable(c.name, type, c.place);

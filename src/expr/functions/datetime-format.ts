@@ -133,7 +133,8 @@ function toTimestamp(c: FunctionCall, type: DataType, mode: 'ansi' | 'try'): Exp
   const result = parsedCall(c, text, type, (parsed, zone) =>
     isLocal ? parsed.localMicros : instantOf(parsed, zone),
   );
-  return mode === 'try' ? nullOnError(result) : result;
+  // A pattern that is none is no matter of the row.
+  return mode === 'try' ? nullOnError(result, /DATETIME_\w*PATTERN/) : result;
 }
 
 /** What has no cast of its own to the type is read as the text that it makes. */

@@ -1,3 +1,4 @@
+import type { DataType } from '../../data/types.ts';
 import type { Value } from '../../data/value.ts';
 import { argumentAt } from '../arguments.ts';
 import { call, literal, strictCall } from '../call.ts';
@@ -15,7 +16,7 @@ import { escapeOf, like } from '../operators/like.ts';
 import { oneOf, parameter, parameterOf } from '../parameter.ts';
 import { indexOfZero, textLength } from '../row-errors.ts';
 import { characters, padded, paddedBytes, subBinary, subString, trimSet } from '../text.ts';
-import { arrayOf, types } from '../types.ts';
+import { arrayOf, isAtomic, types } from '../types.ts';
 
 const text = parameter.string;
 const int = parameter.int;
@@ -320,7 +321,9 @@ function likeFunction(name: 'like' | 'ilike'): FunctionDefinition {
 /** Arguments are strings and arrays of strings; NULLs are left out, only a NULL separator gives NULL. */
 function concatWithSeparator(c: FunctionCall): Expression {
   const args = c.arguments.map((argument, i) => {
-    if (i > 0 && argument.type.kind === 'array') return castTo(argument, arrayOf(types.string));
+    if (i > 0 && argument.type.kind === 'array' && isPlain(argument.type.element)) {
+      return castTo(argument, arrayOf(types.string));
+    }
     const strings = parameterOf(arrayOf(types.string));
     return coerceArgument(c.name, argument, i, i === 0 ? text : oneOf<Value>([text, strings]));
   });
@@ -330,6 +333,11 @@ function concatWithSeparator(c: FunctionCall): Expression {
     compile: ([separator = () => null, ...rest]) => joiner(separator, rest),
   };
   return call(operation, types.string, args, c.place);
+}
+
+/** Elements that have parts are no texts, and are not printed. */
+function isPlain(type: DataType): boolean {
+  return isAtomic(type) || type.kind === 'void';
 }
 
 function joiner(separator: Evaluator, parts: readonly Evaluator[]): Evaluator {

@@ -159,6 +159,12 @@ function exactMicros(micros: bigint): bigint {
   throw new ExpressionError('ARITHMETIC_OVERFLOW', 'the result does not fit a timestamp');
 }
 
+/** As Java makes a long of a double: what is too great is the greatest. */
+function clampedLong(value: number): bigint {
+  if (value >= 2 ** 63) return 2n ** 63n - 1n;
+  return value <= -(2 ** 63) ? -(2n ** 63n) : BigInt(Math.trunc(value));
+}
+
 function timestampSeconds(c: FunctionCall): Expression {
   const value = coerceArgument(c.name, argumentAt(c, 0), 0, exactly(parameter.numeric));
   const { type } = value;
@@ -177,8 +183,7 @@ function timestampSeconds(c: FunctionCall): Expression {
         return exactMicros(scaled / one);
       };
     }
-    return (v: number) =>
-      Number.isFinite(v) ? exactMicros(BigInt(Math.trunc(v * 1_000_000))) : null;
+    return (v: number) => (Number.isFinite(v) ? clampedLong(v * 1_000_000) : null);
   };
   return strictCall({
     name: `timestamp_seconds(${formatType(type)})`,

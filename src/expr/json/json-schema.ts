@@ -1,7 +1,7 @@
 import { decimalPrecisionMax } from '../../data/decimal.ts';
 import { formatType } from '../../data/type-text.ts';
 import type { DataType, StructField } from '../../data/types.ts';
-import { tightestType, widerDecimal } from '../coerce.ts';
+import { exactDecimal, tightestType } from '../coerce.ts';
 import { arrayOf, decimal, isNumeric, types } from '../types.ts';
 import { nameText } from '../variant/variant-schema.ts';
 import { isArray, isNumber, isObject, type JsonNode } from './json-tree.ts';
@@ -71,7 +71,7 @@ function mergedType(a: DataType, b: DataType): DataType {
     b.kind !== 'double' &&
     isNumeric(a) &&
     isNumeric(b);
-  return (areDecimals ? widerDecimal(a, b) : tightestType(a, b)) ?? types.string;
+  return (areDecimals ? (exactDecimal(a, b) ?? types.double) : tightestType(a, b)) ?? types.string;
 }
 
 /** As a schema: what is always `null` is a string, and what has no member is left out. undefined: nothing is left. */

@@ -75,10 +75,10 @@ function isTimestamp(type: DataType): boolean {
 
 function added(left: Expression, right: Expression, place: Place): Expression | undefined {
   if (isInterval(left.type) && isInterval(right.type)) return intervalSum('+', left, right, place);
-  if (left.type.kind === 'void' && isAnsiInterval(right.type)) {
+  if (left.type.kind === 'void' && isInterval(right.type)) {
     return intervalSum('+', castTo(left, right.type), right, place);
   }
-  if (right.type.kind === 'void' && isAnsiInterval(left.type)) {
+  if (right.type.kind === 'void' && isInterval(left.type)) {
     return intervalSum('+', left, castTo(right, left.type), place);
   }
   if (left.type.kind === 'time') return movedTime(left, right, false, place);
@@ -101,10 +101,10 @@ function added(left: Expression, right: Expression, place: Place): Expression | 
 
 function subtracted(left: Expression, right: Expression, place: Place): Expression | undefined {
   if (isInterval(left.type) && isInterval(right.type)) return intervalSum('-', left, right, place);
-  if (left.type.kind === 'void' && isAnsiInterval(right.type)) {
+  if (left.type.kind === 'void' && isInterval(right.type)) {
     return intervalSum('-', castTo(left, right.type), right, place);
   }
-  if (right.type.kind === 'void' && isAnsiInterval(left.type)) {
+  if (right.type.kind === 'void' && isInterval(left.type)) {
     return intervalSum('-', left, castTo(right, left.type), place);
   }
   if (isTimestamp(left.type) && right.type.kind === 'time') {
@@ -500,7 +500,7 @@ function intervalQuotient(
     arguments: [left, right],
     place,
     prepare: () => (a: number | bigint, b: number | bigint) => {
-      if (BigInt(b) === 0n) throw intervalDividedByZero();
+      if (BigInt(b) === 0n) throw new ExpressionError('DIVIDE_BY_ZERO', 'division by zero');
       return BigInt(a) / BigInt(b);
     },
   });
@@ -535,8 +535,8 @@ export function nullOnOwnError(expression: Expression, besides?: string): Expres
   return call(own, expression.type, expression.arguments, expression.place);
 }
 
-/** NULL where the operation or one of its arguments fails. */
-export function nullOnError(expression: Expression): Expression {
+/** NULL where the operation or one of its arguments fails, but for errors of a class that fits `besides`. */
+export function nullOnError(expression: Expression, besides?: RegExp): Expression {
   if (expression.node !== 'call') return expression;
   const { operation } = expression;
   return call(
@@ -549,7 +549,8 @@ export function nullOnError(expression: Expression): Expression {
           try {
             return evaluate(row, frame);
           } catch (error) {
-            if (error instanceof ExpressionError) return null;
+            const isStrange = error instanceof ExpressionError && besides?.test(error.errorClass);
+            if (error instanceof ExpressionError && isStrange !== true) return null;
             throw located(error, context.place);
           }
         };

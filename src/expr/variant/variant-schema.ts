@@ -2,7 +2,7 @@ import { formatType } from '../../data/type-text.ts';
 import type { DataType } from '../../data/types.ts';
 import type { VariantNode } from '../../data/value.ts';
 import { isVariantArray, isVariantObject } from '../../data/variant.ts';
-import { tightestType, widerDecimal } from '../coerce.ts';
+import { exactDecimal, tightestType } from '../coerce.ts';
 import { isNumeric, types } from '../types.ts';
 import { typed } from './variant-cast.ts';
 
@@ -43,7 +43,7 @@ export function mergedSchema(a: VariantSchema, b: VariantSchema): VariantSchema 
   const isFloating = [x, y].some((type) => type.kind === 'double' || type.kind === 'float');
   const type =
     isDecimal && !isFloating && isNumeric(x) && isNumeric(y)
-      ? widerDecimal(x, y)
+      ? (exactDecimal(x, y) ?? types.double)
       : tightestType(x, y);
   return type === undefined ? anySchema : { kind: 'scalar', type };
 }

@@ -2,7 +2,7 @@ import type { Fault, Place } from '../../base/place.ts';
 import type { Expression, Relation } from '../../sql/ast.ts';
 import type { BindContext } from '../bind/bind-context.ts';
 import { expressionChildren } from '../bind/expression-children.ts';
-import { notSupportedYet, planFault } from '../faults.ts';
+import { planFault } from '../faults.ts';
 import type { StaticJoinKind, StreamJoinKind } from '../pipeline-plan.ts';
 import { hasWatermark, isStreaming } from './stream-kind.ts';
 
@@ -72,13 +72,25 @@ function streamJoinKind(join: Join, context: BindContext): StreamJoinKind | unde
   const { kind, place } = join;
   if (kind === 'inner' || kind === 'cross') return 'inner';
   if (kind === 'left_semi' || kind === 'left_anti') {
-    const what = `a ${kind.replace('_', ' ')} join of two streams`;
-    context.faults.add(notSupportedYet(what, place));
+    context.faults.add(halfJoinRefused(kind, place));
     return undefined;
   }
   const faults = outerJoinFaults(join);
   context.faults.addAll(faults);
   return faults.length === 0 ? kind : undefined;
+}
+
+/** A row that has a partner is given out with it, and one that has none by an outer join: these say the same. */
+function halfJoinRefused(kind: 'left_semi' | 'left_anti', place: Place): Fault {
+  const name = kind.replace('_', ' ');
+  return planFault('JOIN_STREAM_HALF', `two streams cannot be joined by a ${name} join`, place, {
+    detail:
+      'Whether a row has a partner is known for good only when the other stream has passed it.',
+    hint:
+      kind === 'left_semi'
+        ? 'Write SELECT DISTINCT with columns of the left side alone around an inner join.'
+        : 'Use a LEFT JOIN with watermarks and a range of times, and WHERE the columns of the right side are NULL.',
+  });
 }
 
 function outerJoinFaults(join: Join): Fault[] {

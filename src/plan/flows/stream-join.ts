@@ -1,3 +1,4 @@
+import type { Fault, Place } from '../../base/place.ts';
 import { columnsOf } from '../../expr/columns.ts';
 import type { Expression } from '../../expr/expression.ts';
 import type { Relation } from '../../sql/ast.ts';
@@ -22,6 +23,21 @@ export type StreamJoin = {
   readonly right: BoundRelation;
   readonly context: BindContext;
 };
+
+/** A change feed is read in its own order, and a flow that runs once has all rows at hand. */
+function noStage(isCdc: boolean, place: Place): Fault {
+  return planFault(
+    'JOIN_STREAM_FLOW',
+    isCdc ? 'an AUTO CDC flow joins two streams' : 'a flow that runs once joins two streams',
+    place,
+    {
+      detail: 'A join of two streams is a flow of its own, with rows of both sides as its state.',
+      hint: isCdc
+        ? 'Write the joined rows to a table (CREATE STREAMING TABLE joined AS SELECT … JOIN …) and read that: FROM STREAM(joined).'
+        : 'Read the sides without STREAM: such a flow sees all rows of both.',
+    },
+  );
+}
 
 /**
  * Binds the join of two streams: what reads it reads a table of joined rows. Gives undefined where it has a fault.
@@ -67,8 +83,7 @@ export function bindStreamJoin(join: StreamJoin): BoundRelation | undefined {
   if (!checkKeys(ofRight, join)) return undefined;
   for (const side of [left, right]) warnOfRowChance(side, faults);
   if (stages === undefined) {
-    const what = 'a join of two streams in a flow that runs once or is AUTO CDC';
-    faults.add(notSupportedYet(what, relation.place, 'Join in a flow of another kind.'));
+    faults.add(noStage(context.flow === 'auto_cdc', relation.place));
     return undefined;
   }
   const placeOf = (index: number): number =>

@@ -514,10 +514,13 @@ describe('what joins of two streams refuse and warn of', () => {
     expect(join('id = order_id AND no_column')).toEqual(['UNRESOLVED_COLUMN.WITH_SUGGESTION']);
   });
 
-  test('joins that are not built are named, wherever they stand', () => {
+  test('OP-10 semi and anti joins of two streams are refused with what says the same', () => {
     expect(
       told('SELECT id FROM STREAM(orders) LEFT SEMI JOIN STREAM(payments) ON id = order_id'),
-    ).toEqual(['NOT_SUPPORTED_YET: a left semi join of two streams is not supported yet']);
+    ).toEqual(['JOIN_STREAM_HALF: two streams cannot be joined by a left semi join']);
+    expect(
+      codes('SELECT id FROM STREAM(orders) LEFT ANTI JOIN STREAM(payments) ON id = order_id'),
+    ).toEqual(['JOIN_STREAM_HALF']);
     expect(
       codes(
         'SELECT id FROM (SELECT id FROM STREAM(orders) FULL JOIN STREAM(payments) ON id = order_id)',

@@ -146,3 +146,14 @@ test('without the source, or with one that does not fit, the rest is told', () =
   expect(marked('ab', 70, 73)).toEqual(['Because.']);
   expect(marked('a\nb', 3, 4, 1, 4)).toEqual(['Because.']);
 });
+
+test.each([
+  ["SELECT * ILIKE 'a%' FROM t", 'INVALID_USAGE_OF_STAR_OR_REGEX'],
+  ["SELECT TRANSFORM(a) USING 'cat' AS (b STRING) FROM t", 'NOT_SUPPORTED'],
+  ["MAP a USING 'cat' FROM t", 'NOT_SUPPORTED'],
+  ['FROM t INSERT INTO x SELECT a INSERT INTO y SELECT b', 'NOT_SUPPORTED'],
+])('%s is refused by its name, and not as a slip', (source, code) => {
+  const [fault] = parsePipeline(source, 'p.sql').faults;
+  expect(fault?.code).toBe(code);
+  expect(fault?.hint).toBeDefined();
+});

@@ -8,7 +8,7 @@ SELECT o.region, o.seq FROM (SELECT *, now() AS clock FROM STREAM(orders)) o
 JOIN STREAM(refunds) r ON o.item = r.item AND unix_seconds(o.clock) = r.seq;
 CREATE STREAMING TABLE v FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME
 SELECT o.region, o.seq FROM STREAM(orders) o LEFT SEMI JOIN STREAM(refunds) r ON o.item = r.item;
---                          ^ NOT_SUPPORTED_YET
+--                          ^ JOIN_STREAM_HALF
 CREATE STREAMING TABLE w FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME
 SELECT o.region, o.seq FROM (SELECT DISTINCT region, item, seq FROM STREAM(orders)) o
 --                           ^ NOT_SUPPORTED_YET
