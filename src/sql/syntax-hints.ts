@@ -78,14 +78,15 @@ const refusedForms: readonly {
   },
   {
     is: ({ token, message }) =>
-      /^(?:map|reduce)$/i.test(token.image) && message.endsWith('expected a query'),
+      /^(?:map|reduce)$/i.test(token.image) && /a query\)?$/.test(message),
     code: 'NOT_SUPPORTED',
     told: 'MAP and REDUCE … USING run a program on rows, which is not supported',
     remedy: 'Use functions, or run the program as a consumer of the output topic.',
   },
   {
-    is: ({ token, before }) =>
-      token.tokenType === K.INSERT && before.some(({ tokenType }) => tokenType === K.FROM),
+    is: ({ token, previous, message }) =>
+      [token.tokenType, previous?.tokenType].includes(K.INSERT) &&
+      message.endsWith('expected SELECT'),
     code: 'NOT_SUPPORTED',
     told: 'one FROM for several INSERTs is not supported',
     remedy: 'Write a flow for each target: they read the source each by itself.',
