@@ -7,6 +7,7 @@ import {
   type ReadRate,
   type RefreshReport,
   refreshOrder,
+  withHelpers,
 } from '../refresh/refresh-report.ts';
 import {
   type BesideOptions,
@@ -94,18 +95,18 @@ export const refresh: Command = {
   isUnattended: true,
   run: async (invocation) =>
     withDeployment(invocation, async (deployment) => {
-      const { tables, computing } = tablesOf(invocation, deployment);
+      const { tables, asked, computing } = tablesOf(invocation, deployment);
       refuseMixed(invocation);
       const startMs = invocation.text('not-before');
       const notBeforeMs = startMs === undefined ? undefined : timeFlag('not-before', startMs);
       if (invocation.isSet('plan') || invocation.isSet('dry-run')) {
-        return preview(invocation, deployment, { tables, computing });
+        return preview(invocation, deployment, { tables, asked, computing });
       }
       const [first] = tables;
       if (deployment.catalog === undefined && first !== undefined) {
         throw await lostCatalog({ ...deployment, table: first });
       }
-      const names = [...tables.map(({ name }) => name), ...computing.map(({ table }) => table)];
+      const names = [...asked.map(({ name }) => name), ...computing.map(({ table }) => table)];
       if (!(await isConfirmed(invocation, names))) {
         invocation.terminal.err('nothing was done\n');
         return 2;
@@ -120,7 +121,7 @@ export const refresh: Command = {
       const computed =
         computing.length === 0 ? [] : await refreshTables(invocation, deployment, computing);
       if (invocation.json && !invocation.isSet('cancel')) {
-        const all = [...outcomes, ...computed];
+        const all = [...outcomes, ...computed].filter(({ table }) => names.includes(table));
         invocation.printJson(names.length === 1 ? (all[0] ?? null) : all);
       }
       return 0;
@@ -145,6 +146,8 @@ function isTime({ terminal }: Invocation, timeMs: number): Promise<boolean> {
 type Wanted = {
   /** In the order in which they have to be refreshed. */
   readonly tables: readonly TablePlan[];
+  /** Those of them that were asked for: the others belong to their flows. */
+  readonly asked: readonly TablePlan[];
   /** REPLACE WHERE flows whose tables are meant: each computes its table as a whole. */
   readonly computing: readonly MaterializedViewPlan[];
 };
@@ -178,7 +181,12 @@ function tablesOf(invocation: Invocation, { plan }: Deployment): Wanted {
     );
   }
   const named = [...new Set(names)].map((name) => namedTable(plan, name).table);
-  return { tables: refreshOrder(plan, named, invocation.isSet('cascade')), computing };
+  const asked = refreshOrder(plan, named, invocation.isSet('cascade'));
+  // What is only measured is built from what a helper has let through.
+  const tables = invocation.isSet('shadow')
+    ? asked
+    : refreshOrder(plan, withHelpers(plan, asked, invocation.isSet('in-place')), false);
+  return { tables, asked, computing };
 }
 
 /** What --all does not mean, and why. */
@@ -210,19 +218,19 @@ async function isConfirmed(invocation: Invocation, names: readonly string[]): Pr
 async function preview(
   invocation: Invocation,
   deployment: Deployment,
-  { tables, computing }: Wanted,
+  { tables, asked, computing }: Wanted,
 ): Promise<ExitCode> {
   const path = invocation.text('lost-keys');
   const file = path === undefined ? undefined : new LostKeysFile(path);
   const reports: (RefreshReport | Refusal | ComputedReport)[] = [];
   let failure: FlowError | undefined;
-  for (const table of tables) {
+  for (const table of asked) {
     try {
       const { report } = await previewTable(invocation, deployment, { table, file, tables });
       reports.push(report);
     } catch (error) {
       // Of several tables each has its own fate; what no table has a part in ends the command.
-      if (tables.length === 1 || !isOwnFailure(error)) throw error;
+      if (asked.length === 1 || !isOwnFailure(error)) throw error;
       failure ??= error;
       reports.push({ table: table.name, error: errorFields(error) });
       if (!invocation.json) {

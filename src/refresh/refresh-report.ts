@@ -1,4 +1,5 @@
 import type { PipelinePlan, TablePlan } from '../plan/pipeline-plan.ts';
+import { sourcesOf } from '../plan/topology.ts';
 import type { LossCounts, LossReport, RowLoss } from './loss.ts';
 import type { SourcePartitionFacts } from './retention.ts';
 import { isUnreadable, type TrialReport } from './trial.ts';
@@ -159,6 +160,31 @@ export function refreshOrder(
   const upstreamOf = ({ name }: TablePlan): number =>
     wanted.filter((other) => readers.get(other.name)?.includes(name) === true).length;
   return wanted.toSorted((left, right) => upstreamOf(left) - upstreamOf(right));
+}
+
+/**
+ * The tables with those in which their own flows remember what they have let through (DISTINCT, LIMIT) and, where the table
+ * is emptied, what they have joined: they are a part of the flow, which nobody has named.
+ */
+export function withHelpers(
+  plan: PipelinePlan,
+  tables: readonly TablePlan[],
+  isEmptied: boolean,
+): readonly TablePlan[] {
+  const names = new Set(tables.map(({ name }) => name));
+  const isHelper = (name: string | undefined): boolean =>
+    plan.flows.some(
+      ({ target, kind }) => target === name && (kind === 'sift' || (isEmptied && kind === 'join')),
+    );
+  for (const name of names) {
+    for (const flow of plan.flows) {
+      if (flow.target !== name) continue;
+      for (const { table } of sourcesOf(plan, flow)) {
+        if (table !== undefined && isHelper(table)) names.add(table);
+      }
+    }
+  }
+  return plan.tables.filter(({ name }) => names.has(name));
 }
 
 /** Whether one of the tables reads another of them. */

@@ -224,3 +224,39 @@ test('cancel leaves the table and its flow untouched', async () => {
   await world.update();
   expect(await dump()).toEqual(expectedRows(() => true));
 });
+
+test('FR-01 FR-03 what DISTINCT remembers goes with the refresh of its table: told, refused, and forgotten', async () => {
+  world = await RefreshCli.open({
+    brokers: inject('kafkaBrokers'),
+    redisUrl: inject('redisUrl'),
+    sources: ['a'],
+    partitions: 1,
+  });
+  world.define(
+    "CREATE STREAMING TABLE t WITH (topic = '@t') AS SELECT DISTINCT k, v FROM STREAM(a);",
+  );
+  const row = (k: string): SourceRow => ({ k, seq: 1, v: 'x' });
+  await world.produce('a', ['one', 'two', 'three', 'two'].map(row));
+  await world.update();
+  const line = (k: string): string => JSON.stringify({ k, v: 'x' });
+  expect(await dump()).toEqual(['one', 'three', 'two'].map(line));
+  await world.expire('a', 0.5);
+  const plan = await world.cli('refresh', 't', '--plan', '--json');
+  expect(JSON.parse(plan.out)).toMatchObject({
+    table: 't',
+    lossless: false,
+    lost: { keys: 2, rows: 2 },
+    sources: [{ source: 'a', logStart: 2, end: 4 }],
+  });
+  const refused = await world.cli('refresh', 't', '--yes');
+  expect([refused.code, refused.err.includes('DATA_LOSS_REFUSED')]).toEqual([4, true]);
+  // A reader that comes at any time finds rows; the log of the table begins where the new ones do.
+  const { code, out, err } = await world.cli('refresh', 't', '--allow-loss', '--yes', '--json');
+  expect([code, code === 0 ? '' : err]).toEqual([0, '']);
+  expect(JSON.parse(out)).toMatchObject({ table: 't', mode: 'beside', generation: 1 });
+  // The second of two equal records is there yet, so the row is, too.
+  expect(await dump()).toEqual(['three', 'two'].map(line));
+  await world.produce('a', ['one', 'two'].map(row));
+  await world.update();
+  expect(await dump()).toEqual(['one', 'three', 'two'].map(line));
+});

@@ -63,6 +63,28 @@ describe.each(modes)('refresh beside the table %s', (options) => {
     );
   });
 
+  test('a table without rows, and a definition that lets no row through', async () => {
+    const world = new RefreshWorld(sqlOf(options), ['a'], 2);
+    await world.update();
+    const none = { published: 0, buried: 0, lost: { keys: 0, rows: 0, levels: 0 } };
+    expect(await refreshBeside(await world.besideOptions('t'))).toMatchObject(none);
+    await world.produce('a', 0, row('R1', 1, 'x'), row('R1', 1, 'y'), row('R2', 1, 'x'));
+    await world.update();
+    world.sql = sqlOf(options, `${select} WHERE v = 'none'`);
+    const emptied = await refreshBeside(await world.besideOptions('t'));
+    expect(emptied).toMatchObject({
+      published: 0,
+      buried: options === '' ? 2 : 3,
+      lost: none.lost,
+    });
+    expect(tableText(await world.table('t'))).toEqual([]);
+    await world.update();
+    world.sql = sqlOf(options);
+    await refreshBeside(await world.besideOptions('t'));
+    expect(tableText(await world.table('t'))).toHaveLength(3);
+    await expectClean(world);
+  });
+
   test('FR-05 refused where anything would be lost, and nothing is touched', async () => {
     const world = await expiredWorld(options);
     await expect(refreshBeside(await world.besideOptions('t'))).rejects.toMatchObject({
