@@ -8,22 +8,8 @@ import { mismatch } from './faults.ts';
 
 /** Refuses types whose values can't be told apart as keys. */
 export function requireMapKey(type: DataType, place: Place): void {
-  if (isKey(type)) return;
+  if (isOrderable(type)) return;
   throw mismatch('INVALID_MAP_KEY_TYPE', `${formatType(type)} can't be the key of a map`, place);
-}
-
-/** Maps are no keys, nor what holds them; calendar intervals are, though they have no order. */
-function isKey(type: DataType): boolean {
-  switch (type.kind) {
-    case 'interval':
-      return true;
-    case 'array':
-      return isKey(type.element);
-    case 'struct':
-      return type.fields.every((field) => isKey(field.type));
-    default:
-      return isOrderable(type);
-  }
 }
 
 /** Makes maps of one key type. Invariant: no key is NULL, and none stands twice. */

@@ -6,6 +6,7 @@ import { converter } from '../cast.ts';
 import { ExpressionError } from '../expression-error.ts';
 import type { JsonFormats } from '../json/json-decode.ts';
 import { types } from '../types.ts';
+import { csvVariant } from './csv-variant.ts';
 
 export type CsvConverter = (text: string) => Value | undefined;
 
@@ -66,6 +67,8 @@ export function csvConverter(
     case 'interval':
     case 'time':
       return byCast(type, formats);
+    case 'variant':
+      return csvVariant(formats);
     default:
       return undefined;
   }

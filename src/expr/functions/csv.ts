@@ -90,6 +90,10 @@ function fromCsv(c: FunctionCall): Expression {
       const converters = type.fields
         .filter((_, i) => i !== corrupt)
         .map((field) => csvConverter(field.type, formats, names));
+      // NULL within a variant is a value.
+      const nothings = type.fields
+        .filter((_, i) => i !== corrupt)
+        .map((field): Value => (field.type.kind === 'variant' ? { variant: null } : null));
       return (text: string) => {
         const fields = csvFields(text, format);
         let isWhole = fields !== undefined && text !== '' && fields.length === converters.length;
@@ -101,9 +105,10 @@ function fromCsv(c: FunctionCall): Expression {
         }
         const row = converters.map((convert, i): Value => {
           const field = text === '' ? undefined : fields?.[i];
-          if (field === undefined || (field.text === '' && !field.isQuoted)) return null;
+          if (field === undefined) return null;
           const content = field.text === '' ? emptyValue : field.text;
-          if (content === nullValue) return null;
+          if ((field.text === '' && !field.isQuoted) || content === nullValue)
+            return nothings[i] ?? null;
           const value = convert?.(content);
           if (value === undefined) isWhole = false;
           return value ?? null;

@@ -11,9 +11,10 @@ export type JsonStep =
 export function parseJsonPath(path: string): readonly JsonStep[] | undefined {
   if (!path.startsWith('$')) return undefined;
   const steps: JsonStep[] = [];
-  const pattern = /\.([^.[]+)|\['([^'?]+)'\]|\[(\d+)\]|\[\*\]/y;
-  pattern.lastIndex = 1;
+  // Space before a name is nothing, behind it it belongs to the name.
+  const pattern = /\.\s*([^.[\s][^.[]*)|\['\s*([^'?\s][^'?]*)'\]|\[(\d+)\]|\[\*\]/y;
   let end = 1;
+  pattern.lastIndex = end;
   for (let match = pattern.exec(path); match !== null; match = pattern.exec(path)) {
     end = pattern.lastIndex;
     const name = match[1] ?? match[2];
@@ -22,7 +23,7 @@ export function parseJsonPath(path: string): readonly JsonStep[] | undefined {
     else if (match[3] !== undefined) steps.push({ step: 'index', index: Number(match[3]) });
     else steps.push({ step: 'all' });
   }
-  return end === path.length ? steps : undefined;
+  return path.slice(end).trim() === '' ? steps : undefined;
 }
 
 /** How a match is written: a string alone without quotes, or as JSON, or merged into the array around. */
