@@ -318,11 +318,11 @@ async function performTogether(
       'What a join keeps of both sides is forgotten with its rows. Empty them, and let the next run fill them in order: --in-place',
     );
   }
-  return refreshTogetherBeside(all, async (options) => {
-    const outcome = await withState(invocation, deployment, options, refreshBeside);
-    tell(invocation, outcome);
-    return outcome;
-  });
+  return refreshTogetherBeside(
+    all,
+    (options) => withState(invocation, deployment, options, refreshBeside),
+    (outcome) => tell(invocation, outcome),
+  );
 }
 
 /** Those that are being built are given up; the others were not begun, or can not be given up any more. */

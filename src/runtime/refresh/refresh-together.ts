@@ -54,6 +54,8 @@ export async function refreshTogether(
 export async function refreshTogetherBeside(
   all: readonly RefreshRunOptions[],
   refreshOne: RefreshOneBeside,
+  /** Told of each table when its turn is over. */
+  onOutcome?: (outcome: RefreshOutcome) => void,
 ): Promise<readonly RefreshOutcome[]> {
   const [first] = all;
   if (first === undefined) return [];
@@ -70,6 +72,7 @@ export async function refreshTogetherBeside(
     const lost = isHeld ? await lostTogether(options) : undefined;
     const outcome = await refreshOne({ ...options, together, below, isHeld });
     outcomes.push(lost === undefined ? outcome : { ...outcome, lost });
+    onOutcome?.(outcomes.at(-1) ?? outcome);
   }
   return outcomes;
 }
