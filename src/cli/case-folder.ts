@@ -14,11 +14,19 @@ export function readCaseFolder(pipelines: readonly string[]): PipelineCase[] {
   return pipelines.flatMap((path) => {
     const name = basename(path, extname(path));
     const folder = dirname(path);
-    const expected = join(folder, `${name}.expected.json`);
-    if (!existsSync(expected)) return [];
+    const expected = join(folder, expectedName(path));
+    const files = readdirSync(folder).filter(
+      (file) => file.startsWith(`${name}.`) && file.endsWith('.input.jsonl'),
+    );
+    if (!existsSync(expected)) {
+      if (files.length === 0 || pipelines.some((other) => isLonger(other, path))) return [];
+      throw usageError(
+        `"${path}" has ${files.join(', ')}, but no ${expectedName(path)}`,
+        `Write what must come out: {"target": "table", "schema": [["column", "TYPE"], …], "expected": [[value, …], …]}.`,
+      );
+    }
     const inputs: Record<string, string[]> = {};
-    for (const file of readdirSync(folder).sort()) {
-      if (!file.startsWith(`${name}.`) || !file.endsWith('.input.jsonl')) continue;
+    for (const file of files.sort()) {
       const topic = file.slice(name.length + 1, -'.input.jsonl'.length);
       inputs[topic] = readText(join(folder, file))
         .split('\n')
@@ -33,4 +41,14 @@ export function readCaseFolder(pipelines: readonly string[]): PipelineCase[] {
       throw usageError(`case "${name}" in "${folder}" cannot be read: ${reason}`);
     }
   });
+}
+
+/** The file that makes a case of a pipeline's file. */
+export function expectedName(path: string): string {
+  return `${basename(path, extname(path))}.expected.json`;
+}
+
+/** Whether inputs that seem to be of `path` may be those of another pipeline, as of `a.b.sql` beside `a.sql`. */
+function isLonger(other: string, path: string): boolean {
+  return other !== path && basename(other).startsWith(`${basename(path, extname(path))}.`);
 }

@@ -2,9 +2,9 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { planPipeline } from '../plan/plan-pipeline.ts';
 import { type PipelineCase, readPipelineCase } from '../testing/pipeline/pipeline-case.ts';
-import { type CaseReport, runCase } from '../testing/pipeline/run-case.ts';
+import { type CaseReport, runCase, type ScheduleReport } from '../testing/pipeline/run-case.ts';
 import { pipelineStarter } from '../testing/pipeline/start-pipeline.ts';
-import { readCaseFolder } from './case-folder.ts';
+import { expectedName, readCaseFolder } from './case-folder.ts';
 import { type Command, type Invocation, usageError } from './command.ts';
 import { isModule } from './load-module.ts';
 import { loadPipeline } from './load-pipeline.ts';
@@ -23,7 +23,7 @@ export const test: Command = {
   usesConfig: false,
   run: async (invocation) => {
     const cases = invocation.positionals.flatMap(readCases);
-    if (cases.length === 0) throw usageError('no test case is found', 'Name files or folders.');
+    if (cases.length === 0) throw noCaseError(invocation.positionals);
     const filter = invocation.text('filter') ?? '';
     const chosen = cases.filter(({ name }) => name.includes(filter));
     if (chosen.length === 0) {
@@ -71,14 +71,45 @@ function show({ terminal, json }: Invocation, report: CaseReport, progress: stri
     terminal.out(`skipped ${name}: ${note ?? ''}\n`);
   } else if (status === 'failed') {
     terminal.out(`failed  ${name}\n`);
-    for (const { schedule, status: one, differences } of schedules) {
-      if (one !== 'failed') continue;
-      terminal.out(`  schedule ${schedule}:\n`);
+    for (const { named, differences } of failuresOf(schedules)) {
+      terminal.out(`  ${named}:\n`);
       for (const line of differences) terminal.out(`    ${line}\n`);
     }
   } else if (note !== undefined) {
     terminal.out(`passed  ${name} (${note})\n`);
   }
+}
+
+/** What failed, once each: most faults show under every schedule in the same lines. */
+function failuresOf(
+  schedules: readonly ScheduleReport[],
+): { readonly named: string; readonly differences: readonly string[] }[] {
+  const groups = new Map<string, ScheduleReport[]>();
+  for (const report of schedules) {
+    if (report.status !== 'failed') continue;
+    const key = JSON.stringify(report.differences);
+    groups.set(key, [...(groups.get(key) ?? []), report]);
+  }
+  return [...groups.values()].map((group) => {
+    const names = group.map(({ schedule }) => schedule).join(', ');
+    const isAll = group.length === schedules.length && group.length > 1;
+    return {
+      named: isAll
+        ? `all ${group.length} schedules`
+        : `${group.length === 1 ? 'schedule' : 'schedules'} ${names}`,
+      differences: group[0]?.differences ?? [],
+    };
+  });
+}
+
+function noCaseError(paths: readonly string[]): Error {
+  const lacking = paths
+    .filter(isPipelineFile)
+    .map((path) => `${path} has no ${expectedName(path)}`)
+    .join(', ');
+  const form =
+    'A case is name.sql with name.TOPIC.input.jsonl for each topic and name.expected.json, or a line of a .jsonl file.';
+  return usageError('no test case is found', lacking === '' ? form : `${lacking}. ${form}`);
 }
 
 function isPipelineFile(path: string): boolean {

@@ -70,7 +70,7 @@ export function pipelineCaseOf(members: Readonly<Record<string, unknown>>): Pipe
   }
   const expected: ExpectedRows[] = [];
   if (json.expected !== undefined) {
-    expected.push(expectedRows(json.target, json.schema ?? [], json.expected));
+    expected.push(expectedRows(json.target, json.schema, json.expected));
   }
   for (const [dataset, { schema, expected: rows }] of Object.entries(json.also ?? {})) {
     expected.push(expectedRows(dataset, schema, rows));
@@ -97,15 +97,28 @@ export function pipelineCaseOf(members: Readonly<Record<string, unknown>>): Pipe
 
 function expectedRows(
   dataset: string,
-  schema: SchemaJson,
+  schema: SchemaJson | undefined,
   rows: readonly (readonly unknown[])[],
 ): ExpectedRows {
+  if (!Array.isArray(schema) || schema.length === 0) {
+    throw new Error(
+      `"schema" is missing: all columns of "${dataset}" in order, as [["column", "TYPE"], …], a decimal as "DECIMAL(10,2)"`,
+    );
+  }
   const columns = schema.map(([name, type]) => ({ name, type: parseTypeText(type) }));
   const types = columns.map(({ type }) => type);
   return { dataset, columns, rows: rows.map((row) => rowText(types, expectedRow(columns, row))) };
 }
 
 function expectedRow(columns: readonly Column[], row: readonly unknown[]): Row {
+  if (!Array.isArray(row)) {
+    throw new Error('an expected row is no list of values in the order of "schema": [1, "a"]');
+  }
+  if (row.length !== columns.length) {
+    throw new Error(
+      `the length of an expected row is ${row.length}, that of "schema" ${columns.length}`,
+    );
+  }
   return columns.map(({ name, type }, index) => {
     const value = parseCanonical(type, withExactNumbers(type, row[index]));
     if (value === undefined) {

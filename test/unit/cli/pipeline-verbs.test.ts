@@ -253,7 +253,8 @@ describe('test', () => {
     const { code, out } = await runCli(['test', file]);
     expect(code).toBe(5);
     expect(out).toContain('failed  wrong');
-    expect(out).toContain('schedule whole:');
+    expect(out).toMatch(/^ {2}all \d+ schedules:$/m);
+    expect(out.split('t lacks [1,"a",1]')).toHaveLength(2);
     expect(out).toMatch(/^1 passed, 1 failed, 0 skipped$/m);
   });
 
@@ -317,10 +318,30 @@ CREATE STREAMING TABLE t FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME SELECT *
       inputs: ___,
       ...rest
     } = JSON.parse(oneCase('pair', [[1, 'a', 1]])) as Record<string, unknown>;
+    const lacking = await runCli(['test', own.path]);
+    expect(lacking.code).toBe(2);
+    expect(lacking.err).toContain('pair.s.input.jsonl, but no pair.expected.json');
+    own.write('pair.expected.json', JSON.stringify({ ...rest, schema: undefined }));
+    const bare = await runCli(['test', own.path]);
+    expect(bare.code).toBe(2);
+    expect(bare.err).toContain('"schema" is missing: all columns of "t" in order');
+    own.write('pair.expected.json', JSON.stringify({ ...rest, expected: [{ k: 1 }] }));
+    expect((await runCli(['test', own.path])).err).toContain('no list of values');
+    own.write('pair.expected.json', JSON.stringify({ ...rest, expected: [[1]] }));
+    expect((await runCli(['test', own.path])).err).toContain('row is 1, that of "schema" 3');
     own.write('pair.expected.json', JSON.stringify(rest));
     const { code, out } = await runCli(['test', own.path]);
     own.remove();
     expect(out).toMatch(/^1 passed, 0 failed, 0 skipped$/m);
     expect(code).toBe(0);
+  });
+
+  test('a pipeline that has no case is named with the file that it lacks', async () => {
+    const own = new CliFolder();
+    const file = own.write('alone.sql', sql);
+    const { code, err } = await runCli(['test', file]);
+    own.remove();
+    expect(code).toBe(2);
+    expect(err).toContain('alone.sql has no alone.expected.json');
   });
 });

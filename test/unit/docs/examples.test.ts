@@ -73,6 +73,15 @@ describe('examples give what they promise', () => {
   });
 });
 
+test('the test case of the bookings is found among the examples, and passes under every schedule', async () => {
+  const { code, out, err } = await runCli(['test', examples, '--json']);
+  expect(code, err).toBe(0);
+  expect(JSON.parse(out)).toMatchObject({
+    passed: 1,
+    cases: [{ name: 'bookings', status: 'passed' }],
+  });
+});
+
 describe('examples in TypeScript', () => {
   let folder: CliFolder;
 
