@@ -32,6 +32,8 @@ export type CheckpointFacts = {
  * - `moved`: it is a topic of that name on another cluster.
  * - `checkpoint_lost`: there was a checkpoint, and the group has none any more.
  * - `refreshed`: it is the topic of a table that was refreshed fully since, so rows that were read may be no more.
+ * - `rows_gone`: the topic to which the flow appends has lost its first records.
+ * - `dead_letters_gone`: the topic of its dead letters was deleted and created again.
  */
 export type GapKind =
   | 'expired'
@@ -39,7 +41,9 @@ export type GapKind =
   | 'recreated'
   | 'moved'
   | 'checkpoint_lost'
-  | 'refreshed';
+  | 'refreshed'
+  | 'rows_gone'
+  | 'dead_letters_gone';
 
 export type Gap = {
   /** What a person names to accept it. */
@@ -127,6 +131,10 @@ export function gapText({ kind, topic, partition, from, to, lostRecords }: Gap):
       return `The ${where} is on another cluster than when the checkpoint was made, ${from === undefined ? 'and the group has no checkpoint of it here' : `so offset ${from} means nothing in it`}.`;
     case 'refreshed':
       return `The table of ${where} was refreshed fully since: rows that were read from it may be no more, or be others now.`;
+    case 'rows_gone':
+      return `The table's own ${where} started at offset ${from}, and starts at ${to}: ${lostRecords} records of it are gone, by a delete policy or by DeleteRecords.`;
+    case 'dead_letters_gone':
+      return `The topic of dead letters "${topic}" was deleted and created again: those that were in it are gone.`;
     case 'checkpoint_lost':
       return `The group has lost its checkpoint of ${where}; the log starts at ${to}.`;
   }

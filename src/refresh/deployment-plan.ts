@@ -177,6 +177,8 @@ function reasonOf({ kind }: Gap): string {
       return 'FR-22';
     case 'expired':
     case 'shrunk':
+    case 'rows_gone':
+    case 'dead_letters_gone':
       return 'FR-29';
     case 'checkpoint_lost':
       return 'FR-30';

@@ -24,7 +24,7 @@ import { defaultWorkerSettings, startWorker } from '../../src/runtime/worker/sta
 export type SourceRow = {
   readonly k: string;
   readonly seq: number;
-  readonly v: string;
+  readonly v: string | null;
   readonly gone?: boolean;
 };
 
@@ -120,7 +120,9 @@ export class RefreshWorld {
   }
 
   /** A service that goes on until it is stopped. */
-  async service(instance = 'service'): Promise<{ readonly stop: () => Promise<void> }> {
+  async service(
+    instance = 'service',
+  ): Promise<{ readonly stop: () => Promise<void>; readonly ended: Promise<void> }> {
     const log = this.log.connect();
     const worker = await startWorker({
       plan: this.plan,
@@ -140,6 +142,7 @@ export class RefreshWorld {
     const running = worker.run();
     running.catch(() => undefined);
     return {
+      ended: running,
       stop: async () => {
         worker.stop();
         await running.finally(() => log.close());

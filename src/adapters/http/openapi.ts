@@ -195,7 +195,16 @@ const schemas: Node = {
     id: text,
     kind: {
       type: 'string',
-      enum: ['expired', 'shrunk', 'recreated', 'moved', 'checkpoint_lost', 'refreshed'],
+      enum: [
+        'expired',
+        'shrunk',
+        'recreated',
+        'moved',
+        'checkpoint_lost',
+        'refreshed',
+        'rows_gone',
+        'dead_letters_gone',
+      ],
     },
     flow: text,
     topic: text,

@@ -227,6 +227,8 @@ export function viewFacts(
         topic: read.topic,
         // A table that no flow writes has no topic and no rows.
         partitions: topics.get(read.topic)?.partitions ?? 0,
+        topicId: topics.get(read.topic)?.topicId,
+        writers: writersOf(plan, read.topic),
         table: read,
         sequenceType: sequenceTypeOf(plan, read),
       };

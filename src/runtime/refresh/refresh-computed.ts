@@ -13,6 +13,7 @@ import { generationOf } from '../takeover/generation.ts';
 import type { Catalog, KnownCatalog } from '../topics/catalog.ts';
 import { readInputRows } from '../views/read-input-rows.ts';
 import { numbersTo } from './refresh-facts.ts';
+import { topicEntries } from './refresh-run.ts';
 
 /** What a full refresh of the table of a REPLACE WHERE flow would do, in the shape of every refresh. */
 export type ComputedReport = {
@@ -125,11 +126,13 @@ export async function refreshComputed(
     );
   }
   const generation = report.generation + 1;
-  const definition = viewDefinition(view, tableOfView(plan, view));
+  const table = tableOfView(plan, view);
+  const definition = viewDefinition(view, table);
   await catalog.write(
     [
       { kind: 'generation', name: view.name, value: { generation } },
       { kind: 'view', name: view.name, value: definition },
+      ...(await topicEntries({ ...options, table, flow: view })),
     ],
     clock.now(),
   );

@@ -418,7 +418,15 @@ export async function finish(
 }
 
 /** The table is what its topics hold now: whatever they were before, they are known from here on. */
-async function topicEntries({ log, catalog, pipeline, table, flow }: RefreshRunOptions) {
+export async function topicEntries({
+  log,
+  catalog,
+  pipeline,
+  table,
+  flow,
+}: Pick<RefreshRunOptions, 'log' | 'catalog' | 'pipeline' | 'table'> & {
+  readonly flow: { readonly name: string };
+}): Promise<readonly CatalogChange[]> {
   const roles = [
     ['output', table.topic],
     ['levels', levelsTopicOf(pipeline, flow.name)],

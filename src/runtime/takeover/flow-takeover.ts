@@ -20,14 +20,14 @@ import {
   type OncePins,
 } from '../inspect/flow-facts.ts';
 import { refuseLocked } from '../topics/locks.ts';
-import { refuseRecreated } from '../topics/refuse-recreated.ts';
+import { refuseRecreated, writtenNames } from '../topics/refuse-recreated.ts';
 import { onceEnd, pinOnce } from '../views/once-pins.ts';
 import type { FlowRunnerOptions } from '../worker/flow-runner-options.ts';
 import type { FlowTally } from '../worker/flow-tally.ts';
 import { clearStop } from '../worker/stops.ts';
 import type { TableSlot } from '../worker/table-slot.ts';
 import { firstPartitions, isAddedSince, markedPartitions } from './added-partitions.ts';
-import { acceptedGaps, decideWithAccepted, recordGaps } from './gaps.ts';
+import { acceptedGaps, decideWithAccepted, goneRows, recordGaps } from './gaps.ts';
 import {
   checkpointMark,
   markedGeneration,
@@ -35,6 +35,7 @@ import {
   tableGeneration,
 } from './generation.ts';
 import { countersOf, type HeldPartition } from './held-partition.ts';
+import { movedStarts } from './log-starts.ts';
 import { partitionKey } from './partition-key.ts';
 import { skippedOffsets } from './skips.ts';
 import { staleVersions } from './stale-versions.ts';
@@ -92,7 +93,7 @@ export class FlowTakeover {
     hold: (read: HeldPartition) => void,
   ): Promise<void> {
     const { catalog, clock, instance, log, own, facts } = this.#options;
-    await refuseRecreated(log, facts);
+    refuseRecreated(facts, await log.describeTopics(writtenNames(facts)));
     const { transactionalId } = own;
     const owner = { instance, transactionalId: transactionalId ?? null };
     const names = [...gained].flatMap(([topic, partitions]) =>
@@ -121,8 +122,8 @@ export class FlowTakeover {
     refuseLocked(catalog, facts.flow.name, clock.now());
     refuseOtherGeneration(catalog, facts);
     this.#once = await this.#pins();
-    const gaps: Gap[] = [];
-    for (const [topic, partitions] of gained) {
+    const gaps: Gap[] = [...(await this.#goneRows())];
+    for (const [topic, partitions] of gaps.length === 0 ? gained : []) {
       const { topicId, partitions: count } = await this.#topicNow(topic);
       for (const partition of partitions) {
         const predecessor = predecessors.get(this.#checkpointName(topic, partition));
@@ -144,6 +145,13 @@ export class FlowTakeover {
     const fresh = gaps.filter(({ id }) => catalog.get('gap', id) === undefined);
     for (const gap of fresh) this.#options.listener({ event: 'gap', flow: facts.flow.name, gap });
     throw await recordGaps(catalog, gaps, clock.now());
+  }
+
+  /** Nobody restores a state from appended rows: those that are gone are missed by whoever reads the table. */
+  async #goneRows(): Promise<readonly Gap[]> {
+    const { facts, log, catalog } = this.#options;
+    if (feedOf(facts) !== undefined) return [];
+    return goneRows(facts.flow.name, facts.output, await movedStarts(log, catalog, facts.output));
   }
 
   /** A full refresh has a flow that runs once run again, so they are asked for with each takeover. */

@@ -7,7 +7,10 @@ import {
   type Gap,
   gapText,
 } from '../../refresh/continuity.ts';
+import type { TopicFacts } from '../inspect/flow-facts.ts';
+import { numbersTo } from '../refresh/refresh-facts.ts';
 import type { Catalog } from '../topics/catalog.ts';
+import type { LogStarts, MovedStart } from './log-starts.ts';
 
 /** A gap as the catalog keeps it, for ever: who lost what, and whether somebody took it into account. */
 export type RecordedGap = Gap & {
@@ -160,13 +163,62 @@ export async function acceptGaps(
       });
     }
     const { nowMs, instance } = by;
-    return {
-      kind: 'gap' as const,
-      name: id,
-      value: { acceptedAtMs: nowMs, acceptedBy: instance, ...known.value },
-    };
+    const value = { acceptedAtMs: nowMs, acceptedBy: instance, ...known.value };
+    return { kind: 'gap' as const, name: id, value };
   });
-  await catalog.write(entries, by.nowMs);
+  const accepted = entries.map(({ value }) => value as unknown as Gap);
+  await catalog.write([...entries, ...acceptedStarts(catalog, accepted)], by.nowMs);
+}
+
+/** From here on the topics of appended rows may start where they do. */
+function acceptedStarts(catalog: Catalog, gaps: readonly Gap[]) {
+  const gone = gaps.filter(({ kind }) => kind === 'rows_gone');
+  const topics = new Set(gone.map(({ topic }) => topic));
+  return [...topics].flatMap((name) => {
+    const value = catalog.get('topic', name)?.value;
+    if (value === undefined) return [];
+    const { starts: known = [] } = value as LogStarts;
+    const starts = numbersTo(Number(value['partitions'])).map((partition) => {
+      const ends = gone.flatMap((gap) =>
+        gap.topic === name && gap.partition === partition ? [gap.to] : [],
+      );
+      return Math.max(known[partition] ?? 0, ...ends);
+    });
+    return [{ kind: 'topic' as const, name, value: { ...value, starts } }];
+  });
+}
+
+/** What a topic to which a flow appends has lost of its first records. */
+export function goneRows(
+  flow: string,
+  { topic }: TopicFacts,
+  moved: readonly MovedStart[],
+): readonly Gap[] {
+  return moved.map(({ partition, known, start }) => ({
+    id: `${flow}/${topic}/${partition}@${known}`,
+    kind: 'rows_gone',
+    flow,
+    topic,
+    partition,
+    from: known,
+    to: start,
+    lostRecords: start - known,
+  }));
+}
+
+/** No row of the table is concerned, so that nobody has to accept it: it is kept in mind. */
+export function goneDeadLetters(flow: string, topic: string, topicId: string): Gap {
+  return {
+    id: `${flow}/${topic}@${topicId.slice(0, 8)}`,
+    kind: 'dead_letters_gone',
+    flow,
+    topic,
+    partition: 0,
+    // Known, so that no account of rows is taken for lost.
+    from: 0,
+    to: 0,
+    lostRecords: undefined,
+  };
 }
 
 export function recordedGaps(catalog: Catalog): RecordedGap[] {

@@ -25,7 +25,7 @@ import type { StageTimes } from '../worker/stage-times.ts';
 import { readAt, TableSlot } from '../worker/table-slot.ts';
 import { levelSteps, outputSteps, tableTask } from '../worker/table-stage.ts';
 import { generationStart } from './generation.ts';
-import { refuseMovedStart } from './log-starts.ts';
+import { movedStart, refuseMovedStarts } from './log-starts.ts';
 
 export type TakeoverOptions = {
   readonly pipeline: string;
@@ -71,8 +71,7 @@ export async function takeOverTable(
 ): Promise<TableSlot> {
   const { facts, state, pipeline } = options;
   const range = await settledRange(options, stateTopicOf(facts).topic, partition);
-  // What DISTINCT and LIMIT let through stands in a topic of appended rows, which a refresh empties.
-  if (!isSifting(facts)) refuseLostStart(options, stateTopicOf(facts), partition, range);
+  refuseLostStart(options, stateTopicOf(facts), partition, range);
   await forgetFormerState(options, partition, epoch);
   const session = await state.open(
     { pipeline, flow: facts.flow.name, generation: facts.generation, partition },
@@ -102,8 +101,8 @@ function refuseLostStart(
   partition: number,
   { start }: OffsetRange,
 ): void {
-  const { flow, table } = facts;
-  refuseMovedStart(catalog, { flow: flow.name, table: table.name, topic, partition, start });
+  const moved = movedStart(catalog, topic, partition, start);
+  if (moved !== undefined) refuseMovedStarts(facts, topic, [moved]);
 }
 
 /** What refreshes left of the states before them is of no more use. */

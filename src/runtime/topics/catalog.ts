@@ -89,7 +89,7 @@ export class Catalog {
    */
   follow(): Promise<void> {
     return this.#inTurn(async () => {
-      if (this.#isAssigned) this.#takeAll(await this.#reader.poll(0));
+      if (this.#isAssigned) this.#takeAll(await this.#poll(0));
       else await this.#read();
     });
   }
@@ -99,17 +99,40 @@ export class Catalog {
     if (range === undefined) {
       throw new FlowError('TOPIC_MISSING', `catalog topic "${this.#topic}" is missing`);
     }
+    // What is known of it would be called the present, and what is written be read by nobody.
+    if (range.end < this.#position) throw this.#lost();
     if (!this.#isAssigned) {
       this.#position = Math.max(this.#position, range.start);
       this.#reader.assign(this.#topic, 0, this.#position);
       this.#isAssigned = true;
     }
     while (this.#position < range.stable) {
-      const slices = await this.#reader.poll(1000);
+      const slices = await this.#poll(1000);
       // A reader that is closed answers at once and for ever (simulation seed 1150).
       if (this.#isClosed) throw new FlowError('BROKER_UNAVAILABLE', 'the catalog is closed');
       this.#takeAll(slices);
     }
+  }
+
+  async #poll(maxWaitMs: number): Promise<readonly Slice[]> {
+    try {
+      return await this.#reader.poll(maxWaitMs);
+    } catch (error) {
+      if (error instanceof FlowError && isOfAnother(error)) throw this.#lost();
+      throw error;
+    }
+  }
+
+  #lost(): FlowError {
+    return new FlowError(
+      'DEFINITION_MISSING',
+      `catalog topic "${this.#topic}" was deleted and created again, or has lost records`,
+      {
+        detail:
+          'It is the only memory of definitions, gaps and locks: whoever goes on without it would call nothing wrong any more.',
+        hint: `Restore topic "${this.#topic}" from a copy, with its records in order, and start again. Without a copy compute each table anew: tidemark refresh TABLE --in-place (--plan tells first what that would lose).`,
+      },
+    );
   }
 
   #takeAll(slices: readonly Slice[]): void {
@@ -205,6 +228,10 @@ export const noCatalog: KnownCatalog = {
   all: () => [],
   read: () => Promise.resolve(),
 };
+
+function isOfAnother({ code }: FlowError): boolean {
+  return code === 'TOPIC_RECREATED' || code === 'OFFSET_OUT_OF_RANGE';
+}
 
 /** The catalog of a pipeline as it stands; undefined: it never ran. Nothing is created. */
 export async function openCatalog(log: Log, topic: string): Promise<Catalog | undefined> {

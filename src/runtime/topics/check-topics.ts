@@ -14,6 +14,8 @@ export type WantedTopic = TopicSpec & {
   readonly flow: string;
   /** The table that it writes. */
   readonly table: string;
+  /** The flows that keep their rows in it; none: it is computed anew as a whole wherever something of it is gone. */
+  readonly keepers: readonly string[];
   /** Topics whose offsets its flow commits. */
   readonly reads: readonly string[];
 };
@@ -41,7 +43,7 @@ export async function checkTopic(check: TopicCheck, topic: WantedTopic): Promise
   const { existing, wanted, catalog, pipeline } = check;
   // A sink is as its owner made it.
   if (topic.role === 'sink') return;
-  refuseLost(check, topic);
+  await refuseLost(check, topic);
   if (topic.role === 'dead_letter' || topic.role === 'output') {
     refuseInternal(pipeline, topic, wanted);
   }
@@ -65,14 +67,21 @@ export async function checkTopic(check: TopicCheck, topic: WantedTopic): Promise
  * A table whose topic is gone, or another one of the same name, has lost rows that its checkpoints stand behind: who went on
  * from them would call what is left the whole table.
  */
-function refuseLost({ catalog, existing }: TopicCheck, topic: WantedTopic): void {
+async function refuseLost(
+  { catalog, existing, log, pipeline }: TopicCheck,
+  topic: WantedTopic,
+): Promise<void> {
   if (topic.role !== 'output' && topic.role !== 'levels') return;
   const known = catalog.get('topic', topic.name)?.value['topicId'];
   const found = existing.get(topic.name)?.topicId;
   if (typeof known !== 'string' || known === found) return;
-  const isBegun = catalog.all('checkpoint').some(({ name }) => name.startsWith(`${topic.flow}/`));
-  if (!isBegun) return;
-  throw lostTable(topic, found === undefined ? 'gone' : 'created again');
+  const { reads } = topic;
+  for (const flow of topic.keepers) {
+    const isKnown = catalog.all('checkpoint').some(({ name }) => name.startsWith(`${flow}/`));
+    // The catalog hears of the first checkpoint only once that is committed.
+    if (!isKnown && !(await hasCheckpoints(log, pipeline, { flow, reads }))) continue;
+    throw lostTable({ ...topic, flow }, found === undefined ? 'gone' : 'created again');
+  }
 }
 
 /** What the flow computed up to its checkpoints is not there any more. */

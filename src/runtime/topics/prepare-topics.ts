@@ -24,6 +24,7 @@ import {
   viewFacts,
 } from '../inspect/pipeline-facts.ts';
 import type { RuntimeListener } from '../runtime-events.ts';
+import { goneDeadLetters } from '../takeover/gaps.ts';
 import { logStarts } from '../takeover/log-starts.ts';
 import { pinOnce } from '../views/once-pins.ts';
 import { computeOnce } from '../views/once-result.ts';
@@ -334,7 +335,7 @@ function checkKeptRows(
 }
 
 async function remember(
-  { plan, log, clock }: PrepareOptions,
+  { plan, log, clock, listener }: PrepareOptions,
   catalog: Catalog,
   topics: readonly WantedTopic[],
   described: ReadonlyMap<string, TopicDescription>,
@@ -348,6 +349,13 @@ async function remember(
       const starts = isTable ? await logStarts(log, name, partitions) : {};
       const value = { role, flow, partitions, topicId, ...starts };
       entries.push({ kind: 'topic' as const, name, value });
+      if (role === 'dead_letter' && known !== undefined && topicId !== undefined) {
+        const gap = goneDeadLetters(flow, name, topicId);
+        const atMs = clock.now();
+        const noted = { ...gap, detectedAtMs: atMs, acceptedAtMs: atMs, usedAtMs: atMs };
+        entries.push({ kind: 'gap' as const, name: gap.id, value: noted });
+        listener({ event: 'gap', flow, gap });
+      }
     }
   }
   for (const flow of plan.flows) {

@@ -23,6 +23,7 @@ import {
   tableOf,
   tableOfView,
 } from '../inspect/pipeline-facts.ts';
+import { writersOf } from '../takeover/generation.ts';
 import type { KnownCatalog } from './catalog.ts';
 import { keptWhole, type WantedTopic } from './check-topics.ts';
 
@@ -127,6 +128,7 @@ function viewTopic(
     role: 'output',
     flow: view.name,
     table: table.name,
+    keepers: view.replaceWhere === undefined ? [] : [view.name],
     reads: [catalogTopicOf(pipeline)],
     partitions: found?.partitions ?? partitionsOf(plan, table, known),
     replicationFactor,
@@ -141,11 +143,20 @@ function wantedTopics(
 ): WantedTopic[] {
   const table = tableOf(plan, flow);
   const partitions = partitionsOf(plan, table, known);
-  const reads = [
-    ...sourcesOf(plan, flow).map(({ topic }) => topic),
-    repartitionTopicOf(pipeline, flow.name),
-  ];
-  const base = { partitions, replicationFactor, flow: flow.name, table: table.name, reads };
+  const keepers = writersOf(plan, table.topic);
+  const reads = plan.flows.flatMap((one) =>
+    keepers.includes(one.name)
+      ? [...sourcesOf(plan, one).map(({ topic }) => topic), repartitionTopicOf(pipeline, one.name)]
+      : [],
+  );
+  const base = {
+    partitions,
+    replicationFactor,
+    flow: flow.name,
+    table: table.name,
+    keepers,
+    reads,
+  };
   const topics: WantedTopic[] = [
     {
       ...base,

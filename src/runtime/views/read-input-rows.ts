@@ -21,6 +21,10 @@ export type InputFacts = {
       readonly table: TablePlan;
       /** Of the flow that keeps the table. */
       readonly sequenceType: DataType;
+      /** undefined: nobody minds which topic has the name. */
+      readonly topicId?: string | undefined;
+      /** The flows that write the table. */
+      readonly writers?: readonly string[];
     }
 );
 

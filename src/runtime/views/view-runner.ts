@@ -20,6 +20,7 @@ import { PendingAnswer } from '../worker/pending-answer.ts';
 import { readPartition } from '../worker/read-partition.ts';
 import { canBeHeld, type HeldChanges, HeldView } from './held-view.ts';
 import { type InputFacts, readInputRows } from './read-input-rows.ts';
+import type { ViewTopics } from './view-topics.ts';
 
 /** What the runtime knows of one materialized view before it is computed. */
 export type ViewFacts = {
@@ -80,6 +81,7 @@ export type ViewRunnerOptions = {
   readonly log: Log;
   readonly clock: Clock;
   readonly member: GroupMember;
+  readonly topics: ViewTopics;
   /** The generation that the catalog has now. */
   readonly generation: () => Promise<number>;
   /** undefined: rows and checkpoint are not one transaction. */
@@ -145,7 +147,9 @@ export class ViewRunner {
     const generation = await this.#options.generation();
     const { state, last } = await readViewState(this.#options.log, { ...this.facts, generation });
     this.last = last;
-    return state;
+    if (!this.isOwner || !(await this.#options.topics.isTorn())) return state;
+    this.#held = undefined;
+    return 'stale';
   }
 
   /**
@@ -177,6 +181,7 @@ export class ViewRunner {
       generation,
     });
     this.#refuseStale();
+    const isTorn = await this.#options.topics.check();
     let removed = 0;
     for (const [key, record] of changes) {
       const bytes = Buffer.from(key, 'latin1');
@@ -206,6 +211,7 @@ export class ViewRunner {
     };
     await producer.commit([{ member: identity, offsets: [...offsets, mark] }]);
     this.last = done;
+    if (isTorn) await this.#options.topics.remember();
     if (computed.held !== undefined) {
       computed.held.applied(computed);
       this.#held = { view: computed.held, run, generation };

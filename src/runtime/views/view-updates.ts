@@ -7,6 +7,7 @@ import type { Catalog } from '../topics/catalog.ts';
 import { isSettledWithin } from '../worker/is-settled-within.ts';
 import { clearStop, recordStop } from '../worker/stops.ts';
 import { type ViewFacts, type ViewRun, ViewRunner, type ViewState } from './view-runner.ts';
+import { ViewTopics } from './view-topics.ts';
 
 export type ViewSettings = {
   readonly instance: string;
@@ -117,6 +118,7 @@ export class ViewUpdates {
         log,
         clock,
         member,
+        topics: new ViewTopics({ facts, log, catalog, clock }),
         transactionalId,
         generation,
         isComputedOnce: settings.once,

@@ -11,8 +11,8 @@ import { inPresentGeneration } from '../takeover/generation.ts';
 import { StuckPartitions } from '../takeover/stuck-partitions.ts';
 import type { Catalog } from '../topics/catalog.ts';
 import { lockOf } from '../topics/locks.ts';
-import { RecreatedTables } from '../topics/recreated-tables.ts';
 import { RepartitionPurge } from '../topics/repartition-purge.ts';
+import { TopicWatch } from '../topics/topic-watch.ts';
 import type { ViewFacts } from '../views/view-runner.ts';
 import type { ViewUpdates } from '../views/view-updates.ts';
 import { blame, RunnerError } from './blame.ts';
@@ -76,7 +76,7 @@ export class Worker {
   #hasEntered = false;
   readonly #purge: RepartitionPurge;
   readonly #stuck: StuckPartitions;
-  readonly #recreated: RecreatedTables;
+  readonly #topics: TopicWatch;
   readonly #stages: StageTimes;
   readonly #transaction: OpenTransaction;
   #isStopping = false;
@@ -119,7 +119,7 @@ export class Worker {
       },
     });
     this.#purge = new RepartitionPurge(options.log, options.clock);
-    this.#recreated = new RecreatedTables(options.log, options.clock);
+    this.#topics = new TopicWatch(options);
     this.#stuck = new StuckPartitions({
       ...options,
       own: this.#own,
@@ -334,7 +334,7 @@ export class Worker {
     if (this.#transaction.isDue) await this.#transaction.commit(this.#activeRunners());
     await this.#purge.turn(this.#activeRunners());
     await this.#stuck.turn(this.#activeRunners());
-    this.#recreated.turn(this.#activeRunners());
+    this.#topics.turn(this.#activeRunners());
   }
 
   /** Before a group hears of this process: whoever has its name, and is thrown out for it, can tell that a later one came. */
