@@ -1,4 +1,4 @@
-import type { Disturbance } from '../src/testing/simulation/simulation-scenario.ts';
+import type { Wish } from '../src/testing/simulation/simulation-scenario.ts';
 
 /** One edit of a source file: a text that must be there exactly once, and what takes its place. */
 export type Edit = { readonly file: string; readonly from: string; readonly to: string };
@@ -10,7 +10,7 @@ export type Mutant = {
   /** The pipeline in which it shows; undefined: whichever the seeds draw. */
   readonly shape?: string;
   /** What has to happen for it to show; undefined: whatever the seeds draw. */
-  readonly disturbance?: Disturbance;
+  readonly disturbance?: Wish;
   readonly edits: readonly Edit[];
 };
 
@@ -552,6 +552,44 @@ export const mutants: readonly Mutant[] = [
       'this.announce();',
     ),
   ),
+  // Topics that are deleted and created again
+  {
+    ...mutant(
+      'another table of the name',
+      'a flow does not go on in a topic that has taken the place of its table’s',
+      edit('src/runtime/topics/topic-watch.ts', 'refuseRecreated(runner.facts, found);', ''),
+    ),
+    disturbance: 'recreate',
+  },
+  {
+    ...mutant(
+      'another table at the start',
+      'nobody starts with checkpoints of rows that are gone',
+      edit(
+        'src/runtime/topics/check-topics.ts',
+        "throw lostTable({ ...topic, flow }, found === undefined ? 'gone' : 'created again');",
+        '',
+      ),
+    ),
+    disturbance: 'recreate',
+  },
+  {
+    ...mutant(
+      'another catalog',
+      'whoever has lost the catalog goes on with nothing',
+      edit(
+        'src/runtime/topics/catalog.ts',
+        'if (range.end < this.#position) throw this.#lost();',
+        '',
+      ),
+      edit(
+        'src/runtime/topics/catalog.ts',
+        'if (error instanceof FlowError && isOfAnother(error)) throw this.#lost();\n      throw error;',
+        'if (error instanceof FlowError && isOfAnother(error)) return [];\n      throw error;',
+      ),
+    ),
+    disturbance: 'recreate',
+  },
   // What log and store owe
   mutantIn(
     'appended',

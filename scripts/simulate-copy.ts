@@ -5,7 +5,7 @@ import type {
   SimulationOptions,
   SimulationReport,
 } from '../src/testing/simulation/simulate-pipeline.ts';
-import { disturbances } from '../src/testing/simulation/simulation-scenario.ts';
+import { wishes } from '../src/testing/simulation/simulation-scenario.ts';
 
 /**
  * Child of `try-mutant.ts`, `simulate-copy.ts FOLDER SEEDS SHAPE DISTURBANCE`: simulates a copy of the source until a seed fails,
@@ -31,7 +31,7 @@ const { simulationShapes } = (await import(inCopy('simulation-shapes.ts'))) as {
 };
 const shape = simulationShapes.find(({ name }) => name === shapeName);
 if (shapeName !== '' && shape === undefined) throw new Error(`no shape "${shapeName}"`);
-const disturbance = disturbances.find((name) => name === disturbanceName);
+const disturbance = wishes.find((name) => name === disturbanceName);
 const options = { shape, disturbance };
 const seedsMax = Number(seeds);
 tell({ seed: 0, fault: undefined, cpuSeconds: 0, isLast: false });

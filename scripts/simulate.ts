@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process';
 import { type SimulationReport, simulate } from '../src/testing/simulation/simulate-pipeline.ts';
-import { disturbances } from '../src/testing/simulation/simulation-scenario.ts';
+import { wishes } from '../src/testing/simulation/simulation-scenario.ts';
 import { simulationShapes } from '../src/testing/simulation/simulation-shapes.ts';
 import { refuse, scriptOptions, wholeNumber } from './script-options.ts';
 
@@ -12,7 +12,7 @@ failed first; the exit code is 1 when any failed.
   --from S       the first one, default 1
   --replay SEED  tells, line by line, what happens in the world of one seed
   --shape NAME   this pipeline in all of them, whatever a seed draws: ${shapeNames}
-  --disturbance NAME  this alone disturbs them, again and again: ${disturbances.join(', ')}
+  --disturbance NAME  this alone disturbs them, again and again: ${wishes.join(', ')}
   --jobs N       processes that share the seeds, default 1
   --json         the result as one JSON document on standard output
 `;
@@ -42,9 +42,9 @@ const shape = simulationShapes.find(({ name }) => name === values.shape);
 if (values.shape !== undefined && shape === undefined) {
   refuse(`there is no shape "${values.shape}"; there are ${shapeNames}`);
 }
-const disturbance = disturbances.find((name) => name === values.disturbance);
+const disturbance = wishes.find((name) => name === values.disturbance);
 if (values.disturbance !== undefined && disturbance === undefined) {
-  refuse(`there is no disturbance "${values.disturbance}"; there are ${disturbances.join(', ')}`);
+  refuse(`there is no disturbance "${values.disturbance}"; there are ${wishes.join(', ')}`);
 }
 const options = { shape, disturbance };
 

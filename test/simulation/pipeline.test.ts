@@ -65,3 +65,12 @@ test.each(simulationShapes)('shape $name stands up to any of it', async (shape) 
   }
   expect(failed).toEqual([]);
 });
+
+test('P053 whatever topic is deleted and created again, its flows stop, and nothing wrong is called whole', async () => {
+  const failed: unknown[] = [];
+  for (let seed = 1; seed <= 200; seed += 1) {
+    const report = await simulate(seed, { disturbance: 'recreate' });
+    if (report.faults.length > 0) failed.push(report);
+  }
+  expect(failed).toEqual([]);
+});

@@ -150,7 +150,7 @@ export class FlowTakeover {
   /** Nobody restores a state from appended rows: those that are gone are missed by whoever reads the table. */
   async #goneRows(): Promise<readonly Gap[]> {
     const { facts, log, catalog } = this.#options;
-    if (feedOf(facts) !== undefined) return [];
+    if (feedOf(facts) !== undefined || facts.table.isSink === true) return [];
     return goneRows(facts.flow.name, facts.output, await movedStarts(log, catalog, facts.output));
   }
 

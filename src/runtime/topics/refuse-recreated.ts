@@ -5,11 +5,11 @@ import { lostTable } from './check-topics.ts';
 
 type TableTopic = TopicFacts & { readonly role: 'output' | 'levels' };
 
-/** Topics that hold what a flow has computed, as they were when it started. */
+/** Topics that hold what a flow has computed, as they were when it started. A sink is its owner's. */
 export function tableTopics(facts: FlowFacts): readonly TableTopic[] {
   const levels = 'levels' in facts ? facts.levels : undefined;
   return [
-    { ...facts.output, role: 'output' },
+    ...(facts.table.isSink === true ? [] : [{ ...facts.output, role: 'output' as const }]),
     ...(levels === undefined ? [] : [{ ...levels, role: 'levels' as const }]),
   ];
 }

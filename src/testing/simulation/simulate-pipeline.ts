@@ -11,6 +11,7 @@ import {
   stopAll,
   takeUnread,
 } from './simulation-gaps.ts';
+import { checkLastingStops, recreateAny } from './simulation-recreation.ts';
 import { drawScenario, type ScenarioWish } from './simulation-scenario.ts';
 import {
   checkBounds,
@@ -90,6 +91,7 @@ async function live(world: SimulatedWorld): Promise<void> {
     await liveOn(world);
     if (round === middle) checkPromises(world);
   }
+  if (world.scenario.recreates) await recreateAny(world);
   await end(world);
 }
 
@@ -140,8 +142,9 @@ async function end(world: SimulatedWorld): Promise<void> {
   world.note(() => 'all is calm');
   world.forgetGone();
   await catchUp(world, ending === 'once');
-  if (isCalmAllAlong) checkRecoveries(world, 'all the time');
-  if (hasEpilogue && ending === 'caught_up') await epilogue(world);
+  if (world.torn !== undefined) await checkLastingStops(world);
+  else if (isCalmAllAlong) checkRecoveries(world, 'all the time');
+  if (world.torn === undefined && hasEpilogue && ending === 'caught_up') await epilogue(world);
   await stopAll(world);
   if (!world.flows.every((flow) => world.isReadable(flow))) await endTransactions(world);
   if (world.complaints.size === 0) await checkEverything(world);
@@ -164,6 +167,7 @@ async function catchUp(world: SimulatedWorld, isOnce: boolean): Promise<void> {
     if (isAlone || gaps || world.random.chance(500)) world.begin();
     await inTime(world, 'it never caught up', world.untilCaughtUp());
   }
+  if (world.torn !== undefined) return;
   if (gaps) checkStops(world);
   if (gaps && world.scenario.ending !== 'cut') await acceptGaps(world);
 }

@@ -66,6 +66,8 @@ export class SimulatedWorld {
   readonly expectedStops = new Map<string, readonly string[]>();
   readonly stopped = new Map<string, FlowError>();
   areGapsAccepted = false;
+  /** What was deleted and created again while everything went on; undefined: nothing. */
+  torn: string | undefined;
   /** Recoveries since they were counted last. */
   recoveries: FlowError[] = [];
   /** Flow → topic → up to where it reads its partitions; absent: it did not begin, or goes on for ever. */
@@ -139,7 +141,7 @@ export class SimulatedWorld {
       this.note(() => `${name} is gone`);
     });
     void instance.fate.then((end) => {
-      if (end.fate === 'failed') this.#failed(name, end.error);
+      if (end.fate === 'failed') this.#failed(name, end.error, instance.progress() === undefined);
       else this.note(() => `${name} has stopped`);
     });
     this.instances.push(instance);
@@ -166,9 +168,21 @@ export class SimulatedWorld {
   }
 
   /** Faults of the world end a process; so does a stop that is expected; anything else is a fault of ours. */
-  #failed(name: string, error: unknown): void {
+  #failed(name: string, error: unknown, isAtStart: boolean): void {
     this.note(() => `${name} failed: ${errorText(error)}`);
     if (isOfTheWorld(error)) return;
+    if (error instanceof FlowError && this.#isTorn(error)) {
+      // A start that is refused is one of all flows. Where a topic is away for a moment the next one tells more.
+      if (isAtStart && error.code !== 'TOPIC_MISSING') {
+        const { views = [] } = this.scenario.shape;
+        const names = [
+          ...this.flows.map(({ plan }) => plan.name),
+          ...views.map(({ name }) => name),
+        ];
+        for (const stands of names) this.stopped.set(stands, error);
+      }
+      return;
+    }
     // It saw the topics before they grew, and started next to one that saw them after: it starts again.
     const { growsInRound } = this.scenario;
     if (growsInRound !== undefined && codeOf(error) === 'TOPIC_PARTITIONS') return;
@@ -204,7 +218,30 @@ export class SimulatedWorld {
   }
 
   hasStopped({ plan }: FlowUnderTest): boolean {
-    return this.stopped.has(plan.name) && this.expectedStops.has(plan.name);
+    const stop = this.stopped.get(plan.name);
+    return stop !== undefined && (this.expectedStops.has(plan.name) || this.#isTorn(stop));
+  }
+
+  /** Whether a flow, or one that writes what it reads, has stopped: its rows end there. */
+  isCutOff(flow: FlowPlan): boolean {
+    if (this.stopped.has(flow.name)) return true;
+    const tables = flow.branches.map(
+      ({ source }) => this.plan.sources.find(({ name }) => name === source)?.table,
+    );
+    return this.plan.flows.some(
+      (one) => one !== flow && tables.includes(one.target) && this.isCutOff(one),
+    );
+  }
+
+  /** From here on any flow may stop for what was deleted and created again. */
+  tear(what: string): void {
+    this.torn = what;
+    // Where checkpoints went with a topic, counters did, too.
+    if (what !== 'view' && what !== 'letters') this.isRewound = true;
+  }
+
+  #isTorn({ code }: FlowError): boolean {
+    return this.torn !== undefined && tornCodes.includes(code);
   }
 
   /** Whether every checkpoint of a flow is at the end of its log. */
@@ -249,6 +286,8 @@ export class SimulatedWorld {
   #areViewsCurrent(): boolean {
     const { views = [] } = this.scenario.shape;
     return views.every(({ name, input }) => {
+      const stop = this.stopped.get(name);
+      if (stop !== undefined && this.#isTorn(stop)) return true;
       const count = this.log.partitionCountNow(input);
       for (let partition = 0; partition < count; partition += 1) {
         const { end } = this.log.rangeNow(input, partition);
@@ -363,6 +402,9 @@ function eventText(event: RuntimeEvent): string {
   );
   return `${name} ${facts.join(' ')}`;
 }
+
+/** With which whoever meets a topic that was deleted and created again may stop. */
+const tornCodes: readonly string[] = ['TOPIC_RECREATED', 'TOPIC_MISSING', 'DEFINITION_MISSING'];
 
 function codeOf(error: unknown): string | undefined {
   return error instanceof FlowError ? error.code : undefined;

@@ -38,6 +38,11 @@ const largePermille = 100;
 
 export type Disturbance = (typeof disturbances)[number];
 
+/** What may be wished for: beside the disturbances, which come in any round, a topic that is created again in the last. */
+export const wishes = [...disturbances, 'recreate'] as const;
+
+export type Wish = (typeof wishes)[number];
+
 /** With which a process may stop for a while and go on. */
 const stalling: readonly Disturbance[] = ['stall', 'ambush', 'oversleep'];
 
@@ -63,6 +68,8 @@ export type Scenario = {
   readonly disturbancePermille: number;
   readonly disturbances: readonly Disturbance[];
   readonly ending: Ending;
+  /** After the last round a topic of any kind is deleted and created again. */
+  readonly recreates: boolean;
   readonly hasEpilogue: boolean;
   readonly transactionTimeoutMs: number;
   readonly settings: Partial<WorkerSettings> &
@@ -73,10 +80,12 @@ export type Scenario = {
 export type ScenarioWish = {
   readonly shape?: SimulationShape | undefined;
   /** It alone disturbs the world, again and again. */
-  readonly disturbance?: Disturbance | undefined;
+  readonly disturbance?: Wish | undefined;
 };
 
-export function drawScenario(random: Random, { shape, disturbance }: ScenarioWish = {}): Scenario {
+export function drawScenario(random: Random, wish: ScenarioWish = {}): Scenario {
+  const { shape } = wish;
+  const disturbance = wish.disturbance === 'recreate' ? undefined : wish.disturbance;
   const drawnShape = drawShape(random);
   const drawn = shape ?? drawnShape;
   const delivery = random.chance(150) ? 'at_least_once' : 'exactly_once';
@@ -91,6 +100,8 @@ export function drawScenario(random: Random, { shape, disturbance }: ScenarioWis
   // Some worlds have one thing happen again and again, the others a little of several.
   const theme = random.chance(250) ? random.pick(possible) : undefined;
   const chosen = theme === undefined ? possible.filter(() => random.chance(400)) : [theme];
+  // Derived, not drawn, as growth is.
+  const recreates = wish.disturbance === 'recreate' || sessionTimeoutMs % 23 === 7;
   return {
     shape: drawn,
     output: random.chance(500) ? 'row_set' : 'rows',
@@ -112,7 +123,7 @@ export function drawScenario(random: Random, { shape, disturbance }: ScenarioWis
     disturbances: (disturbance === undefined ? chosen : [disturbance]).filter((one) =>
       isPossibleIn(drawn, one),
     ),
-    ending: endingOf(drawn, drawEnding(random, isExact)),
+    ...endingOf(drawn, drawEnding(random, isExact), recreates),
     hasEpilogue: random.chance(isLarge ? 250 : 80),
     transactionTimeoutMs: drawTransactionTimeout(random),
     settings: {
@@ -188,10 +199,16 @@ function drawEnding(random: Random, isExact: boolean): Ending {
  * Whoever reads no more than what was there does not start again with what is there now. What is lost of all records
  * together is not worked out.
  */
-function endingOf({ flows }: SimulationShape, ending: Ending): Ending {
-  if (flows.some(({ whole }) => whole !== undefined) && ending !== 'once') return 'caught_up';
+function endingOf(
+  { flows }: SimulationShape,
+  drawn: Ending,
+  isRecreating: boolean,
+): Pick<Scenario, 'ending' | 'recreates'> {
   const isOnce = flows.some((flow) => flow.isOnce === true);
-  return isOnce && ending === 'recreated' ? 'caught_up' : ending;
+  const isWhole = flows.some(({ whole }) => whole !== undefined) && drawn !== 'once';
+  const ending = isWhole || (isOnce && drawn === 'recreated') ? 'caught_up' : drawn;
+  const isPlain = ending === 'caught_up' || ending === 'once';
+  return { ending, recreates: isRecreating && isPlain && !isOnce };
 }
 
 /** Without transactions nothing fences what a process that stalled still sends: it is not simulated. */
