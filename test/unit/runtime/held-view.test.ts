@@ -115,6 +115,8 @@ describe('FL-28 a view that its owner holds', () => {
     await changesOf(held);
     await world.log.deleteRecords('t', new Map([[0, 2]]));
     expect(await changesOf(held)).toBeUndefined();
+    await world.close();
+    world = worldOf(appended, 1);
     await give(['A', 1, 1], ['B', 2, 1]);
     expect(await changesOf(heldOf(appended, 10))).toBeUndefined();
   });
