@@ -16,6 +16,8 @@
 export interface Log {
   /** Missing topics are left out of the answer. */
   describeTopics(names: readonly string[]): Promise<ReadonlyMap<string, TopicDescription>>;
+  /** Of all topics that this client may see, in order; those that the brokers keep for themselves apart. */
+  topicNames(): Promise<readonly string[]>;
   /** Creates those that are missing; one that is there already is left alone. Named twice in one call, it is NOT_SUPPORTED. */
   createTopics(topics: readonly TopicSpec[]): Promise<void>;
   /** First and next offsets of each partition, as of now. `stable` is the last stable offset: where a committed reader stops. */

@@ -145,6 +145,15 @@ export function describeLogContract(
         expect(found.get(topic)?.configs.get('retention.ms')).toBe('-1');
       });
 
+      test('all topics are named, and one that is deleted no more', async () => {
+        const topics = [await makeTopic(), await makeTopic(2)];
+        const named = async () => (await log.topicNames()).filter((name) => topics.includes(name));
+        expect(await named()).toEqual(topics.toSorted());
+        await log.deleteTopics(topics.slice(1));
+        expect(await named()).toEqual(topics.slice(0, 1));
+        expect(await log.topicNames()).not.toContain('__consumer_offsets');
+      });
+
       test('creating a topic that is there changes nothing', async () => {
         const topic = await makeTopic(2);
         const before = (await log.describeTopics([topic])).get(topic);

@@ -39,7 +39,7 @@ export const sourceColumns = 'k STRING, seq BIGINT, v STRING, gone BOOLEAN';
 
 /** A pipeline on the log in memory, run update by update, and everything that was ever produced to it. */
 export class RefreshWorld {
-  readonly log = new MemoryLog({ clock: systemClock });
+  readonly log: MemoryLog;
   readonly state = new MemoryStateStore();
   /** Every record, with where it lies: what a brute-force recomputation starts from. */
   readonly produced: KnownRecord[] = [];
@@ -47,8 +47,14 @@ export class RefreshWorld {
   sql: string;
   readonly #partitions: number;
 
-  constructor(sql: string, topics: readonly string[], partitions = 2) {
+  constructor(
+    sql: string,
+    topics: readonly string[],
+    partitions = 2,
+    log = new MemoryLog({ clock: systemClock }),
+  ) {
     this.sql = sql;
+    this.log = log;
     this.#partitions = partitions;
     for (const topic of topics) this.log.createTopic(topic, partitions);
   }

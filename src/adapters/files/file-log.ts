@@ -67,6 +67,10 @@ export class FileLog implements Log {
     return new FileReader(() => this.#log.openReader(), this.#versions);
   }
 
+  topicNames(): Promise<readonly string[]> {
+    return this.#log.topicNames();
+  }
+
   createTopics(topics: readonly TopicSpec[]): Promise<void> {
     return this.#log.createTopics(topics);
   }

@@ -159,6 +159,17 @@ export class KafkaCluster {
     }
   }
 
+  /** Of all topics that this client may describe, but the brokers' own. */
+  async topicNames(): Promise<readonly string[]> {
+    const { topics } = await this.#control.requestAny(metadata, {
+      topics: null,
+      allowAutoTopicCreation: false,
+    });
+    return topics
+      .flatMap(({ name, errorCode, isInternal }) => (errorCode === 0 && !isInternal ? [name] : []))
+      .sort();
+  }
+
   /** As last heard of; undefined: it has none. */
   get clusterId(): string | undefined {
     return this.#clusterId;

@@ -138,6 +138,10 @@ class KafkaLog implements Log {
     return described;
   }
 
+  topicNames(): Promise<readonly string[]> {
+    return this.#retry(() => this.#cluster.topicNames());
+  }
+
   #remember(name: string, topic: TopicDescription | undefined): void {
     if (topic === undefined) {
       this.#topicIds.delete(name);

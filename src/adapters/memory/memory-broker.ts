@@ -61,6 +61,10 @@ export class MemoryBroker {
     for (const listener of this.#listeners) listener();
   }
 
+  get topicNames(): readonly string[] {
+    return [...this.#topics.keys()].sort();
+  }
+
   topic(name: string): MemoryTopic | undefined {
     return this.#topics.get(name);
   }

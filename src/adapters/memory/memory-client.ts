@@ -62,6 +62,10 @@ export class MemoryClient implements Log {
     });
   }
 
+  topicNames(): Promise<readonly string[]> {
+    return this.#life.through(() => this.#broker.topicNames);
+  }
+
   createTopics(topics: readonly TopicSpec[]): Promise<void> {
     return this.#life.through(() => {
       refuseTwice(topics);

@@ -174,6 +174,10 @@ export class MemoryLog implements Log {
     return this.#client.describeTopics(names);
   }
 
+  topicNames(): Promise<readonly string[]> {
+    return this.#client.topicNames();
+  }
+
   createTopics(topics: readonly TopicSpec[]): Promise<void> {
     return this.#client.createTopics(topics);
   }

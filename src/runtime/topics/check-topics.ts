@@ -4,6 +4,7 @@ import type { Log, TopicDescription, TopicSpec } from '../../ports/log.ts';
 import { readDeadLetter } from '../../task/output/dead-letter.ts';
 import { numbersTo } from '../refresh/refresh-facts.ts';
 import type { KnownCatalog } from './catalog.ts';
+import { ownedByOthers, ownedError } from './other-owners.ts';
 
 export type TopicRole = 'output' | 'sink' | 'repartition' | 'levels' | 'dead_letter' | 'result';
 
@@ -235,6 +236,10 @@ export async function refuseForeign(
   { log, catalog, pipeline }: ForeignCheck,
   topic: Pick<WantedTopic, 'name' | 'partitions'>,
 ): Promise<void> {
+  const { topicId } = (await log.describeTopics([topic.name])).get(topic.name) ?? {};
+  const own = topicId === undefined ? [] : [{ name: topic.name, topicId }];
+  const [owned] = await ownedByOthers({ log, pipeline }, own);
+  if (owned !== undefined) throw ownedError(owned);
   const records = await recordCount(log, topic);
   if (records === 0) return;
   // Another instance may have created it since the catalog was read (simulation seed 3166).

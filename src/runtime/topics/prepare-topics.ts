@@ -33,6 +33,7 @@ import type { ViewFacts } from '../views/view-runner.ts';
 import { isSettledWithin } from '../worker/is-settled-within.ts';
 import { Catalog, type KnownCatalog } from './catalog.ts';
 import { checkCatalog, checkTopic, type WantedTopic } from './check-topics.ts';
+import { type EnteredTopic, refuseShared } from './other-owners.ts';
 import { type WantedOptions, wantedOf } from './wanted-topics.ts';
 
 export type PrepareOptions = PipelineOnLog & {
@@ -91,7 +92,8 @@ export async function prepareTopics(options: PrepareOptions): Promise<PreparedPi
     const all = await log.describeTopics([
       ...new Set([...resolved.map(({ name }) => name), ...read]),
     ]);
-    await remember(options, catalog, resolved, all);
+    const entered = await remember(options, catalog, resolved, all);
+    await refuseShared({ ...options, catalog, nowMs: options.clock.now() }, entered);
     const flows: FlowFacts[] = [];
     for (const flow of plan.flows) {
       const facts = flowFacts(flow, options, known, all);
@@ -339,8 +341,9 @@ async function remember(
   catalog: Catalog,
   topics: readonly WantedTopic[],
   described: ReadonlyMap<string, TopicDescription>,
-): Promise<void> {
+): Promise<readonly EnteredTopic[]> {
   const entries = [];
+  const entered: EnteredTopic[] = [];
   for (const { name, role, flow, partitions } of topics) {
     const topicId = described.get(name)?.topicId;
     const known = catalog.get('topic', name)?.value;
@@ -349,6 +352,7 @@ async function remember(
       const starts = isTable ? await logStarts(log, name, partitions) : {};
       const value = { role, flow, partitions, topicId, ...starts };
       entries.push({ kind: 'topic' as const, name, value });
+      if (isTable) entered.push({ name, topicId, before: known });
       if (role === 'dead_letter' && known !== undefined && topicId !== undefined) {
         const gap = goneDeadLetters(flow, name, topicId);
         const atMs = clock.now();
@@ -382,6 +386,7 @@ async function remember(
     entries.push({ kind: 'source' as const, name: topicId, value: { topic: name, clusterId } });
   }
   if (entries.length > 0) await catalog.write(entries, clock.now());
+  return entered;
 }
 
 async function pinned(

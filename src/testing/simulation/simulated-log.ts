@@ -65,6 +65,10 @@ export class SimulatedLog implements Log {
     return this.#call(() => this.#log.describeTopics(names));
   }
 
+  topicNames(): Promise<readonly string[]> {
+    return this.#call(() => this.#log.topicNames());
+  }
+
   createTopics(topics: readonly TopicSpec[]): Promise<void> {
     return this.#call(() => this.#log.createTopics(topics));
   }
