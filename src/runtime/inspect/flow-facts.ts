@@ -144,6 +144,8 @@ export type TopicFacts = {
   readonly topic: string;
   readonly topicId: string;
   readonly partitions: number;
+  /** The largest record that a topic between the stages takes, in bytes. */
+  readonly recordBytesMax?: number | undefined;
 };
 
 /** A source that static sides of a flow read. */

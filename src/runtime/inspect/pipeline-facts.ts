@@ -173,10 +173,10 @@ export function flowFacts(
     ? topicFacts(topics, levelsTopicOf(pipeline, flow.name))
     : undefined;
   if (flow.kind === 'auto_cdc') {
-    const feeds = topicFacts(topics, repartitionTopicOf(pipeline, flow.target));
+    const feeds = feedFacts(topics, repartitionTopicOf(pipeline, flow.target));
     return { ...shared, flow, feeds, repartition: hasStage(flow) ? feeds : undefined, levels };
   }
-  const repartition = topicFacts(topics, repartitionTopicOf(pipeline, flow.name));
+  const repartition = feedFacts(topics, repartitionTopicOf(pipeline, flow.name));
   if (flow.kind === 'join') {
     return {
       ...shared,
@@ -260,6 +260,10 @@ function staticFacts(flow: FlowPlan, plan: PipelinePlan): readonly StaticFacts[]
     }
   }
   return [...bySource.values()];
+}
+
+function feedFacts(topics: ReadonlyMap<string, TopicDescription>, name: string): TopicFacts {
+  return { ...topicFacts(topics, name), recordBytesMax: recordBytesMax(topics.get(name)) };
 }
 
 function topicFacts(topics: ReadonlyMap<string, TopicDescription>, name: string): TopicFacts {

@@ -60,6 +60,8 @@ const plus = 0x2b;
  */
 export class OutputWriter {
   readonly #target: OutputTarget;
+  /** Each row is a record of its own. */
+  #isNumbered = false;
   readonly #value = new ByteWriter(4 * 1024);
   readonly #key = new ByteWriter(256);
   readonly #numberedSpan: { bytes: Buffer; start: number; end: number } = {
@@ -112,6 +114,7 @@ export class OutputWriter {
     { isNumbered, nowMs }: { readonly isNumbered: boolean; readonly nowMs: number },
   ): void {
     this.#writeSingleHeaders(row);
+    this.#isNumbered = isNumbered;
     if (isNumbered) {
       // The row is the value as it lies.
       this.#record.value = row.bytes;
@@ -155,6 +158,7 @@ export class OutputWriter {
     { isNumbered, nowMs }: { readonly isNumbered: boolean; readonly nowMs: number },
   ): void {
     this.#writeSingleHeaders(marker);
+    this.#isNumbered = isNumbered;
     if (isNumbered) {
       this.#send(sink, this.#numbered(key, 0), -1, nowMs);
     } else {
@@ -260,7 +264,7 @@ export class OutputWriter {
       throw recordTooLarge(
         { table, topic, size, bytesMax: recordBytesMax },
         key.bytes.subarray(key.start, key.end),
-        "Set output = 'rows' on the table, so that each row is a record of its own, or raise max.message.bytes of the topic.",
+        this.#isNumbered ? ofRow : ofSet,
       );
     }
     record.key = key.bytes;
@@ -273,6 +277,10 @@ export class OutputWriter {
     sink.append(topic, partition, record);
   }
 }
+
+const ofSet =
+  "Set output = 'rows' on the table, so that each row is a record of its own, or raise max.message.bytes of the topic.";
+const ofRow = 'Raise max.message.bytes of the topic, or select less into a row.';
 
 type SizedRecord = {
   readonly table: string;

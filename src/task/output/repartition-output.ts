@@ -1,3 +1,4 @@
+import { FlowError } from '../../base/errors.ts';
 import { viewOf } from '../../data/byte-copy.ts';
 import { ByteWriter } from '../../data/byte-writer.ts';
 import { murmur2Of, partitionOfHash } from '../../data/murmur2.ts';
@@ -19,12 +20,19 @@ import type { RowOutput } from './row-output.ts';
 
 const nothing = Buffer.alloc(0);
 
+/** About what a batch adds to a record, with some to spare. */
+const recordOverheadBytes = 256;
+/** Of a key that is told. */
+const keyCharsMax = 200;
+
 /** A record is passed off as no older than this: some brokers refuse old timestamps. */
 const ageMsMax = 3_600_001;
 
 export type RepartitionTarget = {
   readonly topic: string;
   readonly partitions: number;
+  /** The largest record that it takes, in bytes; absent: the broker tells. */
+  readonly recordBytesMax?: number | undefined;
   /** Its rows are of dead letters, which no source partition has handed on: the account tells them apart. */
   readonly isReplay?: boolean;
 };
@@ -36,6 +44,7 @@ export type RepartitionTarget = {
 export class RepartitionOutput implements RowOutput {
   readonly #target: RepartitionTarget;
   readonly #shuffle: MemoryShuffle | undefined;
+  readonly #recordBytesMax: number;
   readonly #rows: ByteWriter;
   readonly #offered: OfferedRow = {
     keyStart: 0,
@@ -60,6 +69,7 @@ export class RepartitionOutput implements RowOutput {
   constructor(target: RepartitionTarget, shuffle?: MemoryShuffle) {
     this.#target = target;
     this.#shuffle = shuffle;
+    this.#recordBytesMax = target.recordBytesMax ?? Number.POSITIVE_INFINITY;
     this.#rows = shuffle?.rows ?? new ByteWriter(4 * 1024);
     if (target.isReplay === true) {
       const headers = new HeaderWriter();
@@ -148,22 +158,29 @@ export class RepartitionOutput implements RowOutput {
       row.valueStart = spans[at + 1] as number;
       row.valueEnd = spans[at + 2] as number;
       if (isForAny && this.#forAll.has(at)) {
-        this.#fillRecord(row);
+        this.#fillRecord(row, records);
         for (let one = 0; one < partitions; one += 1) sink.append(topic, one, record);
         continue;
       }
       row.keyHash = murmur2Of(buffer, view, row.keyStart, row.valueStart);
       const partition = partitionOfHash(row.keyHash, partitions);
       if (this.#shuffle?.offer(partition, row) === true) continue;
-      this.#fillRecord(row);
+      this.#fillRecord(row, records);
       sink.append(topic, partition, record);
     }
     return this.#spanCount / 3;
   }
 
-  #fillRecord({ keyStart, valueStart, valueEnd, timestampMs }: OfferedRow): void {
+  #fillRecord(
+    { keyStart, valueStart, valueEnd, timestampMs }: OfferedRow,
+    records: RecordCursor,
+  ): void {
     const record = this.#record;
     const { buffer } = this.#rows;
+    const size = valueEnd - keyStart + recordOverheadBytes;
+    if (size > this.#recordBytesMax) {
+      throw this.#tooLarge(size, buffer.toString('utf8', keyStart, valueStart), records);
+    }
     record.key = buffer;
     record.keyStart = keyStart;
     record.keyEnd = valueStart;
@@ -171,6 +188,19 @@ export class RepartitionOutput implements RowOutput {
     record.valueStart = valueStart;
     record.valueEnd = valueEnd;
     record.timestampMs = timestampMs;
+  }
+
+  /** The broker refuses what is larger, and with it the transaction of all flows. */
+  #tooLarge(size: number, key: string, { offset }: RecordCursor): FlowError {
+    const { topic } = this.#target;
+    return new FlowError(
+      'RECORD_TOO_LARGE',
+      `a row is too large for one record of topic "${topic}", between the stages`,
+      {
+        detail: `Key ${key.slice(0, keyCharsMax)}, of the record at offset ${offset}, needs ${size} bytes, and the topic takes ${this.#recordBytesMax} bytes a record.`,
+        hint: 'Raise max.message.bytes of the topic, or select less into a row.',
+      },
+    );
   }
 }
 
