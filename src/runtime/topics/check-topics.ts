@@ -239,7 +239,7 @@ export async function refuseForeign(
   const { topicId } = (await log.describeTopics([topic.name])).get(topic.name) ?? {};
   const own = topicId === undefined ? [] : [{ name: topic.name, topicId }];
   const [owned] = await ownedByOthers({ log, pipeline }, own);
-  if (owned !== undefined) throw ownedError(owned);
+  if (owned !== undefined) throw ownedError(owned, pipeline);
   const records = await recordCount(log, topic);
   if (records === 0) return;
   // Another instance may have created it since the catalog was read (simulation seed 3166).

@@ -63,10 +63,10 @@ async function readOther(log: Log, name: string): Promise<Catalog | undefined> {
 }
 
 /** What somebody is told who would write to another pipeline's topic. */
-export function ownedError({ name, owner }: OwnedTopic): FlowError {
+export function ownedError({ name, owner }: OwnedTopic, pipeline: string): FlowError {
   return new FlowError('TOPIC_CONFIG', `topic "${name}" is written by pipeline "${owner}"`, {
     detail: `The catalog of that pipeline ("${catalogTopicOf(owner)}") has it as its own. Two pipelines in one topic would take each other's rows for theirs.`,
-    hint: `Give the table another topic (WITH (topic = '…')), or read it as a source. If pipeline "${owner}" is no more, delete its catalog and the topic, should nothing need them.`,
+    hint: `Is "${pipeline}" the right pipeline name? Else give the table another topic (WITH (topic = '…')), or read it as a source. If pipeline "${owner}" is no more, delete its catalog and the topic, should nothing need them.`,
   });
 }
 
@@ -87,5 +87,5 @@ export async function refuseShared(
     value,
   }));
   await catalog.write(withdrawn, nowMs);
-  throw ownedError(owned);
+  throw ownedError(owned, options.pipeline);
 }

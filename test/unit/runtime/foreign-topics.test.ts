@@ -83,7 +83,7 @@ describe("somebody else's topic", () => {
         refreshInPlace(await world.runOptions('t', { allowLoss: true })),
       ).rejects.toMatchObject({
         code: 'TOPIC_CONFIG',
-        message: 'topic "t" holds records and is not this pipeline\'s',
+        message: 'topic "t" is written by pipeline "p"',
         hint: expect.stringContaining('Is "q" the right pipeline name?'),
       });
       expect(world.log.readCommitted('t')).toHaveLength(before);
