@@ -24,7 +24,7 @@ import { defaultWorkerSettings, startWorker } from '../../src/runtime/worker/sta
 export type SourceRow = {
   readonly k: string;
   readonly seq: number;
-  readonly v: string | null;
+  readonly v: string;
   readonly gone?: boolean;
 };
 
