@@ -19,7 +19,7 @@ import type { Log, TopicDescription } from '../../ports/log.ts';
 import { generationOf, swapsOf, writersOf } from '../takeover/generation.ts';
 import type { Catalog, KnownCatalog } from '../topics/catalog.ts';
 import type { InputFacts } from '../views/read-input-rows.ts';
-import type { ViewFacts } from '../views/view-runner.ts';
+import type { ViewFacts } from '../views/view-facts.ts';
 import type { FlowFacts, SourceFacts, StaticFacts, TopicFacts } from './flow-facts.ts';
 
 /** A pipeline, by its name, on a log. */

@@ -29,7 +29,7 @@ import { logStarts } from '../takeover/log-starts.ts';
 import { pinOnce } from '../views/once-pins.ts';
 import { computeOnce } from '../views/once-result.ts';
 import { missingStatic } from '../views/static-data.ts';
-import type { ViewFacts } from '../views/view-runner.ts';
+import type { ViewFacts } from '../views/view-facts.ts';
 import { isSettledWithin } from '../worker/is-settled-within.ts';
 import { Catalog, type KnownCatalog } from './catalog.ts';
 import { checkCatalog, checkTopic, type WantedTopic } from './check-topics.ts';

@@ -20,24 +20,8 @@ import { PendingAnswer } from '../worker/pending-answer.ts';
 import { readPartition } from '../worker/read-partition.ts';
 import { canBeHeld, type HeldChanges, HeldView } from './held-view.ts';
 import { type InputFacts, readInputRows } from './read-input-rows.ts';
+import type { ViewFacts } from './view-facts.ts';
 import type { ViewTopics } from './view-topics.ts';
-
-/** What the runtime knows of one materialized view before it is computed. */
-export type ViewFacts = {
-  readonly view: MaterializedViewPlan;
-  readonly table: TablePlan;
-  readonly group: string;
-  readonly output: TopicFacts;
-  readonly outputRecordBytesMax: number;
-  readonly inputs: readonly InputFacts[];
-  /** The table itself, whose rows are the flow's own; undefined of a materialized view. */
-  readonly kept: InputFacts | undefined;
-  /** How often the table was refreshed fully, as far as the process knew when it started. */
-  readonly generation: number;
-  readonly timeZone: string;
-  /** The pipeline's catalog: whoever has its partition in the view's group computes the view. */
-  readonly catalogTopic: string;
-};
 
 export type ExpectationResult = { passed: number; failed: number };
 

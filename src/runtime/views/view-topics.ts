@@ -8,7 +8,7 @@ import { lostTable } from '../topics/check-topics.ts';
 import { lockOf } from '../topics/locks.ts';
 import { isAnother } from '../topics/refuse-recreated.ts';
 import type { InputFacts } from './read-input-rows.ts';
-import type { ViewFacts } from './view-runner.ts';
+import type { ViewFacts } from './view-facts.ts';
 
 export type ViewTopicsOptions = {
   readonly facts: ViewFacts;

@@ -6,7 +6,8 @@ import { generationOf } from '../takeover/generation.ts';
 import type { Catalog } from '../topics/catalog.ts';
 import { isSettledWithin } from '../worker/is-settled-within.ts';
 import { clearStop, recordStop } from '../worker/stops.ts';
-import { type ViewFacts, type ViewRun, ViewRunner, type ViewState } from './view-runner.ts';
+import type { ViewFacts } from './view-facts.ts';
+import { type ViewRun, ViewRunner, type ViewState } from './view-runner.ts';
 import { ViewTopics } from './view-topics.ts';
 
 export type ViewSettings = {

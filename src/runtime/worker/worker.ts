@@ -13,7 +13,7 @@ import type { Catalog } from '../topics/catalog.ts';
 import { lockOf } from '../topics/locks.ts';
 import { RepartitionPurge } from '../topics/repartition-purge.ts';
 import { TopicWatch } from '../topics/topic-watch.ts';
-import type { ViewFacts } from '../views/view-runner.ts';
+import type { ViewFacts } from '../views/view-facts.ts';
 import type { ViewUpdates } from '../views/view-updates.ts';
 import { blame, RunnerError } from './blame.ts';
 import { FlowRunner } from './flow-runner.ts';
