@@ -2,7 +2,6 @@ import { FlowError } from '../../base/errors.ts';
 import { partitionOf } from '../../data/murmur2.ts';
 import type { Row } from '../../data/value.ts';
 import { type IncrementalView, incrementalView } from '../../plan/flows/incremental-view.ts';
-import type { MaterializedViewPlan, TablePlan } from '../../plan/pipeline-plan.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type {
   Assignment,
@@ -15,7 +14,6 @@ import type {
 import { ViewOutput } from '../../task/output/view-output.ts';
 import { isOfRows, viewDigest, viewRows } from '../../task/view-query.ts';
 import { viewDifferences, viewRecords } from '../../task/view-records.ts';
-import type { TopicFacts } from '../inspect/flow-facts.ts';
 import { PendingAnswer } from '../worker/pending-answer.ts';
 import { readPartition } from '../worker/read-partition.ts';
 import { canBeHeld, type HeldChanges, HeldView } from './held-view.ts';

@@ -1,7 +1,7 @@
 import { FlowError } from '../../base/errors.ts';
 import type { Log } from '../../ports/log.ts';
-import { readViewState } from '../../runtime/views/view-runner.ts';
 import type { ViewFacts } from '../../runtime/views/view-facts.ts';
+import { readViewState } from '../../runtime/views/view-runner.ts';
 import { defaultWorkerSettings, startWorker } from '../../runtime/worker/start-worker.ts';
 import { TriggeredUpdate } from '../../runtime/worker/triggered-update.ts';
 import type { Worker } from '../../runtime/worker/worker.ts';
