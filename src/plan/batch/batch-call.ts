@@ -18,6 +18,7 @@ import { types } from '../../expr/types.ts';
 import type * as ast from '../../sql/ast.ts';
 import { functionName } from '../bind/bind-call.ts';
 import type { Bind } from '../bind/bind-expression.ts';
+import type { BatchContext } from './batch-context.ts';
 import { isWindowNode } from './batch-plan.ts';
 
 /** What an expression may contain beside what is computed from one row. */
@@ -224,4 +225,27 @@ export function contains(expression: Expression, test: (node: Expression) => boo
     default:
       return false;
   }
+}
+
+/** Rules of an expression in which nothing but values of one row can stand. */
+export function plainRules(
+  context: BatchContext,
+  generatorKind: 'NESTED_IN_EXPRESSIONS' | 'OUTSIDE_SELECT',
+  faults: { readonly aggregate: string; readonly window: string } = {
+    aggregate: 'UNSUPPORTED_EXPR_FOR_OPERATOR',
+    window: 'UNSUPPORTED_EXPR_FOR_WINDOW',
+  },
+): Parameters<typeof bindSpecialCall>[2] {
+  return {
+    aggregateFault: faults.aggregate,
+    windowFault: faults.window,
+    generatorKind,
+    timeZone: context.timeZone,
+    star: (node) => {
+      throw fault('INVALID_USAGE_OF_STAR_OR_REGEX', 'a star can not stand here', node.place);
+    },
+    window: (node) => {
+      throw fault(faults.window, 'a window function can not stand here', node.place);
+    },
+  };
 }

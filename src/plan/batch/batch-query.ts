@@ -11,7 +11,8 @@ import { bindExpression } from '../bind/bind-expression.ts';
 import type { BoundColumn } from '../bind/bound-column.ts';
 import { nameKey } from '../bind/names.ts';
 import { columnNode } from '../flows/move-columns.ts';
-import { bindSpecialCall, sortKey } from './batch-call.ts';
+import { bindSpecialCall, plainRules, sortKey } from './batch-call.ts';
+import { aliased } from './batch-columns.ts';
 import {
   type BatchCommonTable,
   type BatchContext,
@@ -21,10 +22,11 @@ import {
 } from './batch-context.ts';
 import type { BatchPlan, BoundBatch } from './batch-plan.ts';
 import { bindRecursion, isRecursive, isShadowed } from './batch-recursion.ts';
-import { aliased, bindName, bindValues, plainRules, unionType } from './batch-relation.ts';
+import { bindName, unionType } from './batch-relation.ts';
 import { isOrderByAll, ordinalOf, requireComparable } from './batch-rules.ts';
 import { bindBatchSelect } from './batch-select.ts';
 import { bindSubquery } from './batch-subquery.ts';
+import { bindValues } from './batch-values.ts';
 
 export type BatchQueryOptions = {
   readonly timeZone: string;

@@ -7,9 +7,10 @@ import { fault } from '../../expr/faults.ts';
 import type * as ast from '../../sql/ast.ts';
 import { nameKey } from '../bind/names.ts';
 import { columnNode } from '../flows/move-columns.ts';
+import { aliased } from './batch-columns.ts';
 import type { BatchContext } from './batch-context.ts';
 import type { BoundBatch } from './batch-plan.ts';
-import { aliased, unionType } from './batch-relation.ts';
+import { unionType } from './batch-relation.ts';
 
 const levelsMax = 100;
 

@@ -22,7 +22,8 @@ import type { LateralAlias } from '../bind/scope.ts';
 import { sparkName } from '../bind/spark-name.ts';
 import { type ColumnNode, columnNode, moveColumns } from '../flows/move-columns.ts';
 import { Grouping, groupingIdColumn, groupingMarker, isGroupingMarker } from './batch-aggregate.ts';
-import { bindSpecialCall, type CallRules, contains, sortKey } from './batch-call.ts';
+import { bindSpecialCall, type CallRules, contains, plainRules, sortKey } from './batch-call.ts';
+import { widthOf } from './batch-columns.ts';
 import {
   type BatchContext,
   type BatchRelation,
@@ -32,9 +33,10 @@ import {
 } from './batch-context.ts';
 import { checkCorrelation, checkOrderItem } from './batch-correlation.ts';
 import { overGroups } from './batch-exploded-groups.ts';
+import { generated } from './batch-generator.ts';
 import { groupingShape, lateralKey } from './batch-grouping.ts';
 import { type BatchPlan, type BoundBatch, isWindowNode, type WindowNode } from './batch-plan.ts';
-import { bindFrom, generated, plainRules, widthOf } from './batch-relation.ts';
+import { bindFrom } from './batch-relation.ts';
 import { isOrderByAll, ordinalOf, requireComparable } from './batch-rules.ts';
 import { type BoundTimeWindow, boundTimeWindow, isTimeWindow } from './batch-time-window.ts';
 import { bindWindow } from './batch-window.ts';
