@@ -4,7 +4,7 @@ import { constantValue, isConstant } from '../../expr/compile.ts';
 import type { Expression } from '../../expr/expression.ts';
 import { fault, mismatch } from '../../expr/faults.ts';
 import { findFunction } from '../../expr/function-registry.ts';
-import { findGenerator, type GeneratorDefinition } from '../../expr/generator.ts';
+import { findGenerator, type GeneratorDefinition, strayGenerator } from '../../expr/generator.ts';
 import { parameter } from '../../expr/parameter.ts';
 import { types } from '../../expr/types.ts';
 import type * as ast from '../../sql/ast.ts';
@@ -146,4 +146,19 @@ export function bindRange(call: ast.CallExpression, context: BatchContext): Batc
     plan: { node: 'range', start, end, step },
     columns: asColumns([{ name: 'id', type: types.bigint }], [], call.place),
   };
+}
+
+/** The call of a generator that an item of a select list is. */
+export function generatorCall(node: ast.Expression): ast.CallExpression | undefined {
+  if (node.node === 'alias') return generatorCall(node.value);
+  if (node.node !== 'call' || node.window !== undefined) return undefined;
+  const found = findGenerator(functionName(node));
+  if (found === undefined || found.definition.isTableFunction === true) return undefined;
+  for (const argument of node.arguments) {
+    const inner = generatorCall(argument);
+    if (inner !== undefined) {
+      throw strayGenerator('NESTED_IN_EXPRESSIONS', functionName(inner), inner.place);
+    }
+  }
+  return node;
 }

@@ -4,7 +4,7 @@ import { findAggregate } from '../../expr/aggregate-registry.ts';
 import { castTo, writtenCast } from '../../expr/coerce.ts';
 import type { Expression } from '../../expr/expression.ts';
 import { fault, mismatch } from '../../expr/faults.ts';
-import { findGenerator, strayGenerator } from '../../expr/generator.ts';
+
 import { windowEnd } from '../../expr/time-window.ts';
 import { types } from '../../expr/types.ts';
 import type * as ast from '../../sql/ast.ts';
@@ -22,6 +22,7 @@ import type { LateralAlias } from '../bind/scope.ts';
 import { sparkName } from '../bind/spark-name.ts';
 import { type ColumnNode, columnNode, moveColumns } from '../flows/move-columns.ts';
 import { Grouping, groupingIdColumn, groupingMarker, isGroupingMarker } from './batch-aggregate.ts';
+import { aliasBase, inlinedAliases, isAliasColumn } from './batch-alias.ts';
 import { bindSpecialCall, type CallRules, contains, plainRules, sortKey } from './batch-call.ts';
 import { widthOf } from './batch-columns.ts';
 import {
@@ -33,11 +34,13 @@ import {
 } from './batch-context.ts';
 import { checkCorrelation, checkOrderItem } from './batch-correlation.ts';
 import { overGroups } from './batch-exploded-groups.ts';
-import { generated } from './batch-generator.ts';
+import { generated, generatorCall } from './batch-generator.ts';
 import { groupingShape, lateralKey } from './batch-grouping.ts';
-import { type BatchPlan, type BoundBatch, isWindowNode, type WindowNode } from './batch-plan.ts';
+import { readsMore, requireKept, requireSortable } from './batch-order-rules.ts';
+import { type BatchPlan, type BoundBatch, isWindowNode } from './batch-plan.ts';
 import { bindFrom } from './batch-relation.ts';
-import { isOrderByAll, ordinalOf, requireComparable } from './batch-rules.ts';
+import { isOrderByAll, ordinalOf } from './batch-rules.ts';
+import { selectResult } from './batch-select-result.ts';
 import { type BoundTimeWindow, boundTimeWindow, isTimeWindow } from './batch-time-window.ts';
 import { bindWindow } from './batch-window.ts';
 
@@ -45,12 +48,6 @@ import { bindWindow } from './batch-window.ts';
 type Item = { readonly name: string; readonly value: Expression };
 
 const groupingId = 'grouping__id';
-
-/** Columns from here on stand for earlier items of the select list. */
-const aliasBase = 2_000_000;
-
-/** Expressions grow when aliases are used again and again; beyond this they are refused. */
-const sizeMax = 200_000;
 
 /** Binds one SELECT with its ORDER BY, in the order in which rows go through it. */
 export function bindBatchSelect(
@@ -90,7 +87,12 @@ class SelectBinder {
     const shape = groupingShape(this.#select.groupBy, this.#groupingOptions());
     this.#keys = shape.keys;
     const having = this.#bindHaving();
-    this.#havingReadsMore = having !== undefined && this.#readsMore(having);
+    this.#havingReadsMore =
+      having !== undefined &&
+      readsMore(
+        having,
+        this.#items.map((item) => item.value),
+      );
     const qualify = this.#bindQualify();
     const order = orderBy.length === 0 ? [] : this.#bindOrder(orderBy, grouped);
     let plan = this.#relation.plan;
@@ -137,7 +139,11 @@ class SelectBinder {
     const havingAt = having === undefined ? undefined : all[at++];
     const qualifyAt = qualify === undefined ? undefined : all[at];
     if (havingAt !== undefined) plan = { node: 'filter', input: plan, condition: havingAt };
-    return this.#finish(plan, items, keys, qualifyAt);
+    return selectResult({
+      ...{ input: plan, items, keys, named: this.#items, qualify: qualifyAt },
+      ...{ width: widthOf(this.#relation), isDistinct: this.#select.distinct },
+      place: this.#select.place,
+    });
   }
 
   // -------------------------------------------------------------- input
@@ -266,7 +272,7 @@ class SelectBinder {
       );
     }
     const bound = bindExpression(item.value, this.#scope(input));
-    const value = this.#inlined(bound);
+    const value = inlinedAliases(bound, this.#aliasValues);
     const isOver = contains(bound, isAliasColumn);
     const name = alias?.text ?? sparkName(item.value);
     // What is read out of a struct or map is known by the name of the field, like an alias.
@@ -395,45 +401,6 @@ class SelectBinder {
     return groupingMarker(name, node.arguments.map(bind), node.place);
   }
 
-  /** Aliases replaced by what they stand for. */
-  #inlined(expression: Expression, isResult = false): Expression {
-    if (this.#aliasValues.length === 0) return expression;
-    let size = 0;
-    // Of the result an aggregate may read what is none itself: it is the column of the input by another name.
-    const isRefused = (node: Expression): boolean => {
-      if (node.node !== 'column' || node.index < aliasBase) return false;
-      const value = this.#aliasValues[node.index - aliasBase];
-      return !isResult || value === undefined || contains(value, isAggregateNode);
-    };
-    const visit = (node: Expression): Expression => {
-      size += 1;
-      if (size > sizeMax) {
-        throw fault('NOT_SUPPORTED', 'the aliases make too large an expression', node.place);
-      }
-      switch (node.node) {
-        case 'column':
-          return node.index < aliasBase
-            ? node
-            : visit(this.#aliasValues[node.index - aliasBase] ?? node);
-        case 'lambda':
-          return { ...node, body: visit(node.body) };
-        case 'call': {
-          if (isAggregateNode(node) && node.arguments.some((one) => contains(one, isRefused))) {
-            throw fault(
-              'UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_AGGREGATE_FUNC',
-              'an aggregate reads an alias of the same select list',
-              node.place,
-            );
-          }
-          return { ...node, arguments: node.arguments.map(visit) };
-        }
-        default:
-          return node;
-      }
-    };
-    return visit(expression);
-  }
-
   // -------------------------------------------------------------- grouping
 
   #isGrouped(): boolean {
@@ -466,7 +433,7 @@ class SelectBinder {
         if (isAliasColumn(bound)) {
           if (this.#overAliases.has(bound.index - aliasBase)) throw lateralKey(node.place);
         }
-        return this.#inlined(bound);
+        return inlinedAliases(bound, this.#aliasValues);
       },
     };
   }
@@ -509,7 +476,7 @@ class SelectBinder {
 
   #condition(node: ast.Expression, clause: string, windowFault: string | undefined): Expression {
     const scope = this.#outputScope(windowFault, clause === 'HAVING');
-    const bound = this.#inlined(bindExpression(node, scope), true);
+    const bound = inlinedAliases(bindExpression(node, scope), this.#aliasValues, true);
     if (bound.type.kind === 'void') return castTo(bound, types.boolean);
     if (bound.type.kind === 'boolean') return bound;
     // As Spark's parser does, HAVING casts what is no condition.
@@ -608,66 +575,13 @@ class SelectBinder {
 
   #orderValue(node: ast.Expression, scope: ExpressionScope, grouped: boolean): Expression {
     const bound = this.#bindOrderItem(node, scope);
-    checkOrderItem(bound);
-    this.#requireSortable(bound, grouped);
-    const value = this.#inlined(bound);
-    const isSelected = this.#items.some((item) => sameExpression(item.value, value));
-    if (this.#havingReadsMore && !isSelected) this.#requireKept(bound);
-    return value;
-  }
-
-  /** An order knows no windows of its own, and aggregates only where rows are grouped and nothing stands between. */
-  #requireSortable(value: Expression, grouped: boolean): void {
     const values = this.#items.map((item) => item.value);
-    const hasAggregate = contains(value, isAggregateNode);
-    const isOfGroups = grouped || values.some((item) => contains(item, isAggregateNode));
-    if (contains(value, isWindowNode) || (hasAggregate && !isOfGroups)) {
-      throw fault(
-        'UNSUPPORTED_EXPR_FOR_OPERATOR',
-        'ORDER BY has a window function, or an aggregate without groups',
-        value.place,
-        'Select it, and order by its name.',
-      );
-    }
-    if (!hasAggregate || !values.some((item) => contains(item, isWindowNode))) return;
-    throw fault(
-      'UNRESOLVED_COLUMN.WITH_SUGGESTION',
-      'behind a window function ORDER BY sees the result alone',
-      value.place,
-      'Select the aggregate, and order by its name.',
-    );
-  }
-
-  /** Whether an expression over the groups reads what is no column of the result. */
-  #readsMore(value: Expression): boolean {
-    if (this.#items.some((item) => sameExpression(item.value, value))) return false;
-    if (value.node === 'column' || isAggregateNode(value)) return true;
-    if (value.node === 'lambda') return this.#readsMore(value.body);
-    return value.node === 'call' && value.arguments.some((part) => this.#readsMore(part));
-  }
-
-  /** Behind such a HAVING, ORDER BY sees the result and the columns that are grouped by, and no aggregates. */
-  #requireKept(value: Expression): void {
-    const isLost = (node: Expression): boolean =>
-      node.node === 'column' &&
-      node.index < aliasBase &&
-      !this.#keys.some((key) => sameExpression(key, node));
-    if (contains(value, isLost)) {
-      throw fault(
-        'UNRESOLVED_COLUMN.WITH_SUGGESTION',
-        'behind HAVING a column is neither of the result nor grouped by',
-        value.place,
-        'Select it, and order by its name.',
-      );
-    }
-    if (contains(value, isAggregateNode)) {
-      throw fault(
-        'UNSUPPORTED_EXPR_FOR_OPERATOR',
-        'behind HAVING an aggregate of ORDER BY is none of the result',
-        value.place,
-        'Select it, and order by its name.',
-      );
-    }
+    checkOrderItem(bound);
+    requireSortable(bound, values, grouped);
+    const value = inlinedAliases(bound, this.#aliasValues);
+    const isSelected = this.#items.some((item) => sameExpression(item.value, value));
+    if (this.#havingReadsMore && !isSelected) requireKept(bound, this.#keys);
+    return value;
   }
 
   /** A name of the result that has no such field or element may mean a key of the same name. */
@@ -682,81 +596,6 @@ class SelectBinder {
       return bindExpression(node, this.#outputScope(undefined, true));
     }
   }
-
-  // -------------------------------------------------------------- result
-
-  #finish(
-    input: BatchPlan,
-    items: readonly Expression[],
-    keys: readonly ReturnType<typeof sortKey>[],
-    qualify: Expression | undefined,
-  ): BoundBatch {
-    let plan = input;
-    const windows = new WindowColumns(this.#widthAfter(input));
-    const values = items.map((item) => windows.over(item));
-    const order = keys.map((key) => ({ ...key, value: windows.over(key.value) }));
-    const condition = qualify === undefined ? undefined : windows.over(qualify);
-    plan = windows.plan(plan);
-    if (condition !== undefined) plan = { node: 'filter', input: plan, condition };
-    const columns = this.#items.map(
-      ({ name, value }, index): BoundColumn => ({
-        name,
-        type: value.type,
-        index,
-        qualifier: [],
-        hidden: false,
-        broken: false,
-        place: value.place,
-      }),
-    );
-    const sorted = order.map((key) => {
-      const at = values.findIndex((value) => sameExpression(value, key.value));
-      return { key, at };
-    });
-    const extra = sorted.filter(({ at }) => at < 0).map(({ key }) => key.value);
-    if (this.#select.distinct) {
-      const [stray] = extra;
-      if (stray !== undefined)
-        throw notSelected(
-          stray,
-          keys.some((key) => contains(key.value, isAggregateNode)),
-        );
-      requireComparable(
-        columns.map((column) => column.type),
-        this.#select.place,
-      );
-    }
-    plan = { node: 'project', input: plan, values: [...values, ...extra] };
-    if (this.#select.distinct) {
-      plan = { node: 'distinct', input: plan, types: columns.map((column) => column.type) };
-    }
-    if (sorted.length > 0) {
-      let next = values.length;
-      const sortKeys = sorted.map(({ key, at }) => {
-        const index = at < 0 ? next++ : at;
-        const { type, place } = key.value;
-        return { ...key, value: columnNode({ name: undefined, type, index, place }) };
-      });
-      plan = { node: 'sort', input: plan, keys: sortKeys };
-    }
-    if (extra.length > 0) plan = { node: 'project', input: plan, values: columns.map(columnNode) };
-    return { plan, columns };
-  }
-
-  #widthAfter(plan: BatchPlan): number {
-    switch (plan.node) {
-      case 'aggregate':
-        return plan.keys.length + plan.aggregates.length + (plan.sets === undefined ? 0 : 1);
-      case 'filter':
-        return this.#widthAfter(plan.input);
-      default:
-        return widthOf(this.#relation);
-    }
-  }
-}
-
-function isAliasColumn(node: Expression): node is ColumnNode {
-  return node.node === 'column' && node.index >= aliasBase;
 }
 
 /** What ORDER BY and HAVING name is a column of the result or a key, so that any other is said to be none. */
@@ -768,60 +607,5 @@ function clauseOver(grouping: Grouping, value: Expression): Expression {
       error instanceof FaultError && /^MISSING_(?:AGGREGATION|GROUP_BY)$/.test(error.fault.code);
     if (!isMissing) throw error;
     throw fault('UNRESOLVED_COLUMN.WITH_SUGGESTION', error.fault.message, error.fault.place);
-  }
-}
-
-function notSelected(stray: Expression, isAggregate: boolean): Error {
-  return fault(
-    isAggregate ? 'UNSUPPORTED_EXPR_FOR_OPERATOR' : 'UNRESOLVED_COLUMN.WITH_SUGGESTION',
-    'SELECT DISTINCT is ordered by what it selects',
-    stray.place,
-  );
-}
-
-/** The call of a generator that an item of a select list is. */
-function generatorCall(node: ast.Expression): ast.CallExpression | undefined {
-  if (node.node === 'alias') return generatorCall(node.value);
-  if (node.node !== 'call' || node.window !== undefined) return undefined;
-  const found = findGenerator(functionName(node));
-  if (found === undefined || found.definition.isTableFunction === true) return undefined;
-  for (const argument of node.arguments) {
-    const inner = generatorCall(argument);
-    if (inner !== undefined) {
-      throw strayGenerator('NESTED_IN_EXPRESSIONS', functionName(inner), inner.place);
-    }
-  }
-  return node;
-}
-
-/** Collects window functions; their columns stand behind those of the rows. */
-class WindowColumns {
-  readonly #width: number;
-  readonly #functions: WindowNode[] = [];
-
-  constructor(width: number) {
-    this.#width = width;
-  }
-
-  over(expression: Expression): Expression {
-    if (isWindowNode(expression)) {
-      let index = this.#functions.findIndex((known) => sameExpression(known, expression));
-      if (index < 0) index = this.#functions.push(expression) - 1;
-      const { type, place } = expression;
-      return columnNode({ name: undefined, type, index: this.#width + index, place });
-    }
-    switch (expression.node) {
-      case 'call':
-        return { ...expression, arguments: expression.arguments.map((one) => this.over(one)) };
-      case 'lambda':
-        return { ...expression, body: this.over(expression.body) };
-      default:
-        return expression;
-    }
-  }
-
-  plan(input: BatchPlan): BatchPlan {
-    if (this.#functions.length === 0) return input;
-    return { node: 'window', input, functions: this.#functions };
   }
 }
