@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { readTable } from '../../../src/runtime/inspect/read-table.ts';
 import { refreshInPlace } from '../../../src/runtime/refresh/refresh-in-place.ts';
 import { RefreshWorld, type SourceRow, tableText } from '../../support/refresh-world.ts';
 
@@ -220,4 +221,33 @@ test('a pipeline without a flow is refused as such', async () => {
     code: 'PIPELINE_INVALID',
     message: 'the pipeline has no flow and no materialized view',
   });
+});
+
+test('a record of somebody else in the topic of a materialized view: what the error names gets rid of it', async () => {
+  const world = new RefreshWorld(
+    `${sqlOf()} CREATE MATERIALIZED VIEW mv AS SELECT k, max(seq) AS top FROM t GROUP BY k;`,
+    ['a'],
+    1,
+  );
+  await world.produce('a', 0, row('K1', 1, 'x'), row('K2', 1, 'x'));
+  await world.update();
+  const whole = world.log.readCommitted('mv').length;
+  expect(whole).toBe(2);
+  world.log.produce('mv', 0, { key: '{"k":"K1"}', value: '[{"k":"K1","top":7}]' });
+  const { log, plan } = world;
+  const table = plan.tables.find(({ name }) => name === 'mv');
+  if (table === undefined) throw new Error('no view');
+  const read = async (): Promise<string[]> => {
+    const rows: string[] = [];
+    for await (const set of readTable({ log, table, flow: { sequenceType: { kind: 'bigint' } } }))
+      rows.push(...set.rows.map(({ json }) => json));
+    return rows.sort();
+  };
+  await expect(read()).rejects.toMatchObject({
+    code: 'RECORD_CORRUPT',
+    hint: expect.stringContaining('Of a materialized view delete the topic'),
+  });
+  world.log.deleteTopic('mv');
+  await world.update();
+  expect(await read()).toEqual(['{"k":"K1","top":1}', '{"k":"K2","top":1}']);
 });
