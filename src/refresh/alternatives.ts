@@ -15,10 +15,13 @@ export function alternatives(
   { flow, table, kind }: { readonly flow: string; readonly table: string; readonly kind?: string },
 ): readonly string[] {
   const reasons = changes.flatMap(({ id, effect }) => (effect === 'refresh' ? [id] : []));
-  const inPlace = reasons.some((id) => needsOtherTopic.includes(id)) ? ' --in-place' : '';
+  // A flow that works for another one is refreshed with what reads it; what a join keeps is only ever emptied.
+  const isHelping = kind === 'join' || kind === 'sift';
+  const isInPlace = kind === 'join' || reasons.some((id) => needsOtherTopic.includes(id));
+  const how = `${isHelping ? ' --cascade' : ''}${isInPlace ? ' --in-place' : ''}`;
   const offered = [
     'Restore the definition',
-    `or refresh the table fully (tidemark refresh ${table}${inPlace}; tidemark refresh ${table} --plan tells first what that would lose)`,
+    `or refresh the table fully (tidemark refresh ${table}${how}; tidemark refresh ${table}${isHelping ? ' --cascade' : ''} --plan tells first what that would lose)`,
     "or make a new table with a topic and a flow of its own beside it (WITH (topic = '…')), and let readers unite both",
   ];
   if (kind === 'append' && reasons.includes('FR-20')) {
@@ -28,7 +31,7 @@ export function alternatives(
       `or leave it as it was and read a further source with a flow of its own (CREATE FLOW … AS INSERT INTO ${table} BY NAME SELECT …): a table takes any number of append flows, and neither its rows nor the other checkpoints are touched`,
     );
   }
-  if (!reasons.some((id) => needsOtherTopic.includes(id))) {
+  if (!isHelping && !reasons.some((id) => needsOtherTopic.includes(id))) {
     offered.push(
       `or give the flow a new name: it keeps the rows and reads its sources from the beginning, which merges into them (flow "${flow}" is then gone)`,
     );

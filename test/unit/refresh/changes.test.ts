@@ -302,6 +302,16 @@ describe('the alternatives', () => {
     const filtered = flowChanges(deployed({}), deployed({ using: 'v' }));
     expect(alternatives(filtered, names).join(' ')).not.toMatch(/keep the column/);
   });
+
+  test('a flow that works for another one is refreshed with what reads it', () => {
+    const changes = [{ id: 'FR-26', effect: 'refresh', text: 'It changed.' }] as const;
+    const of = (kind: string): string =>
+      alternatives(changes, { flow: 't.x', table: 't.x', kind }).join(' ');
+    expect(of('join')).toContain('(tidemark refresh t.x --cascade --in-place;');
+    expect(of('sift')).toContain('(tidemark refresh t.x --cascade;');
+    expect(of('replace_using')).toContain('(tidemark refresh t.x;');
+    expect(of('join')).not.toMatch(/new name/);
+  });
 });
 
 test.each([
