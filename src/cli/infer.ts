@@ -14,7 +14,9 @@ export const infer: Command = {
   summary: "print a CREATE SOURCE from a topic's first records",
   arguments: 'TOPIC',
   example: 'tidemark infer bookings --kafka.brokers localhost:9092',
-  flags: {},
+  flags: {
+    name: { type: 'string', value: 'NAME', doc: 'Name of the source; else made of the topic.' },
+  },
   usesConfig: true,
   run: async (invocation) => {
     const [topic, extra] = invocation.positionals;
@@ -24,7 +26,7 @@ export const infer: Command = {
     const config = invocation.config();
     requireOptions(config, ['kafka.brokers']);
     return withLog<ExitCode>(invocation, config, async (log) => {
-      const inference = new SourceInference(topic);
+      const inference = new SourceInference(topic, invocation.text('name'));
       await readFirst(log, topic, inference);
       const found = inference.result();
       if (invocation.json) invocation.printJson(found);
