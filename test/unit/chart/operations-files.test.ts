@@ -135,6 +135,19 @@ describe('rules', () => {
 describe('runbooks', () => {
   const pages = readdirSync(join(root, 'docs/runbooks')).filter((name) => name !== 'README.md');
 
+  test.each(['README.md', ...pages])(
+    '%s says how its commands are given on Kubernetes, wherever it has one',
+    (page) => {
+      const [, second = '', ...rest] = read(`docs/runbooks/${page}`).split('\n\n');
+      const hasCommand = rest.join('\n\n').includes('`tidemark ');
+      expect(
+        second.startsWith('> `tidemark VERB …` on Kubernetes: `kubectl exec POD -- node /opt/'),
+      ).toBe(hasCommand);
+      const shared = read('docs/runbooks/README.md').split('\n\n')[1];
+      if (hasCommand) expect(second).toBe(shared);
+    },
+  );
+
   test('there is one for each alert, and none beside', () => {
     expect(pages.sort()).toEqual(alerts.map(({ alert }) => `${alert}.md`).sort());
   });
