@@ -3,12 +3,13 @@ import { splitMicros } from '../data/date-time.ts';
 import { formatType, parseColumnsText, parseTypeText, TypeTextError } from '../data/type-text.ts';
 import type { DataType } from '../data/types.ts';
 import type { MapValue } from '../data/value.ts';
-import { utc, type Zone } from '../data/zones.ts';
+import { utc, type Zone, zoneOf } from '../data/zones.ts';
 import { constantValue, isConstant } from './compile.ts';
-import { microsPerDay } from './datetime-math.ts';
+import { microsPerDay, sessionZone } from './datetime-math.ts';
 import { instantOf, localParser, timestampPrinter } from './datetime-pattern/formatter.ts';
 import type { ParsedTime } from './datetime-pattern/parse-pattern.ts';
 import type { Expression } from './expression.ts';
+import { ExpressionError } from './expression-error.ts';
 import { fault } from './faults.ts';
 import type { FunctionCall } from './function.ts';
 import type { JsonFormats } from './json/json-decode.ts';
@@ -45,6 +46,15 @@ export function optionsOf(c: FunctionCall, index: number): ReadonlyMap<string, s
   return new Map(
     (map?.entries ?? []).map(([key, value]) => [String(key).toLowerCase(), String(value)]),
   );
+}
+
+/** The zone in which records are read and written: that of the option `timeZone`, else the session's. */
+export function recordZone(options: ReadonlyMap<string, string>, session: string): Zone {
+  const name = options.get('timezone');
+  if (name === undefined) return sessionZone(session);
+  const zone = zoneOf(name);
+  if (zone !== undefined) return zone;
+  throw new ExpressionError('INVALID_TIMEZONE', `there is no time zone '${name}'`);
 }
 
 /** How the options say that dates and timestamps are read. */

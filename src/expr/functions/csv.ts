@@ -16,7 +16,7 @@ import { fault, mismatch } from '../faults.ts';
 import { coerceArgument, type FunctionCall, type FunctionDefinition } from '../function.ts';
 import { localMillis, zonedMillis } from '../json/json-encode.ts';
 import { exactly, parameter } from '../parameter.ts';
-import { formatsOf, optionsOf, parseSchema, writerOf } from '../record-options.ts';
+import { formatsOf, optionsOf, parseSchema, recordZone, writerOf } from '../record-options.ts';
 import { decimal, types } from '../types.ts';
 import { textOf } from '../value-text.ts';
 
@@ -86,7 +86,7 @@ function fromCsv(c: FunctionCall): Expression {
     place: c.place,
     prepare: (context) => {
       const format = formatOf(options);
-      const formats = formatsOf(options, sessionZone(context.timeZone));
+      const formats = formatsOf(options, recordZone(options, context.timeZone));
       const converters = type.fields
         .filter((_, i) => i !== corrupt)
         .map((field) => csvConverter(field.type, formats, names));
@@ -199,7 +199,7 @@ function toCsv(c: FunctionCall): Expression {
 }
 
 function csvText(type: DataType, options: Options, timeZone: string): (value: Value) => string {
-  const zone = sessionZone(timeZone);
+  const zone = recordZone(options, timeZone);
   const formats = writerOf(options, zone);
   switch (type.kind) {
     case 'date': {
@@ -318,7 +318,7 @@ function schemaOfCsv(c: FunctionCall): Expression {
       name: `schema_of_csv(${JSON.stringify([...options])})`,
       deterministic: true,
       compile: ([arg = () => null], context) => {
-        const formats = formatsOf(options, sessionZone(context.timeZone));
+        const formats = formatsOf(options, recordZone(options, context.timeZone));
         return (row, frame) => {
           const fields = csvFields(String(arg(row, frame)), formatOf(options)) ?? [];
           const columns = fields.map(({ text }, i) => {

@@ -5,7 +5,6 @@ import { argumentAt } from '../arguments.ts';
 import { strictCall } from '../call.ts';
 import { castTo } from '../coerce.ts';
 import { constantValue, isConstant } from '../compile.ts';
-import { sessionZone } from '../datetime-math.ts';
 import type { Expression } from '../expression.ts';
 import { ExpressionError } from '../expression-error.ts';
 import { fault, mismatch } from '../faults.ts';
@@ -35,7 +34,7 @@ import {
   syntaxOf,
 } from '../json/json-tree.ts';
 import { exactly, parameter } from '../parameter.ts';
-import { formatsOf, optionsOf, parseSchema, writerOf } from '../record-options.ts';
+import { formatsOf, optionsOf, parseSchema, recordZone, writerOf } from '../record-options.ts';
 import { arrayOf, types } from '../types.ts';
 
 /** JSON text read and written. */
@@ -129,7 +128,7 @@ function fromJson(c: FunctionCall): Expression {
     arguments: [json],
     place: c.place,
     prepare: (context) => {
-      const formats = formatsOf(options, sessionZone(context.timeZone));
+      const formats = formatsOf(options, recordZone(options, context.timeZone));
       const syntax = syntaxOf(options);
       const parse: Parse = (text) => parseJson(text, syntax);
       const read = rootReader(type, formats, corruptName, parse);
@@ -266,7 +265,10 @@ function toJson(c: FunctionCall): Expression {
     arguments: [value],
     place: c.place,
     prepare: (context) => {
-      const write = jsonWriter(value.type, writerOf(options, sessionZone(context.timeZone)));
+      const write = jsonWriter(
+        value.type,
+        writerOf(options, recordZone(options, context.timeZone)),
+      );
       const isPretty = options.get('pretty')?.toLowerCase() === 'true' && kind !== 'variant';
       if (!isPretty) return write;
       return (given: Value) => prettyJson(write(given));

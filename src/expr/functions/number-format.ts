@@ -72,7 +72,7 @@ function exactOf(type: DataType): (value: number | bigint) => Exact {
 }
 
 function exactDouble(value: number): Exact {
-  if (Number.isInteger(value)) {
+  if (Number.isSafeInteger(value)) {
     return { unscaled: BigInt(value), scale: 0, isNegative: Object.is(value, -0) };
   }
   // The digits of Java are those that tell the double from its neighbours.
