@@ -390,6 +390,21 @@ describe('Debezium', () => {
     await everyWay(sql, truncated, (told, { name }) => expect(told.rows(), name).toEqual([]));
   });
 
+  test('FL-25 kill -9 at every step around late deletes, a truncate and a tombstone of a captured table', async () => {
+    const records: Given[] = [
+      envelope('c', 2, null, row(1, 'a')),
+      envelope('d', 5, row(2, 'gone'), null),
+      { value: null },
+      envelope('u', 4, row(2, 'b'), row(2, 'late')),
+      envelope('t', 3, null, null),
+      envelope('c', 6, null, row(3, 'c')),
+    ];
+    const steps = await dieAtEveryStep(planOf(sql), records, (rows, step) => {
+      expect(rows, `died at step ${step}`).toEqual(['{"id":3,"name":"c"}']);
+    });
+    expect(steps).toBeGreaterThan(20);
+  });
+
   test('CH-02 a source that looks like Debezium is told to be a change feed', () => {
     const raw = `CREATE SOURCE c (op STRING, before STRUCT<id: INT>, after STRUCT<id: INT>, ts_ms BIGINT) WITH (topic = 'c');
       CREATE STREAMING TABLE t FLOW REPLACE USING (id) SEQUENCE BY ts_ms BY NAME
