@@ -54,6 +54,13 @@ type Described = { readonly name: string; readonly comment?: string };
 type TableDeclaration<Declared extends Columns> = Described &
   TableSettings & { readonly columns?: Declared };
 
+/** Expectations by their names, as the calls on a table declare them. */
+type Expecting<Given> = {
+  readonly expectAll?: Readonly<Record<string, Condition<Given>>>;
+  readonly expectAllOrDrop?: Readonly<Record<string, Condition<Given>>>;
+  readonly expectAllOrFail?: Readonly<Record<string, Condition<Given>>>;
+};
+
 export type FlowOptions = {
   /** Also the name of its checkpoint; default: the name of the target. */
   readonly name?: string;
@@ -137,11 +144,16 @@ export class Pipeline {
 
   /** A table without a flow of its own: flows name it as their target. */
   createStreamingTable<const Declared extends Columns>(
-    options: TableDeclaration<Declared> & { readonly columns: Declared },
+    options: TableDeclaration<Declared> & { readonly columns: Declared } & Expecting<
+        ShapeOf<Declared>
+      >,
   ): Table<ShapeOf<Declared>>;
-  createStreamingTable(options: Described & TableSettings): Table<Shape>;
-  createStreamingTable(options: TableDeclaration<Columns>): Table<Shape> {
-    const table = new Table<Shape>(options.name);
+  createStreamingTable(options: Described & TableSettings & Expecting<Shape>): Table<Shape>;
+  createStreamingTable(options: TableDeclaration<Columns> & Expecting<Shape>): Table<Shape> {
+    const table = new Table<Shape>(options.name)
+      .expectAll(options.expectAll ?? {})
+      .expectAllOrDrop(options.expectAllOrDrop ?? {})
+      .expectAllOrFail(options.expectAllOrFail ?? {});
     this.#draft(`table "${options.name}"`, (builder) => ({
       ...created(options.name, builder),
       node: 'create_streaming_table',

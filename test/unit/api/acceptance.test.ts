@@ -173,6 +173,27 @@ describe('what the decorators of Python say', () => {
     );
   });
 
+  test('SX-20 expectations of a table that is created without a flow', () => {
+    const { p, source } = bookings();
+    const target = p.createStreamingTable({
+      name: 'raw',
+      columns: { id: 'BIGINT', total: 'DECIMAL(10,2)' },
+      expectAll: { priced: (row) => row.total.gt(0) },
+      expectAllOrDrop: { known: 'id IS NOT NULL' },
+      expectAllOrFail: { sane: sql`total < 1000000` },
+    });
+    p.appendFlow({ name: 'all', target, query: stream(source).select('id', 'total') });
+    expectSamePlan(
+      p,
+      `${sourceSql} CREATE STREAMING TABLE raw (id BIGINT, total DECIMAL(10,2),
+         CONSTRAINT priced EXPECT (total > 0),
+         CONSTRAINT known EXPECT (id IS NOT NULL) ON VIOLATION DROP ROW,
+         CONSTRAINT sane EXPECT (total < 1000000) ON VIOLATION FAIL UPDATE
+       );
+       CREATE FLOW all AS INSERT INTO raw BY NAME SELECT id, total FROM STREAM(bookings);`,
+    );
+  });
+
   test('OP-04 OP-06 OP-07 explode, union and distinct are what the SQL is', () => {
     const { p, source } = bookings();
     const guests = stream(source).where('total > 0').explode('guests', { as: 'guest' });

@@ -34,6 +34,7 @@ const text = p.table({
   replaceUsing: ['id'],
   sequenceBy: 'version',
 });
+const created = p.createStreamingTable({ name: 'created', columns: { id: 'BIGINT' }, expectAll: { known: (row) => row.id.isNotNull() } });
 current.expectOrDrop('paid', (row) => row.total.isNotNull());
 const guests = stream(bookings).explode('guests', { as: 'guest' }).select('id', 'guest');
 p.materializedView({
@@ -54,6 +55,7 @@ const wrong = {
   'a column that was not selected': `stream(bookings).select('id').where((row) => row.version.isNull());`,
   'a column that is not declared': `p.table({ name: 'a', columns: { id: 'BIGINT' }, query: stream(bookings) });`,
   'a column of an expectation that is not there': `current.expect('named', (row) => row.guests.isNull());`,
+  'a column of an expectation of a created table that is not there': `p.createStreamingTable({ name: 'a', columns: { id: 'BIGINT' }, expectAll: { known: (row) => row.nope.isNull() } });`,
   'a group that is not there': `from(current).groupBy('guest');`,
   'a type that does not exist': `p.source('b', { columns: { id: 'BIGIN' } });`,
   'a comparison of a number with a text': `stream(bookings).where((row) => row.id.eq('one'));`,
