@@ -150,7 +150,10 @@ export class KafkaProducer implements LogProducer {
     const key = `${topic}/${partition}`;
     let batches = this.#partitions.get(key);
     if (batches === undefined) {
-      batches = new OutgoingBatches(topic, partition, () => this.#batchBytesMax(topic));
+      const { compression } = this.#settings;
+      batches = new OutgoingBatches(topic, partition, compression, () =>
+        this.#batchBytesMax(topic),
+      );
       this.#partitions.set(key, batches);
     }
     this.#lastBatches[partition] = batches;
@@ -403,7 +406,6 @@ export class KafkaProducer implements LogProducer {
       const batch = batches.next({
         ...this.#id,
         transactional: this.transactionalId !== undefined,
-        compression: this.#settings.compression,
       });
       if (batch === undefined) continue;
       batches.isBusy = true;

@@ -14,6 +14,17 @@ export type BatchOptions = {
   readonly compression: Compression;
 };
 
+/** Records as they go out, with room for a header that is still to be filled in. */
+export type PackedBatch = {
+  readonly bytes: Buffer;
+  readonly compression: Compression;
+  readonly recordCount: number;
+  /** Before compression, header included. */
+  readonly plainBytes: number;
+  readonly baseTimestampMs: number;
+  readonly maxTimestampMs: number;
+};
+
 /** Spans up to here are copied by a loop: the call of a native copy costs as much as 48 bytes. */
 const LOOP_COPY_BYTES = 48;
 
@@ -96,31 +107,24 @@ export class RecordBatchBuilder {
     return true;
   }
 
+  /** Packs the batch and seals it at once. */
+  finish({ compression, ...options }: BatchOptions): Buffer {
+    return sealBatch(this.pack(compression), options);
+  }
+
   /**
-   * Seals the batch, and begins the next. The result is the caller's to send, again and again if need
-   * be, until it is given back with `release`.
+   * Compresses what was appended, with room for the header, and begins the next batch. The result is the caller's to seal
+   * and to send, again and again if need be, until its memory is given back with `release`.
    */
-  finish(options: BatchOptions): Buffer {
+  pack(wanted: Compression): PackedBatch {
     assert(this.recordCount > 0, 'a batch has at least one record');
-    const { batch, compression } = this.#sealed(options.compression);
-    const attributes =
-      compressions.indexOf(compression) |
-      (options.transactional ? batchAttributes.transactional : 0);
-    batch.writeBigInt64BE(0n, batchLayout.baseOffset);
-    batch.writeInt32BE(batch.length - BATCH_PREFIX_BYTES, batchLayout.length);
-    batch.writeInt32BE(-1, batchLayout.leaderEpoch);
-    batch.writeInt8(2, batchLayout.magic);
-    batch.writeInt16BE(attributes, batchLayout.attributes);
-    batch.writeInt32BE(this.recordCount - 1, batchLayout.lastOffsetDelta);
-    batch.writeBigInt64BE(BigInt(this.#baseTimestampMs), batchLayout.baseTimestamp);
-    batch.writeBigInt64BE(BigInt(this.#maxTimestampMs), batchLayout.maxTimestamp);
-    batch.writeBigInt64BE(options.producerId, batchLayout.producerId);
-    batch.writeInt16BE(options.producerEpoch, batchLayout.producerEpoch);
-    batch.writeInt32BE(options.baseSequence, batchLayout.baseSequence);
-    batch.writeInt32BE(this.recordCount, batchLayout.recordCount);
-    batch.writeUInt32BE(crc32c(batch.subarray(batchLayout.attributes)), batchLayout.checksum);
+    const { recordCount } = this;
+    const plainBytes = this.#length;
+    const baseTimestampMs = this.#baseTimestampMs;
+    const maxTimestampMs = this.#maxTimestampMs;
+    const { bytes, compression } = this.#packed(wanted);
     this.reset();
-    return batch;
+    return { bytes, compression, recordCount, plainBytes, baseTimestampMs, maxTimestampMs };
   }
 
   /** Drops what was appended. */
@@ -138,23 +142,23 @@ export class RecordBatchBuilder {
   }
 
   /** Header space and records as they go out. The header is still to be filled in. */
-  #sealed(compression: Compression): { batch: Buffer; compression: Compression } {
+  #packed(compression: Compression): { bytes: Buffer; compression: Compression } {
     if (compression !== 'none') {
       const plain = this.#buffer.subarray(batchLayout.records, this.#length);
       const parts = compress(compression, plain);
       const size = parts.reduce((sum, part) => sum + part.length, 0);
       // What does not shrink goes out plain, and spares the reader the work.
       if (size < plain.length) {
-        const batch = Buffer.allocUnsafeSlow(batchLayout.records + size);
+        const bytes = Buffer.allocUnsafeSlow(batchLayout.records + size);
         let at: number = batchLayout.records;
-        for (const part of parts) at += part.copy(batch, at);
-        return { batch, compression };
+        for (const part of parts) at += part.copy(bytes, at);
+        return { bytes, compression };
       }
     }
-    const batch = this.#buffer.subarray(0, this.#length);
+    const bytes = this.#buffer.subarray(0, this.#length);
     this.#lent.set(this.#buffer.buffer, this.#buffer);
     this.#buffer = this.#spare.pop() ?? Buffer.allocUnsafeSlow(this.#initialBytes);
-    return { batch, compression: 'none' };
+    return { bytes, compression: 'none' };
   }
 
   #reserve(size: number): void {
@@ -196,6 +200,28 @@ export class RecordBatchBuilder {
     }
     this.#length += size;
   }
+}
+
+/** Fills in the header, and gives the batch as it is sent. */
+export function sealBatch(packed: PackedBatch, options: Omit<BatchOptions, 'compression'>): Buffer {
+  const { bytes, recordCount } = packed;
+  const attributes =
+    compressions.indexOf(packed.compression) |
+    (options.transactional ? batchAttributes.transactional : 0);
+  bytes.writeBigInt64BE(0n, batchLayout.baseOffset);
+  bytes.writeInt32BE(bytes.length - BATCH_PREFIX_BYTES, batchLayout.length);
+  bytes.writeInt32BE(-1, batchLayout.leaderEpoch);
+  bytes.writeInt8(2, batchLayout.magic);
+  bytes.writeInt16BE(attributes, batchLayout.attributes);
+  bytes.writeInt32BE(recordCount - 1, batchLayout.lastOffsetDelta);
+  bytes.writeBigInt64BE(BigInt(packed.baseTimestampMs), batchLayout.baseTimestamp);
+  bytes.writeBigInt64BE(BigInt(packed.maxTimestampMs), batchLayout.maxTimestamp);
+  bytes.writeBigInt64BE(options.producerId, batchLayout.producerId);
+  bytes.writeInt16BE(options.producerEpoch, batchLayout.producerEpoch);
+  bytes.writeInt32BE(options.baseSequence, batchLayout.baseSequence);
+  bytes.writeInt32BE(recordCount, batchLayout.recordCount);
+  bytes.writeUInt32BE(crc32c(bytes.subarray(batchLayout.attributes)), batchLayout.checksum);
+  return bytes;
 }
 
 function varintSize(value: number): number {

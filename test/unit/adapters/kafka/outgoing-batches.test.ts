@@ -7,7 +7,6 @@ const options = {
   producerId: 7n,
   producerEpoch: 3,
   transactional: true,
-  compression: 'none',
 } as const;
 
 function sequenceOf(bytes: Buffer): number {
@@ -30,7 +29,7 @@ function valuesOf(bytes: Buffer): string[] {
 }
 
 test('a batch waits until it is full, or is asked for', () => {
-  const batches = new OutgoingBatches('t', 0, () => 180);
+  const batches = new OutgoingBatches('t', 0, 'none', () => 180);
   batches.append(textRecord('k', 'x'.repeat(60)), 0);
   expect(batches.hasNext(0, false)).toBe(false);
   expect(batches.hasNext(0, true)).toBe(true);
@@ -39,7 +38,7 @@ test('a batch waits until it is full, or is asked for', () => {
 });
 
 test('a batch that failed is given again as it was, and the sequence grows by its records', () => {
-  const batches = new OutgoingBatches('t', 0, () => 1_000);
+  const batches = new OutgoingBatches('t', 0, 'none', () => 1_000);
   batches.append(textRecord('k', 'a'), 0);
   batches.append(textRecord('k', 'b'), 0);
   const first = batches.next(options);
@@ -53,7 +52,7 @@ test('a batch that failed is given again as it was, and the sequence grows by it
 });
 
 test('records of two transactions never share a batch', () => {
-  const batches = new OutgoingBatches('t', 0, () => 1_000);
+  const batches = new OutgoingBatches('t', 0, 'none', () => 1_000);
   batches.append(textRecord('k', 'a'), 0);
   batches.append(textRecord('k', 'b'), 1);
   expect(valuesOf(batches.next(options)?.bytes ?? Buffer.alloc(0))).toEqual(['a']);
@@ -64,7 +63,7 @@ test('records of two transactions never share a batch', () => {
 });
 
 test('a record that is larger than a batch goes alone', () => {
-  const batches = new OutgoingBatches('t', 0, () => 200);
+  const batches = new OutgoingBatches('t', 0, 'none', () => 200);
   batches.append(textRecord('k', 'a'), 0);
   batches.append(textRecord('k', 'x'.repeat(5_000)), 0);
   batches.append(textRecord('k', 'b'), 0);
@@ -77,7 +76,7 @@ test('a record that is larger than a batch goes alone', () => {
 });
 
 test('the bytes taken are those of the batches, so that they add up again', () => {
-  const batches = new OutgoingBatches('t', 0, () => 300);
+  const batches = new OutgoingBatches('t', 0, 'none', () => 300);
   let taken = 0;
   for (let index = 0; index < 50; index += 1) {
     taken += batches.append(textRecord(`k${index}`, 'v'.repeat(index)), 0);
