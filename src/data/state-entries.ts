@@ -9,6 +9,12 @@ const pageBytesMax = 1 << 20;
 /** Numbers of an entry in the columns: its page, where its key begins, the lengths of key and value. */
 const fields = 4;
 const nothing = Buffer.alloc(0);
+/** Pages and columns that came back; what a burst took beyond them is given up. */
+const sparePagesMax = 16;
+const spareEntriesMax = 1 << 17;
+const spare: Buffer[] = [];
+const noColumns = new Int32Array(0);
+let spareColumns: Int32Array<ArrayBuffer> = noColumns;
 
 type Page = { readonly bytes: Buffer; readonly view: DataView; used: number };
 
@@ -26,8 +32,14 @@ export class StateEntries {
   readonly #pages: Page[] = [];
   #page: Page = { bytes: nothing, view: viewOf(nothing), used: 0 };
   #capacity = 0;
-  #columns = new Int32Array(fields * 64);
-  #room = 64;
+  #columns: Int32Array<ArrayBuffer>;
+  #room: number;
+
+  constructor() {
+    this.#columns = spareColumns.length > 0 ? spareColumns : new Int32Array(fields * 64);
+    this.#room = this.#columns.length / fields;
+    spareColumns = noColumns;
+  }
 
   /** `undefined` means that the key is gone. */
   static of(pairs: Iterable<readonly [string, Buffer | undefined]>): StateEntries {
@@ -110,13 +122,34 @@ export class StateEntries {
     return this.bytesOf(index).subarray(start, start + this.valueLength(index));
   }
 
-  /** All of them, as they lie. */
-  copyTo(target: Buffer, start: number): void {
-    let at = start;
-    for (const { bytes, used } of this.#pages) {
-      bytes.copy(target, at, 0, used);
-      at += used;
+  /** All of them as they lie, one page after the other. */
+  get pages(): readonly Buffer[] {
+    return this.#pages.map(({ bytes, used }) => bytes.subarray(0, used));
+  }
+
+  /** The number of the first entry that is not in the page of this one. */
+  pageEnd(index: number): number {
+    const page = this.#columns[index * fields] as number;
+    let end = index + 1;
+    while (end < this.count && this.#columns[end * fields] === page) end += 1;
+    return end;
+  }
+
+  /**
+   * Its memory is used again for later entries: nothing may read these ones any more. What is not given back is
+   * collected like anything else; but what a commit holds has grown old by then, and takes collections of the whole heap.
+   */
+  release(): void {
+    for (const { bytes } of this.#pages.splice(0)) {
+      if (bytes.length === pageBytesMax && spare.length < sparePagesMax) spare.push(bytes);
     }
+    if (this.#room <= spareEntriesMax && this.#room * fields > spareColumns.length) {
+      spareColumns = this.#columns;
+    }
+    this.#columns = new Int32Array(0);
+    this.#room = 0;
+    this.#capacity = 0;
+    this.count = 0;
   }
 
   #pageOf(index: number): Page {
@@ -150,7 +183,7 @@ export class StateEntries {
   }
 
   #grow(): void {
-    this.#room *= 2;
+    this.#room = Math.max(64, 2 * this.#room);
     const columns = new Int32Array(this.#room * fields);
     columns.set(this.#columns);
     this.#columns = columns;
@@ -158,7 +191,9 @@ export class StateEntries {
 
   #turnPage(size: number): void {
     const usual = Math.min(Math.max(2 * this.#capacity, pageBytesMin), pageBytesMax);
-    const bytes = Buffer.allocUnsafeSlow(Math.max(usual, size));
+    const bytes =
+      (size <= pageBytesMax ? spare.pop() : undefined) ??
+      Buffer.allocUnsafeSlow(Math.max(usual, size));
     this.#page = { bytes, view: viewOf(bytes), used: 0 };
     this.#capacity = bytes.length;
     this.#pages.push(this.#page);

@@ -35,6 +35,9 @@ export function headBytes(mark: StateMark | undefined): number {
   return headerBytes + (mark === undefined ? 0 : Buffer.byteLength(mark.topicId));
 }
 
+/** A batch as it lies in memory before it is written. */
+export type BatchParts = readonly [Buffer, ...(readonly Buffer[])];
+
 export type BatchContents = {
   readonly before: BatchState;
   readonly entries: number;
@@ -42,9 +45,12 @@ export type BatchContents = {
   readonly isReset: boolean;
 };
 
-/** Fills in the head of a batch whose entries are in place already, and returns the state after it. */
+/**
+ * Fills in the head of a batch, which is the beginning of its first part; its entries are in place already, in this part
+ * and those after it. Returns the state after the batch.
+ */
 export function sealBatch(
-  batch: Buffer,
+  [batch, ...others]: BatchParts,
   change: Partial<BatchState>,
   contents: BatchContents,
 ): BatchState {
@@ -52,7 +58,10 @@ export function sealBatch(
   const state = { ...before, ...change, number: before.number + 1 };
   const { mark } = state;
   batch.writeUInt32LE(magic, 0);
-  batch.writeUInt32LE(batch.length, 8);
+  batch.writeUInt32LE(
+    others.reduce((sum, part) => sum + part.length, batch.length),
+    8,
+  );
   batch.writeUInt32LE(contents.entries, 12);
   batch.writeDoubleLE(state.number, 16);
   batch.writeDoubleLE(state.epoch, 24);
@@ -62,7 +71,8 @@ export function sealBatch(
   batch.writeUInt8(0, 45);
   batch.writeUInt16LE(mark === undefined ? 0 : batch.write(mark.topicId, headerBytes, 'utf8'), 46);
   batch.writeUInt32LE(before.checksum, 48);
-  const checksum = crc32(batch.subarray(8));
+  let checksum = crc32(batch.subarray(8));
+  for (const part of others) checksum = crc32(part, checksum);
   batch.writeUInt32LE(checksum, 4);
   return { ...state, checksum };
 }

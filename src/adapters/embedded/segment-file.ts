@@ -8,6 +8,7 @@ import {
   readSync,
   unlinkSync,
   writeSync,
+  writevSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { FlowError } from '../../base/errors.ts';
@@ -27,17 +28,19 @@ export class TailCache {
     this.#windowsMax = Math.floor(bytesMax / windowBytes);
   }
 
-  /** Makes room for a window of a segment; false when there is to be none. */
-  admit(segment: SegmentFile, index: number): boolean {
-    if (this.#windowsMax === 0) {
-      return false;
-    }
+  /**
+   * Memory for a window of a segment, that of the oldest one where it is due to go: memory anew for each would be given
+   * back by collections of the whole heap only. Undefined when there is to be no window.
+   */
+  admit(segment: SegmentFile, index: number): Buffer | undefined {
+    if (this.#windowsMax === 0) return undefined;
+    let memory: Buffer | undefined;
     if (this.#windows.length === this.#windowsMax) {
       const oldest = this.#windows.shift();
-      oldest?.segment.dropWindow(oldest.index);
+      memory = oldest?.segment.dropWindow(oldest.index);
     }
     this.#windows.push({ segment, index });
-    return true;
+    return memory ?? Buffer.allocUnsafeSlow(windowBytes);
   }
 
   /** Forgets the windows of a segment that is gone. */
@@ -81,12 +84,21 @@ export class SegmentFile {
     return this.#size;
   }
 
-  /** Adds bytes at the end; returns where they begin. What a failed write left behind is removed or overwritten. */
-  append(bytes: Buffer): number {
+  /**
+   * Adds bytes at the end, given in parts; returns where they begin. What a failed write left behind is removed or
+   * overwritten.
+   */
+  append(parts: readonly Buffer[]): number {
     const start = this.#size;
+    let end = start;
     try {
-      for (let written = 0; written < bytes.length; ) {
-        written += writeSync(this.#file, bytes, written, bytes.length - written, start + written);
+      const written = start + writevSync(this.#file, parts, start);
+      for (const part of parts) {
+        // Usually nothing is left: the call takes all of it.
+        for (let at = Math.max(written, end); at < end + part.length; ) {
+          at += writeSync(this.#file, part, at - end, end + part.length - at, at);
+        }
+        end += part.length;
       }
     } catch (error) {
       const failure = fileError(error, this.#path);
@@ -97,8 +109,12 @@ export class SegmentFile {
       }
       throw failure;
     }
-    this.#size = start + bytes.length;
-    this.#keep(bytes, start);
+    this.#size = end;
+    let partStart = start;
+    for (const part of parts) {
+      this.#keep(part, partStart);
+      partStart += part.length;
+    }
     return start;
   }
 
@@ -128,8 +144,11 @@ export class SegmentFile {
     this.#size = size;
   }
 
-  dropWindow(index: number): void {
+  /** Gives its memory, which is the caller's now. */
+  dropWindow(index: number): Buffer | undefined {
+    const window = this.#windows[index];
     this.#windows[index] = undefined;
+    return window;
   }
 
   close(): void {
@@ -181,8 +200,8 @@ export class SegmentFile {
       const index = Math.floor(position / windowBytes);
       const stop = Math.min(end, (index + 1) * windowBytes);
       let window = this.#windows[index];
-      if (window === undefined && this.#cache.admit(this, index)) {
-        window = Buffer.allocUnsafeSlow(windowBytes);
+      if (window === undefined) {
+        window = this.#cache.admit(this, index);
         this.#windows[index] = window;
         this.#windowStarts[index] = position;
       }

@@ -3,9 +3,10 @@ import { setImmediate } from 'node:timers/promises';
 import { assert } from '../../base/assert.ts';
 import { FlowError } from '../../base/errors.ts';
 import { putByteText } from '../../data/byte-text.ts';
-import { entryLength, putEntryLengths } from '../../data/state-entries.ts';
+import { entryLength, goneLength, putEntryLengths } from '../../data/state-entries.ts';
 import type { StateKey, StateMark, StateWrite } from '../../ports/state-store.ts';
 import {
+  type BatchParts,
   type BatchState,
   batchLength,
   entriesStart,
@@ -31,6 +32,8 @@ export type TaskLogOptions = {
 /** Bytes of the oldest segment that are looked at for each byte that is written, while there is too much garbage. */
 const cleaningFactor = 2;
 const cleaningBytesMin = 1 << 16;
+/** What is taken from a segment at a time, so that the memory for it is always the same. */
+const cleaningPartBytes = 1 << 20;
 /** Entries that are parsed and indexed at a time when a log is opened. */
 const loadedEntries = 4_096;
 const scratchBytesKept = 1 << 22;
@@ -38,6 +41,8 @@ const slabBytes = 1 << 16;
 const loadedBytes = 1 << 22;
 /** Of all logs: no call leaves anything in it, and each runs to its end before another one begins. */
 let scratch: Buffer = Buffer.allocUnsafeSlow(1 << 16);
+/** For what is read from a segment while `scratch` has what is written. */
+let readScratch: Buffer = Buffer.allocUnsafeSlow(0);
 /** The state of a log without any batch. */
 const nothing: BatchState = {
   number: 0,
@@ -121,20 +126,37 @@ export class TaskLog {
   }
 
   takeOver(epoch: number): void {
-    this.#append(this.#emptyBatch(this.mark), { epoch });
+    this.#append([this.#emptyBatch(this.mark)], { epoch });
   }
 
+  /** The pages of the entries are written as they lie, and are the batch but for its head. */
   write({ entries, mark }: StateWrite): void {
-    const start = headBytes(mark);
-    const size = start + entries.byteLength;
-    const batch = this.#takeScratch(size);
-    entries.copyTo(batch, start);
+    const head = this.#emptyBatch(mark);
+    const { pages } = entries;
+    const start = this.#append(
+      [head, ...pages],
+      { mark },
+      { entries: entries.count, isReset: false },
+    );
+    const segment = this.#active;
     const columns = this.#columns;
-    columns.reset(batch, entries.count);
-    readEntries(columns, start, size, entries.count);
-    assert(columns.count === entries.count, 'a batch has another size than its entries');
-    this.#appendEntries(batch, { mark }, columns);
-    this.#clean(size);
+    let position = start + head.length;
+    let index = 0;
+    for (const page of pages) {
+      columns.reset(entries.bytesOf(index), 0);
+      for (const end = entries.pageEnd(index); index < end; index += 1) {
+        const valueLength = entries.valueLength(index);
+        columns.add(
+          entries.keyStart(index),
+          entries.keyLength(index),
+          entries.valueStart(index),
+          valueLength === goneLength ? deleted : valueLength,
+        );
+      }
+      this.#apply(columns, segment, position);
+      position += page.length;
+    }
+    this.#clean(position - start);
   }
 
   clear(): void {
@@ -142,7 +164,7 @@ export class TaskLog {
     // The batch that drops everything comes first in a segment, so that all before it can go.
     const next = this.#createSegment();
     const change = { mark: undefined, firstSegment: next.number };
-    this.#append(this.#emptyBatch(undefined), change, { entries: 0, isReset: true });
+    this.#append([this.#emptyBatch(undefined)], change, { entries: 0, isReset: true });
     this.#index = new KeyIndex();
     this.#liveBytes = 0;
     this.#remove(oldest);
@@ -229,21 +251,17 @@ export class TaskLog {
     return this.#takeScratch(headBytes(mark));
   }
 
-  #appendEntries(batch: Buffer, change: Partial<BatchState>, columns: EntryColumns): void {
-    const start = this.#append(batch, change, { entries: columns.count, isReset: false });
-    this.#apply(columns, this.#active, start);
-  }
-
   /** Writes a batch, which makes its state the log's; returns the position of the batch. */
-  #append(batch: Buffer, change: Partial<BatchState>, contents = plain): number {
+  #append(batch: BatchParts, change: Partial<BatchState>, contents = plain): number {
+    const size = batch.reduce((sum, part) => sum + part.length, 0);
     const { segmentBytesMin, segmentBytesMax } = this.#options;
     const limit = Math.min(Math.max(segmentBytesMin, this.#liveBytes / 4), segmentBytesMax);
-    if (this.#active.size > 0 && this.#active.size + batch.length > limit) {
+    if (this.#active.size > 0 && this.#active.size + size > limit) {
       this.#createSegment();
     }
     const state = sealBatch(batch, change, { ...contents, before: this.#state });
     const start = this.#active.append(batch);
-    this.#bytes += batch.length;
+    this.#bytes += size;
     this.#state = state;
     return start;
   }
@@ -308,14 +326,16 @@ export class TaskLog {
       let bytesLeft = Math.max(cleaningFactor * writtenBytes, cleaningBytesMin);
       for (const segment of [...this.#segments.values()]) {
         if (segment === this.#active || bytesLeft <= 0 || !this.#hasGarbage(deadBytes)) break;
-        bytesLeft -= this.#moveLive(segment, bytesLeft);
+        while (segment.liveBytes > 0 && bytesLeft > 0) {
+          bytesLeft -= this.#moveLive(segment, Math.min(bytesLeft, cleaningPartBytes));
+        }
         if (segment.liveBytes > 0) break;
         dead.push(segment);
         deadBytes += segment.size;
       }
       const last = dead.at(-1);
       if (last !== undefined) {
-        this.#append(this.#emptyBatch(this.mark), { firstSegment: last.number + 1 });
+        this.#append([this.#emptyBatch(this.mark)], { firstSegment: last.number + 1 });
         this.#remove(dead);
       }
     } catch (error) {
@@ -342,7 +362,9 @@ export class TaskLog {
     do {
       // At first, and then when an entry is larger than the part: take more.
       length = Math.min(Math.max(2 * length, bytesMax), rest);
-      columns.reset(Buffer.allocUnsafe(length), 0);
+      if (length > readScratch.length)
+        readScratch = Buffer.allocUnsafeSlow(Math.max(length, cleaningBytesMin));
+      columns.reset(readScratch.subarray(0, length), 0);
       segment.read(cleaned.position, length, columns.bytes, 0);
       next = readPart(columns, cleaned.batchEnd - cleaned.position);
     } while (next.end === 0 && length < rest);
@@ -357,7 +379,7 @@ export class TaskLog {
     const index = this.#index;
     const moved = this.#moved;
     const start = headBytes(this.#state.mark);
-    const batch = Buffer.allocUnsafe(start + columns.bytes.length);
+    const batch = this.#takeScratch(start + columns.bytes.length);
     moved.reset(batch, columns.count);
     let position = start;
     index.probe(columns, (at) => {
@@ -378,7 +400,9 @@ export class TaskLog {
       position = keyStart + keyLength + valueLength;
     });
     if (moved.count > 0) {
-      this.#appendEntries(batch.subarray(0, position), {}, moved);
+      const contents = { entries: moved.count, isReset: false };
+      const at = this.#append([batch.subarray(0, position)], {}, contents);
+      this.#apply(moved, this.#active, at);
     }
   }
 

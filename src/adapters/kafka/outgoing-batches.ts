@@ -50,12 +50,7 @@ export class OutgoingBatches {
   failingSince: number | undefined;
   retryAt = 0;
 
-  constructor(
-    topic: string,
-    partition: number,
-    compression: Compression,
-    bytesMax: () => number,
-  ) {
+  constructor(topic: string, partition: number, compression: Compression, bytesMax: () => number) {
     this.topic = topic;
     this.partition = partition;
     this.#compression = compression;

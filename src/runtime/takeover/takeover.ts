@@ -323,12 +323,9 @@ async function catchUp({
         const step = stepOf(slice);
         await writing;
         const present = await readAt(session, step.keysNeeded, mark);
-        const entries = step.apply(present);
+        const entries = StateEntries.of(step.apply(present));
         mark = { topicId: start.topicId, offset: slice.nextOffset };
-        writing = session.write({
-          entries: StateEntries.of(entries),
-          mark,
-        });
+        writing = session.write({ entries, mark }).then(() => entries.release());
         // Whoever awaits it hears of its failure; until then it is nobody's.
         writing.catch(() => undefined);
         records += step.records;

@@ -151,7 +151,9 @@ export class TableSlot {
    */
   async #writeAfterRead(write: StateWrite): Promise<void> {
     await this.#reading;
-    if (!this.#isBroken) await this.#session.write(write);
+    if (this.#isBroken) return;
+    await this.#session.write(write);
+    write.entries.release();
   }
 
   async settle(): Promise<void> {

@@ -50,8 +50,7 @@ test('ST-01 packed entries are those that were added, one by one and as the log 
       const found: Pair[] = added.map((_, index) => [entries.key(index), entries.value(index)]);
       expect(entries.count).toBe(added.length);
       expect(isEqual(found, expected)).toBe(true);
-      const whole = Buffer.alloc(entries.byteLength + 5);
-      entries.copyTo(whole, 5);
+      const whole = Buffer.concat([Buffer.alloc(5), ...entries.pages]);
       const columns = new EntryColumns();
       columns.reset(whole, added.length);
       expect(readEntries(columns, 5, whole.length, added.length)).toBe(whole.length);
@@ -70,6 +69,24 @@ test('ST-01 packed entries are those that were added, one by one and as the log 
     }),
     { numRuns: 60 },
   );
+});
+
+test('memory that entries gave back holds those that come later, and none of theirs', () => {
+  const pairs = (count: number, byte: number): Pair[] =>
+    Array.from({ length: count }, (_, index) => [`${byte}-${index}`, Buffer.alloc(300, byte)]);
+  const before = StateEntries.of(pairs(20_000, 1));
+  const pages = before.pages.map(({ buffer }) => buffer);
+  before.release();
+  expect(before.count).toBe(0);
+  expect(before.pages).toEqual([]);
+  const expected = pairs(9_000, 2);
+  const after = StateEntries.of(expected);
+  expect(after.pages.every(({ buffer }) => pages.includes(buffer))).toBe(true);
+  const found = expected.map((_, index): Pair => [after.key(index), after.value(index)]);
+  expect(isEqual(found, expected)).toBe(true);
+  // What was given back may go on, too.
+  before.addText('once more', Buffer.alloc(3));
+  expect([before.key(0), before.value(0)]).toEqual(['once more', Buffer.alloc(3)]);
 });
 
 test('a header whose value is written in place has its length before it, however long it is', () => {
