@@ -129,7 +129,8 @@ export class OutgoingBatches {
 
   acknowledge(): void {
     if (this.#sent === undefined) return;
-    this.#builder?.records.release(this.#sent.bytes);
+    // A request that was given up may still be on its way, with this memory.
+    if (this.failures === 0) this.#builder?.records.release(this.#sent.bytes);
     this.#sent = undefined;
     this.failures = 0;
     this.failingSince = undefined;

@@ -31,6 +31,10 @@ const LOOP_COPY_BYTES = 48;
 /** Buffers that came back and wait for their next batch. */
 const SPARE_BUFFERS_MAX = 2;
 
+/** Memory of compressed batches comes in multiples of this. */
+const PACKED_UNIT_BYTES = 256 * 1024;
+const SPARE_PACKED_MAX = 32;
+
 /**
  * Builds record batches for one partition: `append` copies spans to the end of one growing buffer,
  * `finish` fills in the header and hands the batch out.
@@ -136,7 +140,10 @@ export class RecordBatchBuilder {
   /** Gives the memory of a finished batch back once nobody reads it any more. */
   release(batch: Buffer): void {
     const buffer = this.#lent.get(batch.buffer);
-    if (buffer === undefined) return;
+    if (buffer === undefined) {
+      releasePacked(batch);
+      return;
+    }
     this.#lent.delete(batch.buffer);
     if (this.#spare.length < SPARE_BUFFERS_MAX) this.#spare.push(buffer);
   }
@@ -149,7 +156,7 @@ export class RecordBatchBuilder {
       const size = parts.reduce((sum, part) => sum + part.length, 0);
       // What does not shrink goes out plain, and spares the reader the work.
       if (size < plain.length) {
-        const bytes = Buffer.allocUnsafeSlow(batchLayout.records + size);
+        const bytes = takePacked(batchLayout.records + size);
         let at: number = batchLayout.records;
         for (const part of parts) at += part.copy(bytes, at);
         return { bytes, compression };
@@ -200,6 +207,31 @@ export class RecordBatchBuilder {
     }
     this.#length += size;
   }
+}
+
+/**
+ * Memory of compressed batches that came back, of all builders: a commit holds them until the broker has answered, by when
+ * they have grown old, and only collections of the whole heap would free them.
+ */
+const sparePacked: Buffer[] = [];
+const lentPacked = new WeakMap<ArrayBufferLike, Buffer>();
+
+function takePacked(size: number): Buffer {
+  // Small ones cost little, and are not worth so much memory.
+  if (size < PACKED_UNIT_BYTES / 4) return Buffer.allocUnsafeSlow(size);
+  let memory = sparePacked.at(-1);
+  if (memory !== undefined && memory.length >= size) sparePacked.pop();
+  else memory = Buffer.allocUnsafeSlow(Math.ceil(size / PACKED_UNIT_BYTES) * PACKED_UNIT_BYTES);
+  lentPacked.set(memory.buffer, memory);
+  return memory.subarray(0, size);
+}
+
+function releasePacked(batch: Buffer): void {
+  const memory = lentPacked.get(batch.buffer);
+  if (memory === undefined) return;
+  lentPacked.delete(batch.buffer);
+  if (memory.length > PACKED_UNIT_BYTES * 2 || sparePacked.length >= SPARE_PACKED_MAX) return;
+  sparePacked.push(memory);
 }
 
 /** Fills in the header, and gives the batch as it is sent. */
