@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { OutgoingBatches } from '../../../../src/adapters/kafka/outgoing-batches.ts';
 import { RecordBatchCursor } from '../../../../src/adapters/kafka/wire/record-batch-reader.ts';
+import { Random } from '../../../../src/testing/random.ts';
 import { textRecord } from '../../../support/log-worker.ts';
 
 const options = {
@@ -87,4 +88,44 @@ test('the bytes taken are those of the batches, so that they add up again', () =
     batches.acknowledge();
   }
   expect(given).toBe(taken);
+});
+
+test.each([
+  ['acknowledged', 0, true],
+  ['given up once, whose request may still be on its way', 1, false],
+])('memory of a batch that was %s holds a later one: %#', (_name, failures, isUsedAgain) => {
+  const batches = new OutgoingBatches('t', 0, 'lz4', () => 1_000_000);
+  const random = new Random(3);
+  const noise = (): string => Array.from({ length: 90_000 }, () => random.below(10)).join('');
+  const memoryOf = (): ArrayBufferLike | undefined => {
+    batches.append(textRecord('k', noise()), 0);
+    const bytes = batches.next(options)?.bytes;
+    expect(bytes === undefined ? [] : valuesOf(bytes)).toHaveLength(1);
+    batches.failures = failures;
+    batches.acknowledge();
+    return bytes?.buffer;
+  };
+  // What other tests gave back is taken first.
+  const memories = [memoryOf(), memoryOf(), memoryOf()];
+  expect(memories[2] === memories[1]).toBe(isUsedAgain);
+});
+
+test('a batch that is full is compressed at once, one that is not when it is sent', () => {
+  const batches = new OutgoingBatches('t', 0, 'lz4', () => 10_000);
+  let taken = 0;
+  for (let index = 0; index < 25; index += 1) {
+    taken += batches.append(textRecord(`k${index}`, 'v'.repeat(1_000)), 0);
+  }
+  const sizes: number[] = [];
+  let given = 0;
+  const values: string[] = [];
+  for (let batch = batches.next(options); batch !== undefined; batch = batches.next(options)) {
+    sizes.push(batch.bytes.length);
+    given += batch.plainBytes;
+    values.push(...valuesOf(batch.bytes));
+    batches.acknowledge();
+  }
+  expect(values).toHaveLength(25);
+  expect(given).toBe(taken);
+  expect(Math.max(...sizes)).toBeLessThan(1_000);
 });
