@@ -47,7 +47,7 @@ const currencies = ['EUR', 'USD', 'GBP', 'CHF'];
  * never from the product's own code.
  *
  * `w1-a` has 200,000 keys (a tenth of its records) and no record keys, `w1-b` the same with record keys,
- * `w2` has half as many keys as records, drawn by Zipf's law with exponent 1.1; `keys` sets another number. One record in twenty ties with the
+ * `w2` has half as many keys as records, drawn by Zipf's law with exponent 1.1, `w2-a` the same without record keys; `keys` sets another number. One record in twenty ties with the
  * highest sequence of its key so far, one in ten comes late.
  */
 export class PaymentGenerator {
@@ -64,10 +64,12 @@ export class PaymentGenerator {
   constructor(options: GenerateOptions) {
     const { work, records, keys, seed } = options;
     this.#options = options;
-    this.keys = keys ?? Math.max(1, Math.floor(work === 'w2' ? records / 2 : records / 10));
+    const isZipf = work === 'w2' || work === 'w2-a';
+    this.keys = keys ?? Math.max(1, Math.floor(isZipf ? records / 2 : records / 10));
     this.#random = new Random(seed);
-    this.#drawKey =
-      work === 'w2' ? zipf(this.keys, 1.1, this.#random) : () => this.#random.below(this.keys);
+    this.#drawKey = isZipf
+      ? zipf(this.keys, 1.1, this.#random)
+      : () => this.#random.below(this.keys);
     this.#sequences = new Float64Array(this.keys);
     this.#rows = new Int32Array(this.keys);
     this.#hashes = new Uint32Array(this.keys);

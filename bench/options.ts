@@ -4,6 +4,7 @@ export const works = [
   'w1-a',
   'w1-b',
   'w2',
+  'w2-a',
   'expressions',
   'memory',
   'latency',
@@ -47,8 +48,9 @@ export type BenchOptions = {
 };
 
 export const usage = `npm run bench -- [options]
-  --work WORK               throughput: w1-a 10 records a key, without record keys (default); w1-b with them; w2 Zipf;
-                            expressions ten of them and two expectations; memory as many keys as records.
+  --work WORK               throughput: w1-a 10 records a key, without record keys (default); w1-b with them; w2 Zipf,
+                            w2-a the same without record keys; expressions ten of them and two expectations;
+                            memory as many keys as records.
                             latency, restore, kill, idle, instances: see bench/README.md
   --records N               default 2000000; memory, restore 1000000; instances 500000
   --keys N                  keys to draw from; default: a tenth of the records, with w2 half of them, with memory all

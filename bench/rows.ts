@@ -15,6 +15,8 @@ const rows: readonly (readonly string[])[] = [
   ['--work', 'w1-b', ...embeddedSets],
   ['--work', 'w2', ...embeddedRows],
   ['--work', 'w2', ...embeddedSets],
+  ['--work', 'w2-a', ...embeddedRows],
+  ['--work', 'w2-a', ...embeddedSets],
   ['--work', 'expressions', ...embeddedRows],
   ['--work', 'expressions', ...embeddedSets],
   ...['memory', 'topic'].flatMap((shuffle) =>
