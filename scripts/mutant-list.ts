@@ -584,8 +584,8 @@ export const mutants: readonly Mutant[] = [
       ),
       edit(
         'src/runtime/topics/catalog.ts',
-        'if (error instanceof FlowError && isOfAnother(error)) throw this.#lost();\n      throw error;',
-        'if (error instanceof FlowError && isOfAnother(error)) return [];\n      throw error;',
+        'if (this.#isAssigned && error instanceof FlowError && isOfAnother(error)) throw this.#lost();',
+        'if (this.#isAssigned && error instanceof FlowError && isOfAnother(error)) return [] as Result;',
       ),
     ),
     disturbance: 'recreate',

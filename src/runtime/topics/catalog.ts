@@ -95,7 +95,8 @@ export class Catalog {
   }
 
   async #read(): Promise<void> {
-    const range = (await this.#log.offsetRanges(this.#topic, [0])).get(0);
+    const ranges = await this.#orLost(() => this.#log.offsetRanges(this.#topic, [0]));
+    const range = ranges.get(0);
     if (range === undefined) {
       throw new FlowError('TOPIC_MISSING', `catalog topic "${this.#topic}" is missing`);
     }
@@ -114,11 +115,16 @@ export class Catalog {
     }
   }
 
-  async #poll(maxWaitMs: number): Promise<readonly Slice[]> {
+  #poll(maxWaitMs: number): Promise<readonly Slice[]> {
+    return this.#orLost(() => this.#reader.poll(maxWaitMs));
+  }
+
+  /** What the log says of a topic that is gone, or is another one, said of the catalog, once that was read. */
+  async #orLost<Result>(ask: () => Promise<Result>): Promise<Result> {
     try {
-      return await this.#reader.poll(maxWaitMs);
+      return await ask();
     } catch (error) {
-      if (error instanceof FlowError && isOfAnother(error)) throw this.#lost();
+      if (this.#isAssigned && error instanceof FlowError && isOfAnother(error)) throw this.#lost();
       throw error;
     }
   }
@@ -126,7 +132,7 @@ export class Catalog {
   #lost(): FlowError {
     return new FlowError(
       'DEFINITION_MISSING',
-      `catalog topic "${this.#topic}" was deleted and created again, or has lost records`,
+      `catalog topic "${this.#topic}" was deleted, perhaps created again, or has lost records`,
       {
         detail:
           'It is the only memory of definitions, gaps and locks: whoever goes on without it would call nothing wrong any more.',
@@ -230,7 +236,7 @@ export const noCatalog: KnownCatalog = {
 };
 
 function isOfAnother({ code }: FlowError): boolean {
-  return code === 'TOPIC_RECREATED' || code === 'OFFSET_OUT_OF_RANGE';
+  return ['TOPIC_RECREATED', 'OFFSET_OUT_OF_RANGE', 'TOPIC_MISSING'].includes(code);
 }
 
 /** The catalog of a pipeline as it stands; undefined: it never ran. Nothing is created. */
