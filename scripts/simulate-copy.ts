@@ -1,15 +1,10 @@
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import type { SimulationShape } from '../src/testing/simulation/shape-parts.ts';
-import type {
-  SimulationOptions,
-  SimulationReport,
-} from '../src/testing/simulation/simulate-pipeline.ts';
+import { simulate } from '../src/testing/simulation/simulate-pipeline.ts';
 import { wishes } from '../src/testing/simulation/simulation-scenario.ts';
+import { simulationShapes } from '../src/testing/simulation/simulation-shapes.ts';
 
 /**
- * Child of `try-mutant.ts`, `simulate-copy.ts FOLDER SEEDS SHAPE DISTURBANCE`: simulates a copy of the source until a seed fails,
- * and tells how far it is.
+ * Child of `try-mutant.ts`, `simulate-copy.ts SEEDS SHAPE DISTURBANCE`: simulates the source next to which it was copied until a
+ * seed fails, and tells how far it is.
  */
 export type CopyMessage = {
   readonly seed: number;
@@ -20,15 +15,7 @@ export type CopyMessage = {
 };
 
 // An empty text: whatever the seeds draw.
-const [folder = '', seeds = '0', shapeName = '', disturbanceName = ''] = process.argv.slice(2);
-const inCopy = (file: string): string =>
-  pathToFileURL(join(folder, 'src/testing/simulation', file)).href;
-const { simulate } = (await import(inCopy('simulate-pipeline.ts'))) as {
-  simulate: (seed: number, options: SimulationOptions) => Promise<SimulationReport>;
-};
-const { simulationShapes } = (await import(inCopy('simulation-shapes.ts'))) as {
-  simulationShapes: readonly SimulationShape[];
-};
+const [seeds = '0', shapeName = '', disturbanceName = ''] = process.argv.slice(2);
 const shape = simulationShapes.find(({ name }) => name === shapeName);
 if (shapeName !== '' && shape === undefined) throw new Error(`no shape "${shapeName}"`);
 const disturbance = wishes.find((name) => name === disturbanceName);

@@ -1,8 +1,14 @@
 import { fork } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { type SimulationReport, simulate } from '../src/testing/simulation/simulate-pipeline.ts';
 import { wishes } from '../src/testing/simulation/simulation-scenario.ts';
 import { simulationShapes } from '../src/testing/simulation/simulation-shapes.ts';
+import { bundleSimulation, simulatingFlags } from './bundle-simulation.ts';
 import { refuse, scriptOptions, wholeNumber } from './script-options.ts';
+import type { Piece, PieceResult } from './simulate-worker.ts';
+
+const root = resolve(import.meta.dirname, '..');
 
 const shapeNames = simulationShapes.map(({ name }) => name).join(', ');
 const usage = `
@@ -17,7 +23,7 @@ failed first; the exit code is 1 when any failed.
   --json         the result as one JSON document on standard output
 `;
 
-/** Each job is a process (`--worker`), which is given seeds piece by piece. */
+/** Each job is a process of `simulate-worker.ts`, which is given seeds piece by piece. */
 const values = scriptOptions(usage, {
   seeds: { type: 'string', default: '1000' },
   from: { type: 'string', default: '1' },
@@ -26,17 +32,11 @@ const values = scriptOptions(usage, {
   disturbance: { type: 'string' },
   jobs: { type: 'string', default: '1' },
   json: { type: 'boolean', default: false },
-  worker: { type: 'boolean', default: false },
 });
 
 /** Seeds that a process takes at a time. */
 const pieceSize = 250;
-/** Worlds are many and short-lived: a wide nursery, and no helper threads, which cost more than they save here. */
-const laneFlags = ['--max-semi-space-size=64', '--single-threaded-gc'];
 const progressIntervalMs = 5_000;
-
-type Piece = { readonly from: number; readonly count: number };
-type PieceResult = { readonly failed: readonly SimulationReport[]; readonly cpuMs: number };
 
 const shape = simulationShapes.find(({ name }) => name === values.shape);
 if (values.shape !== undefined && shape === undefined) {
@@ -48,28 +48,12 @@ if (values.disturbance !== undefined && disturbance === undefined) {
 }
 const options = { shape, disturbance };
 
-async function runPiece({ from, count }: Piece): Promise<PieceResult> {
-  const before = process.cpuUsage();
-  const failed: SimulationReport[] = [];
-  for (let seed = from; seed < from + count; seed += 1) {
-    const report = await simulate(seed, options);
-    if (report.faults.length > 0) failed.push(report);
-  }
-  const { user, system } = process.cpuUsage(before);
-  // The event loop goes round, so that messages and signals are heard.
-  await new Promise((resolve) => setImmediate(resolve));
-  return { failed, cpuMs: (user + system) / 1000 };
-}
-
 /** One lane works on pieces until none is left. */
 type Lane = { readonly run: (piece: Piece) => Promise<PieceResult>; readonly end: () => void };
 
-function childLane(): Lane {
-  const args = ['--worker'];
-  if (values.shape !== undefined) args.push('--shape', values.shape);
-  if (values.disturbance !== undefined) args.push('--disturbance', values.disturbance);
-  const child = fork(import.meta.filename, args, {
-    execArgv: [...process.execArgv, ...laneFlags],
+function childLane(script: string): Lane {
+  const child = fork(script, [values.shape ?? '', values.disturbance ?? ''], {
+    execArgv: simulatingFlags,
   });
   const run = (piece: Piece): Promise<PieceResult> =>
     new Promise((resolve, reject) => {
@@ -81,6 +65,20 @@ function childLane(): Lane {
     run: (piece) => run(piece).finally(() => child.removeAllListeners()),
     end: () => child.disconnect(),
   };
+}
+
+/** Gives the script of the simulating processes, packed, as long as `use` takes. */
+async function withWorker(use: (script: string) => Promise<unknown>): Promise<void> {
+  const cache = join(root, 'node_modules/.cache');
+  mkdirSync(cache, { recursive: true });
+  const folder = mkdtempSync(join(cache, 'tidemark-simulation-'));
+  try {
+    const script = join(folder, 'worker.mjs');
+    await bundleSimulation(join(import.meta.dirname, 'simulate-worker.ts'), script);
+    await use(script);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 }
 
 async function runAll(from: number, total: number, jobs: number): Promise<void> {
@@ -113,8 +111,9 @@ async function runAll(from: number, total: number, jobs: number): Promise<void> 
     }
     lane.end();
   };
-  const lanes = Array.from({ length: jobs }, childLane);
-  await Promise.all(lanes.map(work));
+  await withWorker((script) =>
+    Promise.all(Array.from({ length: jobs }, () => work(childLane(script)))),
+  );
   tell();
   failed.sort((a, b) => a.seed - b.seed);
   const seconds = (performance.now() - startedMs) / 1000;
@@ -150,11 +149,7 @@ async function replay(seed: number): Promise<void> {
   if (!isPassed) process.exitCode = 1;
 }
 
-if (values.worker) {
-  // Errors are many here, and a replay shows where they come from.
-  Error.stackTraceLimit = 0;
-  process.on('message', async (piece) => process.send?.(await runPiece(piece as Piece)));
-} else if (values.replay !== undefined) {
+if (values.replay !== undefined) {
   await replay(wholeNumber('replay', values.replay, 0));
 } else {
   await runAll(

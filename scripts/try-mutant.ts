@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { bundleSimulation, simulatingFlags } from './bundle-simulation.ts';
 import type { Mutant } from './mutant-list.ts';
 import type { CopyMessage } from './simulate-copy.ts';
 
@@ -15,6 +16,9 @@ export type MutantOutcome = {
   readonly cpuSeconds: number;
 };
 
+/** Goes along with the source, of which it imports what it simulates. */
+const copyScript = 'simulate-copy.ts';
+
 type Planted = Pick<Mutant, 'name' | 'edits' | 'shape' | 'disturbance'>;
 
 const root = resolve(import.meta.dirname, '..');
@@ -25,6 +29,7 @@ const silenceMsMax = 120_000;
 export function plant({ name, edits }: Pick<Mutant, 'name' | 'edits'>): string {
   const folder = mkdtempSync(join(tmpdir(), 'tidemark-mutant-'));
   cpSync(join(root, 'src'), join(folder, 'src'), { recursive: true });
+  cpSync(join(root, 'scripts', copyScript), join(folder, 'scripts', copyScript));
   for (const file of ['package.json', 'tsconfig.json']) {
     cpSync(join(root, file), join(folder, file));
   }
@@ -46,7 +51,9 @@ export function plant({ name, edits }: Pick<Mutant, 'name' | 'edits'>): string {
 export async function tryMutant(one: Planted, seedsMax: number): Promise<MutantOutcome> {
   const folder = plant(one);
   try {
-    return await simulateCopy(one, folder, seedsMax);
+    const script = join(folder, 'simulate.mjs');
+    await bundleSimulation(join(folder, 'scripts', copyScript), script);
+    return await simulateCopy(one, script, seedsMax);
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -54,14 +61,12 @@ export async function tryMutant(one: Planted, seedsMax: number): Promise<MutantO
 
 function simulateCopy(
   { name, shape, disturbance }: Planted,
-  folder: string,
+  script: string,
   seedsMax: number,
 ): Promise<MutantOutcome> {
-  const script = join(import.meta.dirname, 'simulate-copy.ts');
-  const flags = ['--max-semi-space-size=64', '--single-threaded-gc', '--import', 'tsx'];
   const child = spawn(
     process.execPath,
-    [...flags, script, folder, String(seedsMax), shape ?? '', disturbance ?? ''],
+    [...simulatingFlags, script, String(seedsMax), shape ?? '', disturbance ?? ''],
     {
       cwd: root,
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],

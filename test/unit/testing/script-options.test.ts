@@ -22,7 +22,7 @@ test.each(scripts)(
     const text = readFileSync(resolve(root, 'scripts', `${script}.ts`), 'utf8');
     const declared = [...text.matchAll(/^ {2}'?([a-z-]+)'?: \{ type: /gm)].map(([, name]) => name);
     expect(declared.length).toBeGreaterThan(1);
-    for (const name of declared.filter((one) => one !== 'worker')) {
+    for (const name of declared) {
       expect(help.stdout).toMatch(new RegExp(`^  --${name} `, 'm'));
     }
     const unknown = run(script, '--bogus');
