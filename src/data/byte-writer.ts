@@ -1,5 +1,8 @@
 import { copyBytes, longCopyBytes, viewOf } from './byte-copy.ts';
 
+const nothing = Buffer.alloc(0);
+const noView = viewOf(nothing);
+
 /**
  * A growable byte buffer that is written from front to back and used again after `reset`.
  * Invariant: bytes below `length` never change until `reset`; `buffer` may be replaced when it
@@ -12,11 +15,14 @@ export class ByteWriter {
   /** The buffer's length, which the engine takes several times as long to tell of a buffer as of a number. */
   capacity: number;
   length = 0;
+  readonly #firstCapacity: number;
 
-  constructor(capacity = 1024) {
-    this.buffer = Buffer.allocUnsafe(capacity);
-    this.view = viewOf(this.buffer);
-    this.capacity = capacity;
+  /** The memory is taken with the first write: many a writer never writes anything. */
+  constructor(firstCapacity = 1024) {
+    this.buffer = nothing;
+    this.view = noView;
+    this.capacity = 0;
+    this.#firstCapacity = firstCapacity;
   }
 
   /** Goes on in another buffer, from its front. */
@@ -35,8 +41,11 @@ export class ByteWriter {
   reserve(size: number): void {
     const needed = this.length + size;
     if (needed <= this.capacity) return;
-    const grown = Buffer.allocUnsafeSlow(Math.max(needed, this.capacity * 2));
-    this.buffer.copy(grown, 0, 0, this.length);
+    const isFirst = this.capacity === 0;
+    const grown = isFirst
+      ? Buffer.allocUnsafe(Math.max(needed, this.#firstCapacity))
+      : Buffer.allocUnsafeSlow(Math.max(needed, this.capacity * 2));
+    if (!isFirst) this.buffer.copy(grown, 0, 0, this.length);
     this.buffer = grown;
     this.view = viewOf(grown);
     this.capacity = grown.length;

@@ -38,6 +38,8 @@ export const scanVerdictText: readonly string[] = [
 
 /** Member names that are remembered from one record to the next, and their longest with both quotes. */
 const layoutMax = 128;
+/** Names that there is room for at first. */
+const layoutMin = 16;
 const slotBytes = 64;
 
 /** So many records in a row had names out of their order: for the next ones no order is expected. */
@@ -64,7 +66,7 @@ export class JsonObjectScanner {
   readonly #names: readonly Buffer[];
   readonly #byName = new Map<string, number>();
   /** The names that are expected, with their quotes, each in a slot. */
-  readonly #layout = new Uint8Array(layoutMax * slotBytes);
+  #layout = new Uint8Array(layoutMin * slotBytes);
   readonly #layoutSizes = new Uint8Array(layoutMax);
   /** Which wanted member a slot's name is; -1: none. */
   readonly #layoutWanted = new Int32Array(layoutMax);
@@ -196,6 +198,11 @@ export class JsonObjectScanner {
     const size = end - at;
     if (expected >= layoutMax || size > slotBytes) return expected;
     if (expected < this.#layoutCount) this.#isRelearned = true;
+    if ((expected + 1) * slotBytes > this.#layout.length) {
+      const layout = new Uint8Array(2 * this.#layout.length);
+      layout.set(this.#layout);
+      this.#layout = layout;
+    }
     bytes.copy(this.#layout, expected * slotBytes, at, end);
     this.#layoutSizes[expected] = size;
     this.#layoutWanted[expected] = wanted;

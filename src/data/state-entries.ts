@@ -4,10 +4,12 @@ import { putByteText } from './byte-text.ts';
 /** The value length of an entry that says that its key is gone. */
 export const goneLength = -1;
 
-const pageBytesMin = 1 << 12;
+const pageBytesMin = 1 << 10;
 const pageBytesMax = 1 << 20;
 /** Numbers of an entry in the columns: its page, where its key begins, the lengths of key and value. */
 const fields = 4;
+/** Entries that there is room for at first. */
+const roomMin = 16;
 const nothing = Buffer.alloc(0);
 /** Pages and columns that came back; what a burst took beyond them is given up. */
 const sparePagesMax = 16;
@@ -15,6 +17,7 @@ const spareEntriesMax = 1 << 17;
 const spare: Buffer[] = [];
 const noColumns = new Int32Array(0);
 let spareColumns: Int32Array<ArrayBuffer> = noColumns;
+const noView = viewOf(nothing);
 
 type Page = { readonly bytes: Buffer; readonly view: DataView; used: number };
 
@@ -30,13 +33,13 @@ type Page = { readonly bytes: Buffer; readonly view: DataView; used: number };
 export class StateEntries {
   count = 0;
   readonly #pages: Page[] = [];
-  #page: Page = { bytes: nothing, view: viewOf(nothing), used: 0 };
+  #page: Page = { bytes: nothing, view: noView, used: 0 };
   #capacity = 0;
   #columns: Int32Array<ArrayBuffer>;
   #room: number;
 
   constructor() {
-    this.#columns = spareColumns.length > 0 ? spareColumns : new Int32Array(fields * 64);
+    this.#columns = spareColumns.length > 0 ? spareColumns : new Int32Array(fields * roomMin);
     this.#room = this.#columns.length / fields;
     spareColumns = noColumns;
   }

@@ -33,6 +33,8 @@ import type { DataType } from './types.ts';
 
 /** Members of a record that are remembered, and the longest name with quotes, colon and a space. */
 const slotsMax = 128;
+/** Slots that there is room for at first. */
+const slotsMin = 16;
 const slotBytes = 64;
 const slotWords = slotBytes / 4;
 /** The last word of a name is compared on its own, wherever it begins: so much it has at least. */
@@ -65,7 +67,7 @@ export class StraightScanner {
   readonly isNamed: Uint8Array;
   /** What the record that was scanned last lies in. */
   bytes: Buffer = nothing;
-  view: DataView = viewOf(nothing);
+  view: DataView = noView;
   /**
    * The number of the layout that the record has to the full: all its members and no others, all of those with a type
    * plain. 0: it has none. Layouts that have the same number are the same.
@@ -80,13 +82,13 @@ export class StraightScanner {
   readonly #wholeDigitsMax: Int32Array;
   readonly #scales: Int32Array;
   /** The names that are expected: `"name":` in words, the last four bytes, and the size. */
-  readonly #words = new Int32Array(slotsMax * slotWords);
-  readonly #lastWords = new Int32Array(slotsMax);
-  readonly #sizes = new Int32Array(slotsMax);
+  #words = new Int32Array(slotsMin * slotWords);
+  #lastWords = new Int32Array(slotsMin);
+  #sizes = new Int32Array(slotsMin);
   /** Which wanted member a slot's name is; -1: none. */
-  readonly #wanted = new Int32Array(slotsMax);
+  #wanted = new Int32Array(slotsMin);
   /** 1: nothing stands between colon and value. */
-  readonly #compact = new Uint8Array(slotsMax);
+  #compact = new Uint8Array(slotsMin);
   #count = 0;
   /** 1: a space follows each comma. */
   #gap = 0;
@@ -420,6 +422,7 @@ export class StraightScanner {
 
   #addSlot(bytes: Buffer, start: number, end: number, wanted: number): void {
     const slot = this.#count;
+    if (slot === this.#sizes.length) this.#growSlots();
     this.#count += 1;
     const size = end - start;
     this.#sizes[slot] = size;
@@ -430,6 +433,23 @@ export class StraightScanner {
     }
     this.#lastWords[slot] = bytes.readInt32LE(end - 4);
   }
+
+  #growSlots(): void {
+    const slots = 2 * this.#sizes.length;
+    this.#words = grownInt32(this.#words, slots * slotWords);
+    this.#lastWords = grownInt32(this.#lastWords, slots);
+    this.#sizes = grownInt32(this.#sizes, slots);
+    this.#wanted = grownInt32(this.#wanted, slots);
+    const compact = new Uint8Array(slots);
+    compact.set(this.#compact);
+    this.#compact = compact;
+  }
+}
+
+function grownInt32(before: Int32Array, length: number): Int32Array<ArrayBuffer> {
+  const grown = new Int32Array(length);
+  grown.set(before);
+  return grown;
 }
 
 const formOther = 0;
@@ -454,6 +474,7 @@ function formOf(type: DataType | undefined): number {
 }
 
 const nothing = Buffer.alloc(0);
+const noView = viewOf(nothing);
 const quote = 0x22;
 const backslash = 0x5c;
 const comma = 0x2c;

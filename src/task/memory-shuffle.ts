@@ -5,11 +5,15 @@ import type { OutgoingRecord, RecordCursor, RecordSink, Slice } from '../ports/l
 export type RowSlice = Pick<Slice, 'topic' | 'partition' | 'records'>;
 
 /** Rows lie in chunks of this size. */
-const chunkBytes = 1 << 20;
+const chunkBytesMin = 1 << 16;
+const chunkBytesMax = 1 << 20;
 /** With less room than this left a new chunk is begun; a row that is larger makes its chunk grow. */
 const rowRoomBytes = 1 << 14;
 /** Chunks that wait for the next transaction; what a burst took beyond them is given back. */
 const spareChunksMax = 64;
+/** Rows that a lane has room for at first. */
+const roomMin = 16;
+const nothing = Buffer.alloc(0);
 
 /**
  * Hands rows from the flow stage to the table partitions of the same process, in memory instead of through the
@@ -34,6 +38,8 @@ export class MemoryShuffle implements RecordSink {
   /** Up to here `rows` has rows that were taken. */
   #kept = 0;
   #heldBytes = 0;
+  /** Of the next chunk: a transaction that holds more is given larger ones. */
+  #chunkBytes = chunkBytesMin;
   #sink: RecordSink | undefined;
 
   constructor(topic: string) {
@@ -106,8 +112,11 @@ export class MemoryShuffle implements RecordSink {
   #turnPage(): void {
     const { rows } = this;
     // One that a giant row made grow is not kept.
-    if (rows.capacity === chunkBytes) this.#full.push(rows.buffer);
-    rows.use(this.#spare.pop() ?? Buffer.allocUnsafeSlow(chunkBytes));
+    if (rows.capacity > 0 && rows.capacity <= chunkBytesMax) {
+      this.#full.push(rows.buffer);
+      this.#chunkBytes = Math.min(2 * this.#chunkBytes, chunkBytesMax);
+    }
+    rows.use(this.#spare.pop() ?? Buffer.allocUnsafeSlow(this.#chunkBytes));
     this.#kept = 0;
   }
 }
@@ -126,7 +135,7 @@ export type OfferedRow = {
 export class RowLane implements RecordCursor {
   readonly slice: RowSlice;
   count = 0;
-  bytes: Buffer = Buffer.alloc(0);
+  bytes: Buffer = nothing;
   keyStart = 0;
   keyEnd = 0;
   valueStart = 0;
@@ -142,10 +151,10 @@ export class RowLane implements RecordCursor {
   /** Of the current row's key, by `murmur2`. */
   keyHash = 0;
   /** Start of the key and of the value, end, hash: row by row. */
-  #spans = new Int32Array(4 * 256);
+  #spans = new Int32Array(4 * roomMin);
   /** Rows that there is room for. */
-  #room = 256;
-  #timestamps = new Float64Array(256);
+  #room = roomMin;
+  #timestamps = new Float64Array(roomMin);
   #next = 0;
 
   constructor(topic: string, partition: number) {

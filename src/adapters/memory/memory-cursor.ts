@@ -8,11 +8,13 @@ export type SegmentRange = {
   readonly end: number;
 };
 
+const nothing = Buffer.alloc(0);
+
 /** Walks ranges of segments without making an object per record. Invariant: records of aborted transactions never show. */
 export class MemoryCursor implements RecordCursor {
   offset = -1;
   timestampMs = 0;
-  bytes: Buffer = Buffer.alloc(0);
+  bytes: Buffer = nothing;
   keyStart = 0;
   keyEnd = -1;
   valueStart = 0;

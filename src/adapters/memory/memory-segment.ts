@@ -93,7 +93,7 @@ export class MemorySegment {
   #reserve(size: number): void {
     const needed = this.#size + size;
     if (needed <= this.bytes.length) return;
-    const grown = Buffer.allocUnsafeSlow(Math.max(needed, this.bytes.length * 2));
+    const grown = Buffer.allocUnsafe(Math.max(needed, this.bytes.length * 2));
     this.bytes.copy(grown, 0, 0, this.#size);
     this.bytes = grown;
   }

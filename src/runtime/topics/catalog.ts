@@ -55,7 +55,8 @@ export class Catalog {
   readonly #log: Log;
   readonly #topic: string;
   readonly #reader: LogReader;
-  readonly #entries = new Map<string, CatalogEntry>();
+  /** Kind → name → entry. */
+  readonly #entries = new Map<CatalogKind, Map<string, CatalogEntry>>();
   #producer: LogProducer | undefined;
   #position = 0;
   #isAssigned = false;
@@ -146,25 +147,30 @@ export class Catalog {
       while (records.next()) {
         const { bytes } = records;
         const key = bytes.toString('utf8', records.keyStart, records.keyEnd);
-        if (records.valueEnd < 0) this.#entries.delete(key);
-        else
-          this.#take(
-            key,
-            bytes.toString('utf8', records.valueStart, records.valueEnd),
-            records.offset,
-          );
+        const isDeleted = records.valueEnd < 0;
+        const value = isDeleted
+          ? undefined
+          : bytes.toString('utf8', records.valueStart, records.valueEnd);
+        this.#take(key, value, records.offset);
       }
       this.#position = nextOffset;
     }
   }
 
-  #take(key: string, value: string, offset: number): void {
+  /** `undefined` deletes. */
+  #take(key: string, text: string | undefined, offset: number): void {
     try {
       const { kind, name } = JSON.parse(key) as { kind: CatalogKind; name: string };
-      const parsed = JSON.parse(value) as Record<string, unknown>;
-      const entry = { kind, name, value: parsed, offset };
-      if (kind === 'once' && isOverruled(this.#entries.get(key), entry)) return;
-      this.#entries.set(key, entry);
+      const entries = this.#entries.get(kind) ?? new Map<string, CatalogEntry>();
+      if (text === undefined) {
+        entries.delete(name);
+        return;
+      }
+      const value = JSON.parse(text) as Record<string, unknown>;
+      const entry = { kind, name, value, offset };
+      if (kind === 'once' && isOverruled(entries.get(name), entry)) return;
+      entries.set(name, entry);
+      this.#entries.set(kind, entries);
     } catch (cause) {
       throw new FlowError(
         'CHECKPOINT_DAMAGED',
@@ -179,11 +185,11 @@ export class Catalog {
   }
 
   get(kind: CatalogKind, name: string): CatalogEntry | undefined {
-    return this.#entries.get(entryKey(kind, name));
+    return this.#entries.get(kind)?.get(name);
   }
 
   all(kind: CatalogKind): CatalogEntry[] {
-    return [...this.#entries.values()].filter((entry) => entry.kind === kind);
+    return [...(this.#entries.get(kind)?.values() ?? [])];
   }
 
   /**
@@ -254,13 +260,9 @@ export async function openCatalog(log: Log, topic: string): Promise<Catalog | un
 
 /** An entry as it is written: for a transaction that has more in it. */
 export function catalogRecord({ kind, name, value }: NewEntry, nowMs: number): OutgoingRecord {
-  const key = Buffer.from(entryKey(kind, name));
+  const key = Buffer.from(JSON.stringify({ kind, name }));
   const body = value === undefined ? undefined : Buffer.from(JSON.stringify({ v: 1, ...value }));
   return textRecord(key, body, nowMs);
-}
-
-function entryKey(kind: CatalogKind, name: string): string {
-  return JSON.stringify({ kind, name });
 }
 
 const empty = Buffer.alloc(0);

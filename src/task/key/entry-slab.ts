@@ -1,3 +1,4 @@
+const nothing = Buffer.alloc(0);
 const slabBytesMin = 1 << 13;
 const slabBytesMax = 1 << 18;
 
@@ -7,7 +8,7 @@ const slabBytesMax = 1 << 18;
  * never changed.
  */
 export class EntrySlab {
-  #slab: Buffer = Buffer.alloc(0);
+  #slab: Buffer = nothing;
   #used = 0;
 
   /** A copy of [start, end). */

@@ -55,6 +55,7 @@ const lowField = userField + 8;
 const holdField = userField + 9;
 /** Numbers of a hold: the key, and where the key begins in the row's buffer. */
 const holdFields = 2;
+const holdsMin = 32;
 /** Where the length of the sequence stands in an envelope. */
 const sequenceLengthAt = 2 + provenanceSize;
 
@@ -81,8 +82,8 @@ export class KeyStates {
   /** Whose row-sets these are. */
   readonly #rowSetKeys: number[] = [];
   /** Each time that a key got another row, in the order of the rows, which is that of their bytes. */
-  #holds = new Int32Array(holdFields * 1024);
-  #holdsMax = 1024;
+  #holds = new Int32Array(holdFields * holdsMin);
+  #holdsMax = holdsMin;
   #holdCount = 0;
 
   constructor(options: KeyRowSetOptions, cacheBytesMax: number) {

@@ -5,8 +5,9 @@ export const keyOverheadBytes = 88;
 
 /** Numbers of a record, 64 bytes: one line of the processor's cache. */
 const recordFields = 16;
-/** Records lie in blocks that are never moved. */
+/** Records lie in blocks that are never moved, but for the first one: it begins small, since many a table has few keys. */
 const blockBits = 10;
+const firstBlockRecords = 32;
 const blockMask = (1 << blockBits) - 1;
 const slotsMin = 64;
 /** A position in the arena is a chunk's number and an offset of 20 bits. */
@@ -101,7 +102,10 @@ export class KeyTable {
   insert(hash: number, bytes: DataView, start: number, end: number): number {
     const entry = this.#size;
     if (entry >>> blockBits === this.#blocks.length) {
-      this.#blocks.push(new Int32Array(recordFields << blockBits));
+      const records = entry === 0 ? firstBlockRecords : 1 << blockBits;
+      this.#blocks.push(new Int32Array(recordFields * records));
+    } else if (entry * recordFields === this.#blocks[0]?.length && this.#blocks.length === 1) {
+      this.#growFirstBlock(this.#blocks[0]);
     }
     this.#size += 1;
     const position = this.#take(end - start);
@@ -116,7 +120,13 @@ export class KeyTable {
     return entry;
   }
 
-  /** The block that holds an entry's numbers; they begin at `recordStart`. */
+  #growFirstBlock(block: Int32Array): void {
+    const grown = new Int32Array(Math.min(4 * block.length, recordFields << blockBits));
+    grown.set(block);
+    this.#blocks[0] = grown;
+  }
+
+  /** The block that holds an entry's numbers, until the next `insert`; they begin at `recordStart`. */
   recordBlock(entry: number): Int32Array {
     return this.#blocks[entry >>> blockBits] as Int32Array;
   }

@@ -7,11 +7,13 @@ import { parseSources } from '../output/output-record.ts';
 import { foreignToTable } from '../row/chained-source.ts';
 import type { RecordPlace } from '../row/source-reader.ts';
 
+const nothing = Buffer.alloc(0);
+
 /** A part of a record as if it were the value of one of its own. */
 export class PartCursor implements RecordCursor {
   offset = 0;
   timestampMs = 0;
-  bytes: Buffer = Buffer.alloc(0);
+  bytes: Buffer = nothing;
   keyStart = 0;
   keyEnd = -1;
   valueStart = 0;

@@ -10,6 +10,8 @@ import type { SequenceCodec } from '../../data/sequence.ts';
 import type { OutgoingRecord, RecordSink } from '../../ports/log.ts';
 import { SourceTextWriter } from '../row/source-text.ts';
 
+const nothing = Buffer.alloc(0);
+
 export type OutputTarget = {
   readonly table: string;
   readonly topic: string;
@@ -65,7 +67,7 @@ export class OutputWriter {
   readonly #value = new ByteWriter(4 * 1024);
   readonly #key = new ByteWriter(256);
   readonly #numberedSpan: { bytes: Buffer; start: number; end: number } = {
-    bytes: Buffer.alloc(0),
+    bytes: nothing,
     start: 0,
     end: 0,
   };
@@ -73,13 +75,13 @@ export class OutputWriter {
   readonly #generation: Buffer;
   readonly #sourceText = new SourceTextWriter();
   readonly #record: OutgoingRecord = {
-    key: Buffer.alloc(0),
+    key: nothing,
     keyStart: 0,
     keyEnd: 0,
-    value: Buffer.alloc(0),
+    value: nothing,
     valueStart: 0,
     valueEnd: 0,
-    headers: Buffer.alloc(0),
+    headers: nothing,
     headersStart: 0,
     headersEnd: 0,
     timestampMs: 0,

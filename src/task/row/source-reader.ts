@@ -29,6 +29,10 @@ export type SourceReaderOptions = {
   readonly timeZone: string;
 };
 
+const nothing = Buffer.alloc(0);
+/** To make one takes as long as to read some records. */
+const textDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
 type HiddenRead = (records: RecordCursor, place: RecordPlace) => Value;
 
 /**
@@ -42,15 +46,16 @@ export class SourceReader {
   readonly #scanner: StraightScanner;
   /** By position of the scanner's names. */
   readonly #decoded: readonly { readonly position: number; readonly decode: JsonDecoder }[];
-  readonly #decoders: readonly JsonDecoder[];
+  /** By position; made for those that are asked for. */
+  readonly #decoders: (JsonDecoder | undefined)[] = [];
+  readonly #decoderOf: (type: DataType) => JsonDecoder;
   readonly #envelope: DebeziumEnvelope | undefined;
   /** Columns that are no members of the row image. */
   readonly #around: DebeziumEnvelope['around'];
   readonly #hidden: readonly { readonly position: number; readonly read: HiddenRead }[];
   /** Source column → position of the scanner's names; -1: not scanned for. */
   readonly #scanned: Int32Array;
-  readonly #located: LocatedValue = { bytes: Buffer.alloc(0), start: 0, end: 0, kind: 0 };
-  readonly #decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+  readonly #located: LocatedValue = { bytes: nothing, start: 0, end: 0, kind: 0 };
 
   constructor({ source, used, located, timeZone }: SourceReaderOptions) {
     this.#source = source;
@@ -83,7 +88,7 @@ export class SourceReader {
       position,
       decode: decoderOf(source.columns[position]?.type ?? { kind: 'void' }),
     }));
-    this.#decoders = source.columns.map(({ type }) => decoderOf(type));
+    this.#decoderOf = decoderOf;
     this.#hidden = [...used]
       .filter((position) => position >= declared)
       .map((position) => ({
@@ -124,11 +129,19 @@ export class SourceReader {
   /** The value of a located column. Throws ExpressionError when it does not fit. */
   decodeLocated(position: number): Value {
     const { bytes, start, end, kind } = this.locate(position);
-    const decode = this.#decoders[position] as JsonDecoder;
+    const decode = this.#decoderAt(position);
     const value = decode(bytes, start, end, kind as Parameters<JsonDecoder>[3]);
     if (value !== misfit) return value;
     const bad = this.#misfit(position, bytes.toString('utf8', start, end));
     throw new ExpressionError(bad.errorClass, bad.message);
+  }
+
+  #decoderAt(position: number): JsonDecoder {
+    const made = this.#decoders[position];
+    if (made !== undefined) return made;
+    const decoder = this.#decoderOf(this.#source.columns[position]?.type ?? { kind: 'void' });
+    this.#decoders[position] = decoder;
+    return decoder;
   }
 
   /** Undefined: the row is there. */
@@ -216,7 +229,7 @@ export class SourceReader {
       return undefined;
     }
     try {
-      this.#row[0] = this.#decoder.decode(value);
+      this.#row[0] = textDecoder.decode(value);
       return undefined;
     } catch {
       return { errorClass: 'MALFORMED_RECORD', message: 'it is no valid UTF-8' };
