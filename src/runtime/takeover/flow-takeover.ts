@@ -305,9 +305,19 @@ export class FlowTakeover {
   }
 
   #takeoverOptions(predecessor: string | undefined): TakeoverOptions {
-    const { member, tally, isStopping } = this.#options;
+    const options = this.#options;
+    const { member, tally, isStopping } = options;
     return {
-      ...this.#options,
+      pipeline: options.pipeline,
+      facts: options.facts,
+      log: options.log,
+      state: options.state,
+      catalog: options.catalog,
+      clock: options.clock,
+      listener: options.listener,
+      own: options.own,
+      cacheBytesMax: options.cacheBytesMax,
+      stages: options.stages,
       predecessor,
       times: tally.times,
       isInterrupted: () => member.status !== 'stable' || isStopping(),

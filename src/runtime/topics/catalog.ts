@@ -1,6 +1,7 @@
 import { FlowError } from '../../base/errors.ts';
 import type { Log, LogProducer, LogReader, OutgoingRecord, Slice } from '../../ports/log.ts';
 import { isOverruled } from '../views/standing-pins.ts';
+import { ParsedTexts } from './parsed-texts.ts';
 
 /** What the catalog topic remembers, by kind of key. Values are JSON objects. */
 export type CatalogKind =
@@ -44,6 +45,8 @@ export type CatalogChange = {
   /** undefined: it is deleted. */
   readonly value: Readonly<Record<string, unknown>> | undefined;
 };
+
+const parsedTexts = new ParsedTexts();
 
 /**
  * The pipeline's own compacted topic: the only durable memory beside outputs and group offsets.
@@ -160,13 +163,13 @@ export class Catalog {
   /** `undefined` deletes. */
   #take(key: string, text: string | undefined, offset: number): void {
     try {
-      const { kind, name } = JSON.parse(key) as { kind: CatalogKind; name: string };
+      const { kind, name } = parsedTexts.parse(key) as { kind: CatalogKind; name: string };
       const entries = this.#entries.get(kind) ?? new Map<string, CatalogEntry>();
       if (text === undefined) {
         entries.delete(name);
         return;
       }
-      const value = JSON.parse(text) as Record<string, unknown>;
+      const value = parsedTexts.parse(text);
       const entry = { kind, name, value, offset };
       if (kind === 'once' && isOverruled(entries.get(name), entry)) return;
       entries.set(name, entry);

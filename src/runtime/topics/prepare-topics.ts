@@ -10,8 +10,8 @@ import { batchInputs, catalogTopicOf, groupOf, viewInputs } from '../../plan/top
 import type { Clock } from '../../ports/clock.ts';
 import type { Log, TopicDescription, TopicSpec } from '../../ports/log.ts';
 import { alternatives } from '../../refresh/alternatives.ts';
-import { flowChanges, needsRefresh } from '../../refresh/changes.ts';
-import { deployedFlow, readDeployedFlow } from '../../refresh/deployed-flow.ts';
+import { type FlowChange, flowChanges, needsRefresh } from '../../refresh/changes.ts';
+import { type DeployedFlow, deployedFlow, readDeployedFlow } from '../../refresh/deployed-flow.ts';
 import { keptRowChanges, readViewDefinition } from '../../refresh/view-changes.ts';
 import type { FlowFacts } from '../inspect/flow-facts.ts';
 import {
@@ -69,9 +69,12 @@ export async function prepareTopics(options: PrepareOptions): Promise<PreparedPi
   const catalog = new Catalog(log, catalogTopic);
   try {
     await catalog.read();
+    const definitions = new Map<FlowPlan, Definition>();
     for (const flow of plan.flows) {
       await checkHistory(options, flow, catalog);
-      checkDefinition(plan, flow, catalog);
+      const definition = definitionOf(plan, flow, catalog);
+      checkDefinition(flow, definition);
+      definitions.set(flow, definition);
     }
     for (const view of plan.materializedViews) checkKeptRows(plan, view, catalog);
     const { known, existing, resolved } = await wantedOf(options, sourceTopics, catalog);
@@ -92,7 +95,8 @@ export async function prepareTopics(options: PrepareOptions): Promise<PreparedPi
     const all = await log.describeTopics([
       ...new Set([...resolved.map(({ name }) => name), ...read]),
     ]);
-    const entered = await remember(options, catalog, resolved, all);
+    const found = { topics: resolved, definitions, described: all };
+    const entered = await remember(options, catalog, found);
     await refuseShared({ ...options, catalog, nowMs: options.clock.now() }, entered);
     const flows: FlowFacts[] = [];
     for (const flow of plan.flows) {
@@ -140,7 +144,7 @@ export async function startRefusals(
   for (const flow of plan.flows) {
     await attempt(async () => {
       await checkHistory(options, flow, catalog);
-      checkDefinition(plan, flow, catalog);
+      checkDefinition(flow, definitionOf(plan, flow, catalog));
     });
   }
   for (const view of plan.materializedViews) {
@@ -291,14 +295,26 @@ async function isCommitted(
   return false;
 }
 
+/** A flow as the catalog knows it, as it is now, and what differs. */
+type Definition = {
+  /** undefined: it is not known. */
+  readonly known: DeployedFlow | undefined;
+  readonly present: DeployedFlow;
+  readonly changes: readonly FlowChange[];
+};
+
+function definitionOf(plan: PipelinePlan, flow: FlowPlan, catalog: KnownCatalog): Definition {
+  const known = readDeployedFlow(catalog.get('flow', flow.name)?.value);
+  const present = deployedFlow(flow, tableOf(plan, flow));
+  const changes = known === undefined ? [] : flowChanges(known, present);
+  return { known, present, changes };
+}
+
 /**
  * Refuses to go on from a checkpoint whose rows contradict the present definition. Everything else that changed is told
  * by `plan` and remembered.
  */
-function checkDefinition(plan: PipelinePlan, flow: FlowPlan, catalog: KnownCatalog): void {
-  const before = readDeployedFlow(catalog.get('flow', flow.name)?.value);
-  if (before === undefined) return;
-  const changes = flowChanges(before, deployedFlow(flow, tableOf(plan, flow)));
+function checkDefinition(flow: FlowPlan, { changes }: Definition): void {
   if (!needsRefresh(changes)) return;
   const reasons = changes.filter(({ effect }) => effect === 'refresh');
   throw new FlowError(
@@ -336,11 +352,17 @@ function checkKeptRows(
   );
 }
 
+type Found = {
+  readonly topics: readonly WantedTopic[];
+  /** As they were when they were checked. */
+  readonly definitions: ReadonlyMap<FlowPlan, Definition>;
+  readonly described: ReadonlyMap<string, TopicDescription>;
+};
+
 async function remember(
   { plan, log, clock, listener }: PrepareOptions,
   catalog: Catalog,
-  topics: readonly WantedTopic[],
-  described: ReadonlyMap<string, TopicDescription>,
+  { topics, definitions, described }: Found,
 ): Promise<readonly EnteredTopic[]> {
   const entries = [];
   const entered: EnteredTopic[] = [];
@@ -363,11 +385,12 @@ async function remember(
     }
   }
   for (const flow of plan.flows) {
-    const value = deployedFlow(flow, tableOf(plan, flow));
-    const known = readDeployedFlow(catalog.get('flow', flow.name)?.value);
-    const isKnown =
-      known?.fingerprint === value.fingerprint && flowChanges(known, value).length === 0;
-    if (!isKnown) {
+    const checked = definitions.get(flow);
+    const isAsChecked = checked?.known === readDeployedFlow(catalog.get('flow', flow.name)?.value);
+    const definition =
+      checked !== undefined && isAsChecked ? checked : definitionOf(plan, flow, catalog);
+    const { known, present: value, changes } = definition;
+    if (known?.fingerprint !== value.fingerprint || changes.length > 0) {
       entries.push({ kind: 'flow' as const, name: flow.name, value });
     }
   }

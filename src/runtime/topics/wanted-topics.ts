@@ -149,53 +149,42 @@ function wantedTopics(
       ? [...sourcesOf(plan, one).map(({ topic }) => topic), repartitionTopicOf(pipeline, one.name)]
       : [],
   );
-  const base = {
-    partitions,
-    replicationFactor,
+  const topic = (
+    role: WantedTopic['role'],
+    name: string,
+    configs: WantedTopic['configs'],
+    count = partitions,
+  ): WantedTopic => ({
+    name,
+    role,
     flow: flow.name,
     table: table.name,
     keepers,
     reads,
-  };
-  const topics: WantedTopic[] = [
-    {
-      ...base,
-      name: table.topic,
-      role: table.isSink === true ? 'sink' : 'output',
-      configs: outputConfigs(plan, flow),
-    },
+    partitions: count,
+    replicationFactor,
+    configs,
+  });
+  const topics = [
+    topic(table.isSink === true ? 'sink' : 'output', table.topic, outputConfigs(plan, flow)),
   ];
-  for (const { topic, batch } of sourcesOf(plan, flow)) {
-    if (batch === undefined) continue;
-    topics.push({ ...base, name: topic, role: 'result', partitions: 1, configs: keptWhole });
+  for (const { topic: name, batch } of sourcesOf(plan, flow)) {
+    if (batch !== undefined) topics.push(topic('result', name, keptWhole, 1));
   }
   if (hasStage(flow)) {
-    topics.push({
-      ...base,
-      name: repartitionTopicOf(pipeline, flow.name),
-      role: 'repartition',
-      // Purged behind the checkpoint by the service itself, never by time.
-      configs: keptWhole,
-    });
+    // Purged behind the checkpoint by the service itself, never by time.
+    topics.push(topic('repartition', repartitionTopicOf(pipeline, flow.name), keptWhole));
   }
   if (keepsLevels(flow, pipeline, known.catalog)) {
-    topics.push({
-      ...base,
-      name: levelsTopicOf(pipeline, flow.name),
-      role: 'levels',
-      configs: { 'cleanup.policy': 'compact', 'retention.ms': '-1' },
-    });
+    const configs = { 'cleanup.policy': 'compact', 'retention.ms': '-1' };
+    topics.push(topic('levels', levelsTopicOf(pipeline, flow.name), configs));
   }
   if (table.deadLetterTopic !== undefined) {
-    topics.push({
-      ...base,
-      name: table.deadLetterTopic,
-      role: 'dead_letter',
-      configs: {
-        ...keptWhole,
-        'max.message.bytes': String(deadLetterBytesMax(flow, plan, known)),
-      },
-    });
+    const configs = {
+      ...keptWhole,
+      'max.message.bytes': String(deadLetterBytesMax(flow, plan, known)),
+    };
+    topics.push(topic('dead_letter', table.deadLetterTopic, configs));
   }
   return topics;
 }

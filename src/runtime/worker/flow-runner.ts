@@ -96,8 +96,12 @@ export class FlowRunner {
     this.facts = options.facts;
     this.#tally = new FlowTally(options.facts.flow.name, options.facts.output.topic);
     this.#reader = options.log.openReader();
+    const { log, catalog, clock } = options;
     this.#statics = new StaticData({
-      ...options,
+      facts: options.facts,
+      log,
+      catalog,
+      clock,
       isInterrupted: () => options.member.status !== 'stable' || options.isStopping(),
     });
     const { repartition } = options.facts;
@@ -108,7 +112,8 @@ export class FlowRunner {
     }
     this.#polls = new SlicePolls(this.#reader);
     this.membership = new FlowMembership({
-      ...options,
+      member: options.member,
+      clock,
       drop: () => this.drop(),
       take: (assignment) => this.#take(assignment),
     });

@@ -111,7 +111,10 @@ export class Worker {
     });
     this.#stages = new StageTimes(options.clock);
     this.#transaction = new OpenTransaction({
-      ...options,
+      settings: options.settings,
+      clock: options.clock,
+      listener: options.listener,
+      tracer: options.tracer,
       stages: this.#stages,
       openProducer: () => this.#openProducer(),
       onCommitted: () => {
@@ -121,7 +124,10 @@ export class Worker {
     this.#purge = new RepartitionPurge(options.log, options.clock);
     this.#topics = new TopicWatch(options);
     this.#stuck = new StuckPartitions({
-      ...options,
+      log: options.log,
+      catalog: options.catalog,
+      clock: options.clock,
+      listener: options.listener,
       own: this.#own,
       commitIntervalMs: options.settings.commitIntervalMs,
     });
@@ -239,7 +245,8 @@ export class Worker {
   }
 
   #newRunner(facts: FlowFacts): FlowRunner {
-    const { log, settings } = this.#options;
+    const options = this.#options;
+    const { log, settings } = options;
     const member = log.joinGroup({
       group: facts.group,
       topics: [
@@ -251,7 +258,12 @@ export class Worker {
       rebalanceTimeoutMs: settings.rebalanceTimeoutMs,
     });
     const runner = new FlowRunner({
-      ...this.#options,
+      log,
+      state: options.state,
+      catalog: options.catalog,
+      clock: options.clock,
+      listener: options.listener,
+      tracer: options.tracer,
       pipeline: settings.pipeline,
       instance: settings.instance,
       cacheBytesMax: settings.cacheBytesMax,
