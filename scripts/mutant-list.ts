@@ -349,7 +349,7 @@ export const mutants: readonly Mutant[] = [
     'whoever wakes up later does not move the end of a flow that runs once',
     edit(
       'src/runtime/topics/catalog.ts',
-      "if (kind === 'once' && isOverruled(this.#entries.get(key), entry)) return;",
+      "if (kind === 'once' && isOverruled(entries.get(name), entry)) return;",
       '',
     ),
   ),

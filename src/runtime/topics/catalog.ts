@@ -263,9 +263,16 @@ export async function openCatalog(log: Log, topic: string): Promise<Catalog | un
 
 /** An entry as it is written: for a transaction that has more in it. */
 export function catalogRecord({ kind, name, value }: NewEntry, nowMs: number): OutgoingRecord {
-  const key = Buffer.from(JSON.stringify({ kind, name }));
-  const body = value === undefined ? undefined : Buffer.from(JSON.stringify({ v: 1, ...value }));
+  const key = Buffer.from(`{"kind":"${kind}","name":${JSON.stringify(name)}}`);
+  const body = value === undefined ? undefined : Buffer.from(versioned(value));
   return textRecord(key, body, nowMs);
+}
+
+/** As JSON, with its version in front; a value that was read has one. */
+function versioned(value: Readonly<Record<string, unknown>>): string {
+  if ('v' in value) return JSON.stringify({ v: 1, ...value });
+  const text = JSON.stringify(value);
+  return text === '{}' ? '{"v":1}' : `{"v":1,${text.slice(1)}`;
 }
 
 const empty = Buffer.alloc(0);

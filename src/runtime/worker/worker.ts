@@ -303,7 +303,8 @@ export class Worker {
     return update.isDone(this.#activeRunners());
   }
 
-  #activeRunners(): FlowRunner[] {
+  #activeRunners(): readonly FlowRunner[] {
+    if (this.#failed.size === 0) return this.#runners;
     return this.#runners.filter(({ facts }) => !this.#failed.has(facts.flow.name));
   }
 

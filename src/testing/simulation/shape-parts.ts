@@ -124,6 +124,8 @@ type Check = (record: DecodedRecord) => Fate;
 /** Each expectation with whether a record meets it. */
 export type Expected = Readonly<Record<string, (record: DecodedRecord) => boolean>>;
 
+const noneJudged = {};
+
 function judge(record: DecodedRecord, expected: Expected): NonNullable<BranchResult['judged']> {
   return Object.fromEntries(
     Object.entries(expected).map(([name, isMet]) => {
@@ -139,11 +141,12 @@ export function flat(
   check?: Check,
   expected: Expected = {},
 ) {
+  const isJudging = Object.keys(expected).length > 0;
   return (record: DecodedRecord): BranchResult | undefined => {
     const fate = check?.(record) ?? 'kept';
     const filtered = fate === 'filtered' ? 1 : 0;
     const dropped = fate === 'dropped' ? 1 : 0;
-    const judged = fate === 'filtered' ? {} : judge(record, expected);
+    const judged = isJudging && fate !== 'filtered' ? judge(record, expected) : noneJudged;
     const none = { rows: [], generated: 1, filtered, dropped, judged };
     if (fate !== 'kept') return none;
     if (record.seq === null) return undefined;

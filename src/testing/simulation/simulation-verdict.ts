@@ -117,21 +117,22 @@ export async function checkEverything(world: SimulatedWorld): Promise<void> {
   const { scenario, log, plan: pipeline } = world;
   const isExact = scenario.settings.delivery === 'exactly_once';
   await world.learnPins();
+  const expectationOf = expectations(world);
   for (const flow of world.flows) {
     const { plan, table, shape } = flow;
     if (world.hasStopped(flow) || (world.torn !== undefined && world.isCutOff(plan))) continue;
     const isWhole = shape.whole !== undefined;
-    const expected = isWhole ? undefined : expectationOf(world, flow);
+    const expected = isWhole ? undefined : expectationOf(flow);
     const isCounted = isExact && !world.isRewound;
     const account = await readAccount(log, pipeline, simulatedPipeline, plan);
     const letters = deadLetters(world, table);
     const faults = [
-      ...checkRows(world, flow),
+      ...checkRows(world, flow, expectationOf),
       ...checkAccount({
         flow: plan.name,
         account,
         expected: expected?.counters,
-        handedOn: handedOnTo(world, flow, account),
+        handedOn: handedOnTo(world, flow, account, expectationOf),
         // A version holds the rows of those before it, and a join finds its pairs anew where it cannot know of them.
         mayRepeat: plan.kind === 'auto_cdc' || isWhole,
         isExact: isCounted,
@@ -148,7 +149,7 @@ export async function checkEverything(world: SimulatedWorld): Promise<void> {
     ];
     for (const fault of faults) world.complain(`flow "${plan.name}": ${fault}`);
   }
-  for (const view of scenario.shape.views ?? []) checkViewOf(world, view);
+  for (const view of scenario.shape.views ?? []) checkViewOf(world, view, expectationOf);
 }
 
 /** The rows that the table stage of a flow is sent; undefined: one of those who send them has stopped. */
@@ -156,20 +157,31 @@ function handedOnTo(
   world: SimulatedWorld,
   { stageGroup, shape }: FlowUnderTest,
   account: AccountOfFlow,
+  expectationOf: Expectations,
 ): number | undefined {
   if (shape.whole !== undefined) return account.source.handedOn;
   const feeders = world.flows.filter((one) => one.stageGroup === stageGroup);
   if (feeders.some((one) => world.hasStopped(one))) return undefined;
-  return feeders.reduce((sum, one) => sum + expectationOf(world, one).counters.handedOn, 0);
+  return feeders.reduce((sum, one) => sum + expectationOf(one).counters.handedOn, 0);
 }
 
-function expectationOf(world: SimulatedWorld, flow: FlowUnderTest): FlowExpectation {
-  const names = countedExpectations(flow.plan, flow.table);
-  return world.workload.expectationOf(
-    flow.shape,
-    names,
-    ({ topic, partition, offset }) => !world.isBeyond(flow, topic, partition, offset),
-  );
+type Expectations = (flow: FlowUnderTest) => FlowExpectation;
+
+/** What is expected of each flow, worked out once: nothing comes any more. */
+function expectations(world: SimulatedWorld): Expectations {
+  const known = new Map<FlowUnderTest, FlowExpectation>();
+  return (flow) => {
+    const found = known.get(flow);
+    if (found !== undefined) return found;
+    const names = countedExpectations(flow.plan, flow.table);
+    const expected = world.workload.expectationOf(
+      flow.shape,
+      names,
+      ({ topic, partition, offset }) => !world.isBeyond(flow, topic, partition, offset),
+    );
+    known.set(flow, expected);
+    return expected;
+  };
 }
 
 /** A flow that reads what is there when it starts reads all of it. */
@@ -191,6 +203,7 @@ function checkPins(
 function checkRows(
   world: SimulatedWorld,
   { plan, table, shape }: FlowUnderTest,
+  expectationOf: Expectations,
 ): readonly string[] {
   const isExact = world.scenario.settings.delivery === 'exactly_once';
   const records = world.log.readCommitted(table.topic);
@@ -211,7 +224,7 @@ function checkRows(
   // The rows of all flows that write the table are in one topic.
   const writers = world.flows.filter(({ shape: one }) => one.table === shape.table);
   if (writers[0]?.plan !== plan) return [];
-  const rows = writers.flatMap((one) => expectationOf(world, one).rows);
+  const rows = writers.flatMap((one) => expectationOf(one).rows);
   if (plan.kind === 'append') return checkAppended(records, rows, isExact && !world.isRewound);
   if (shape.changes !== undefined) {
     return checkChanges(records, referenceChanges(rows, shape.changes));
@@ -226,12 +239,16 @@ function checkRows(
 }
 
 /** Of a table that is right: what is wrong with it was told already. */
-function checkViewOf(world: SimulatedWorld, { name, input, rows }: ShapeView): void {
+function checkViewOf(
+  world: SimulatedWorld,
+  { name, input, rows }: ShapeView,
+  expectationOf: Expectations,
+): void {
   const flow = world.flows.find(({ table }) => table.name === input);
   const isTorn = world.torn !== undefined && flow !== undefined;
   if (isTorn && (world.stopped.has(name) || world.isCutOff(flow.plan))) return;
   if (flow === undefined || world.hasStopped(flow)) return;
-  const sets = reference(expectationOf(world, flow).rows, compareNumbers);
+  const sets = reference(expectationOf(flow).rows, compareNumbers);
   const present = [...sets.values()].flatMap((set) => [...set.rows.values()]);
   for (const fault of checkView(world.log.readCommitted(name), rows(present))) {
     world.complain(`view "${name}": ${fault}`);
