@@ -182,3 +182,24 @@ test('only a record with all its members, each of them plain, has the layout to 
   expect(layoutOf('{"name":"a","x":0,"id":1}')).toBe(0);
   expect(layoutOf('{"id":4,"x":0,"name":"a"}')).toBe(layout);
 });
+
+test('a record of more members than there is room for at first is learnt as a whole', () => {
+  const many = Array.from({ length: 100 }, (_, index) => `column_${index}`);
+  const scanner = new StraightScanner(
+    many,
+    many.map(() => ({ kind: 'bigint' })),
+  );
+  for (const round of [1, 2, 3]) {
+    const text = JSON.stringify(
+      Object.fromEntries(many.map((name, index) => [name, index * round])),
+    );
+    const bytes = Buffer.from(text);
+    expect(scanner.scan(bytes, 0, bytes.length)).toBe(0);
+    const values = many.map((_, index) => {
+      const [from, to] = [scanner.spans[2 * index], scanner.spans[2 * index + 1]];
+      return Number(bytes.toString('latin1', from, to));
+    });
+    expect(values).toEqual(many.map((_, index) => index * round));
+  }
+  expect(scanner.wholeLayout).toBeGreaterThan(0);
+});

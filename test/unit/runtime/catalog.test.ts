@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Log } from '../../../src/ports/log.ts';
 import { Catalog } from '../../../src/runtime/topics/catalog.ts';
+import { ParsedTexts } from '../../../src/runtime/topics/parsed-texts.ts';
 import type { PipelineWorld } from '../../../src/testing/pipeline/pipeline-world.ts';
 import { worldOf } from '../../support/append-world.ts';
 
@@ -65,4 +66,30 @@ test('what was followed and what is read are one: nothing is taken twice or left
   await other.write([{ kind: 'pause', name: 'b', value: { sinceMs: 2 } }], 2);
   await Promise.all([catalog.follow(), catalog.read(), catalog.follow()]);
   expect(catalog.all('pause').map(({ name }) => name)).toEqual(['a', 'b']);
+});
+
+test('an entry that is deleted and written again is there once, among those of its kind alone', async () => {
+  await other.write(
+    [
+      { kind: 'pause', name: 'a', value: { sinceMs: 1 } },
+      { kind: 'lock', name: 'a', value: { sinceMs: 2 } },
+      { kind: 'pause', name: 'a', value: undefined },
+      { kind: 'pause', name: 'a', value: { sinceMs: 3, v: 1 } },
+    ],
+    1,
+  );
+  await catalog.read();
+  expect(catalog.all('pause').map(({ value }) => value)).toEqual([{ v: 1, sinceMs: 3 }]);
+  expect(catalog.get('lock', 'a')?.value).toEqual({ v: 1, sinceMs: 2 });
+  expect(catalog.all('gap')).toEqual([]);
+});
+
+test('a text is parsed once, and forgotten after as many others', () => {
+  const texts = new ParsedTexts();
+  const first = texts.parse('{"a":1}');
+  expect(texts.parse('{"a":1}')).toBe(first);
+  for (let other = 0; other < 1000; other += 1) texts.parse(`{"b":${other}}`);
+  expect(texts.parse('{"a":1}')).not.toBe(first);
+  expect(texts.parse('{"a":1}')).toEqual({ a: 1 });
+  expect(() => texts.parse('{"a":')).toThrow(SyntaxError);
 });
