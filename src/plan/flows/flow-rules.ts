@@ -150,7 +150,7 @@ export function checkAutoCdc(cdc: AutoCdc, faults: FaultList): void {
   if (cdc.keys.length === 0) {
     faults.add(
       planFault('CDC_KEYS_MISSING', 'AUTO CDC names no KEYS', cdc.place, {
-        hint: 'Write KEYS (id, …) with the primary key of the rows.',
+        hint: 'Write KEYS (id, …) with the primary key of the rows. Where they have none, and all rows of a key are sent again, write REPLACE USING (key) instead.',
       }),
     );
   }

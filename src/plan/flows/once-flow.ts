@@ -23,6 +23,7 @@ export function onceFaults(faults: FaultList, place: Place): readonly Fault[] {
 export function checkOnceSources(relation: BoundRelation, place: Place, faults: FaultList): void {
   const table = relation.branches.find(({ source }) => source.table !== undefined)?.source.table;
   if (table === undefined) return;
-  const hint = 'Read the source of that table.';
+  const hint =
+    'What that table holds when the flow starts first depends on which flow was quicker. Read the source of that table.';
   faults.add(notSupportedYet(`a once flow over table "${table}" of the pipeline`, place, hint));
 }

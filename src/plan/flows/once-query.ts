@@ -56,7 +56,8 @@ function batchRelation(
 ): BoundRelation | undefined {
   const input = bound.inputs.find(({ kind }) => kind === 'table');
   if (input !== undefined) {
-    const hint = 'Read the source of that table.';
+    const hint =
+      'What that table holds when the flow starts first depends on which flow was quicker. Read the source of that table.';
     faults.add(
       notSupportedYet(`a once flow over table "${input.name}" of the pipeline`, place, hint),
     );

@@ -405,6 +405,15 @@ describe('Debezium', () => {
     expect(steps).toBeGreaterThan(20);
   });
 
+  test('CH-01 rows without a primary key are shown to REPLACE USING', () => {
+    const keyless = `CREATE SOURCE s (region STRING, seq BIGINT); CREATE STREAMING TABLE t;
+      CREATE FLOW f AS AUTO CDC INTO t FROM STREAM(s) SEQUENCE BY seq;`;
+    const { faults } = planPipeline([{ file: 'p.sql', text: keyless }]);
+    expect(faults).toMatchObject([
+      { code: 'CDC_KEYS_MISSING', hint: expect.stringContaining('REPLACE USING (key)') },
+    ]);
+  });
+
   test('CH-02 a source that looks like Debezium is told to be a change feed', () => {
     const raw = `CREATE SOURCE c (op STRING, before STRUCT<id: INT>, after STRUCT<id: INT>, ts_ms BIGINT) WITH (topic = 'c');
       CREATE STREAMING TABLE t FLOW REPLACE USING (id) SEQUENCE BY ts_ms BY NAME
