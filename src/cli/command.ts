@@ -167,10 +167,20 @@ export function parseInvocation(
     const unknown = /^Unknown option '--([^']+)'/.exec(text)?.[1];
     const [near] = unknown === undefined ? [] : nearestNames(unknown, Object.keys(options));
     throw usageError(
-      (text.split('. ')[0] ?? text).replace(/^Unknown option/, 'unknown option'),
+      parserText(text),
       `${near === undefined ? '' : `Did you mean --${near}? `}${isValue ? 'What begins with a hyphen and is no option goes after two: -- -1. ' : ''}tidemark ${command.name} --help lists what it takes.`,
     );
   }
+}
+
+/** What the parser of arguments says, as a clause of ours. */
+function parserText(text: string): string {
+  const first = text.split(/\. |\.?\n/)[0] ?? text;
+  const missing = /^Option '(-[^ ']+)[^']*' argument (?:missing|is ambiguous)/.exec(first)?.[1];
+  if (missing !== undefined) return `option ${missing} needs a value`;
+  const superfluous = /^Option '([^']+)' does not take an argument/.exec(first)?.[1];
+  if (superfluous !== undefined) return `option ${superfluous} takes no value`;
+  return first.replace(/^Unknown option/, 'unknown option');
 }
 
 export function helpText(command: Command): string {

@@ -1,5 +1,6 @@
 import type { RuntimeEvent } from '../runtime/runtime-events.ts';
 import type { WorkerProgress } from '../runtime/worker/worker-progress.ts';
+import { countText } from './count-text.ts';
 
 export type Health = { readonly reasons: readonly string[] };
 
@@ -139,7 +140,10 @@ export class ServiceHealth {
       0,
     );
     health.hasCaughtUp = isKnown && lag <= this.#options.readyLagMax;
-    return health.hasCaughtUp ? [] : [`flow "${flow}" catches up: ${lag} records behind`];
+    if (health.hasCaughtUp) return [];
+    return isKnown
+      ? [`flow "${flow}" catches up: ${countText(lag, 'record')} behind`]
+      : [`flow "${flow}" waits for the log to say where its sources start and end`];
   }
 
   restoringPartitions(flow: string): number {

@@ -11,7 +11,7 @@ import { countText } from './count-text.ts';
 import { withDeployment } from './deployment.ts';
 import { outside } from './outside.ts';
 import { namedTable, pipelineFlag } from './pipeline-files.ts';
-import { tableText } from './table-text.ts';
+import { scrubText } from './scrub-text.ts';
 
 const usage = 'Usage: tidemark state scrub|rebuild TABLE';
 
@@ -52,7 +52,7 @@ export const state: Command = {
         if (invocation.json) invocation.printJson({ table: table.name, rebuilt: partitions });
         else {
           invocation.terminal.out(
-            `table ${table.name}: the state of ${partitions.length} partitions is rebuilt\n`,
+            `table ${table.name}: the state of ${countText(partitions.length, 'partition')} is rebuilt\n`,
           );
         }
         return 0;
@@ -88,25 +88,6 @@ function tellScrub(
     invocation.printJson({ table, right: differences === 0, differences, partitions });
     return differences === 0 ? 0 : 1;
   }
-  const { terminal } = invocation;
-  terminal.out(
-    tableText(
-      ['partition', 'state', 'stands at', 'output ends at', 'keys', 'differing', 'such as'],
-      partitions.map((one) => [
-        String(one.partition),
-        one.state,
-        one.stateOffset === null ? '-' : String(one.stateOffset),
-        String(one.outputEnd),
-        String(one.keys),
-        String(one.differences),
-        one.differing.join(' '),
-      ]),
-    ),
-  );
-  terminal.out(
-    differences === 0
-      ? `table ${table}: nothing contradicts the output topic\n`
-      : `table ${table}: ${countText(differences, 'key')} ${differences === 1 ? 'differs' : 'differ'}; the output topic rules: tidemark state rebuild ${table}\n`,
-  );
+  invocation.terminal.out(scrubText(table, partitions));
   return differences === 0 ? 0 : 1;
 }

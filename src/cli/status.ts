@@ -1,7 +1,6 @@
 import { systemClock } from '../adapters/system/system-clock.ts';
 import type { LogPlace } from '../base/log-place.ts';
 import { requireOptions } from '../config/load-config.ts';
-import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import { durationText } from '../refresh/headroom.ts';
 import { progressText, refreshFigures } from '../refresh/refresh-progress.ts';
 import {
@@ -9,7 +8,6 @@ import {
   StatusReader,
   type TopicStatus,
 } from '../runtime/inspect/pipeline-status.ts';
-import type { Readable } from '../runtime/inspect/readable-watch.ts';
 import type { RefreshRecord } from '../runtime/refresh/refresh-record.ts';
 import { readViewStatus, type ViewStatus } from '../runtime/views/view-status.ts';
 import type { Stop } from '../runtime/worker/stops.ts';
@@ -17,6 +15,7 @@ import { unexplained } from '../task/row-account.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
 import { countText } from './count-text.ts';
 import { namedPipeline, pipelineFlag, withLog } from './pipeline-files.ts';
+import { type TableReport, tableReports, tableReportText } from './table-report.ts';
 import { tableText } from './table-text.ts';
 import { type FlowSummary, flowLines, flowSummary } from './update-summary.ts';
 
@@ -89,31 +88,6 @@ type PipelineReport = {
   /** Full refreshes that are under way, or were interrupted. */
   readonly refreshes: readonly RefreshReport[];
 };
-
-type TableReport = {
-  readonly table: string;
-  /** Of a large table by a sample. */
-  readonly rows: number;
-  /** Rows that a full refresh would lose. */
-  readonly lost: number;
-  readonly atRisk: number;
-  /** Share of the rows whose records can still be read, between 0 and 1. */
-  readonly readable: number;
-  readonly measuredAt: string;
-};
-
-function tableReports(plan: PipelinePlan, measured: readonly Readable[]): readonly TableReport[] {
-  return plan.tables.flatMap(({ name: table }) => {
-    const parts = measured.filter((one) => one.table === table);
-    if (parts.length === 0) return [];
-    const rows = sum(parts.map((one) => one.rows));
-    const lost = sum(parts.map((one) => one.lost));
-    const atRisk = sum(parts.map((one) => one.atRisk));
-    const readable = rows === 0 ? 1 : (rows - lost - atRisk) / rows;
-    const measuredAt = new Date(Math.min(...parts.map(({ atMs }) => atMs))).toISOString();
-    return [{ table, rows, lost, atRisk, readable, measuredAt }];
-  });
-}
 
 type RefreshReport = {
   readonly table: string;
@@ -357,10 +331,7 @@ function reportText(report: PipelineReport): string {
   const running = refreshes.map(
     ({ table, text, startedAt }) => `refresh of table ${table} since ${startedAt}: ${text}\n`,
   );
-  const measured = tables.map(
-    ({ table, rows, lost, readable, measuredAt }) =>
-      `table ${table}: ${Math.floor(readable * 1000) / 10} % of its rows can be read again, a refresh would lose ${lost} of ${rows} (measured ${measuredAt})\n`,
-  );
+  const measured = tables.map(tableReportText);
   return `${parts.join('')}${measured.join('')}${running.join('')}pipeline ${pipeline}: total lag ${lag}\n`;
 }
 

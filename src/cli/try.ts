@@ -107,7 +107,11 @@ function printPeople({ terminal }: Invocation, result: TryResult): void {
     const { expectations, flow, ...counts } = accountSummary(name, account);
     const shown = Object.entries(counts)
       .filter(([, count]) => count !== 0)
-      .map(([what, count]) => `${count} ${what}`);
+      .map(([what, count]) =>
+        what === 'records' || what === 'rows' || what === 'tombstones'
+          ? countText(count, what.slice(0, -1))
+          : `${count} ${what}`,
+      );
     terminal.out(`flow ${flow}: ${shown.join(', ')}\n`);
     for (const [expectation, { passed, failed }] of Object.entries(expectations)) {
       terminal.out(`  expectation ${expectation}: ${passed} passed, ${failed} failed\n`);

@@ -88,7 +88,8 @@ export class JsonObjectScanner {
     const { kinds, spans } = this;
     for (let index = 0; index < this.#names.length; index += 1) kinds[index] = kindMissing;
     let at = spaceEnd(bytes, start);
-    if (at >= end || bytes[at] !== 0x7b) return scanNotObject;
+    if (at >= end) return scanNotObject;
+    if (bytes[at] !== 0x7b) return isJson(bytes, at, end) ? scanNotObject : scanMalformed;
     at = spaceEnd(bytes, at + 1);
     if (bytes[at] === 0x7d) return closed(bytes, at + 1, end);
     const isExpecting = this.#isExpecting();
@@ -236,4 +237,14 @@ function isAt(name: Buffer, bytes: Buffer, start: number): boolean {
     if (name[index] !== bytes[start + index]) return false;
   }
   return true;
+}
+
+/** Told apart for whoever looks for the mistake: another JSON value, or no JSON at all. */
+function isJson(bytes: Buffer, start: number, end: number): boolean {
+  try {
+    JSON.parse(bytes.toString('utf8', start, end));
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -81,8 +81,10 @@ function readKeyObject(columns: readonly Column[], text: string): readonly Value
 function plainValue(column: Column, text: string): Value {
   const name = JSON.stringify(column.name);
   const quoted = `{${name}:${JSON.stringify(text)}}`;
-  const isRaw = column.type.kind !== 'string' && isJson(text);
-  const attempts = isRaw ? [`{${name}:${text}}`, quoted] : [quoted];
+  const isText = column.type.kind === 'string';
+  // As tables are shown, and as SQL writes it; of a string column it is a text.
+  const raw = /^null$/iu.test(text) ? 'null' : text;
+  const attempts = !isText && isJson(raw) ? [`{${name}:${raw}}`, quoted] : [quoted];
   for (const attempt of attempts) {
     const bytes = Buffer.from(attempt, 'utf8');
     const scanner = new JsonObjectScanner([column.name]);

@@ -222,6 +222,17 @@ FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME SELECT k, d, seq FROM STREAM(s);
   });
 });
 
+test('try counts one record and one row as one', async () => {
+  const input = folder.write('one.jsonl', '{"k":1,"seq":1}\n');
+  const file = folder.write(
+    'one.sql',
+    `CREATE SOURCE s (k INT, seq INT);
+CREATE STREAMING TABLE t FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME SELECT k, seq FROM STREAM(s);`,
+  );
+  const { out } = await runCli(['try', file, '--input', `s=${input}`]);
+  expect(out).toContain('flow t: 1 record, 1 row, 1 new\n');
+});
+
 describe('test', () => {
   const sql =
     "CREATE SOURCE s (k INT, v STRING, seq BIGINT) WITH (topic = 's'); CREATE STREAMING TABLE t FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME SELECT k, v, seq FROM STREAM(s);";

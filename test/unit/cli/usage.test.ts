@@ -41,6 +41,17 @@ describe('usage errors: exit code 2, a message and a hint on standard error, not
     expect(err).toContain(`hint: tidemark ${verb} --help`);
   });
 
+  test('an option without its value, and a switch with one, are told by name', async () => {
+    const { code, err } = await runCli(['test', 'x', '--filter']);
+    expect([code, err.split('\n')[0]]).toEqual([2, 'error USAGE: option --filter needs a value']);
+    expect((await runCli(['run', '--accept-gap', '--once'])).err).toContain(
+      'option --accept-gap needs a value',
+    );
+    expect((await runCli(['test', 'x', '--bail=yes'])).err).toContain(
+      'option --bail takes no value',
+    );
+  });
+
   test('a verb that does not exist', async () => {
     const { code, err } = await runCli(['frobnicate']);
     expect(code).toBe(2);

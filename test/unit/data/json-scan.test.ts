@@ -55,7 +55,9 @@ describe('P021 what is no JSON object', () => {
   test.each([
     ['', 'it is no JSON object'],
     ['  ', 'it is no JSON object'],
-    ['not json{', 'it is no JSON object'],
+    ['not json{', 'it is no valid JSON'],
+    ['not json at all', 'it is no valid JSON'],
+    ['null', 'it is no JSON object'],
     ['[1]', 'it is no JSON object'],
     ['"x"', 'it is no JSON object'],
     ['{', 'it is no valid JSON'],

@@ -85,6 +85,14 @@ test('it is not ready while Kafka is waited for, nor before it has partitions', 
   expect(isReady(one)).toBe(true);
 });
 
+test('before the log has answered it says so, and of no number of records', () => {
+  const one = health();
+  one.hear(assigned, 1);
+  expect(one.ready(progress({ logStart: undefined })).reasons).toEqual([
+    'flow "f" waits for the log to say where its sources start and end',
+  ]);
+});
+
 test('restoring is not ready, and ends with the assignment', () => {
   const one = health();
   one.hear(restoring, 1);

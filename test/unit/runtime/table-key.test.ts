@@ -30,6 +30,14 @@ describe('one key column: its plain value, or an object', () => {
   });
 });
 
+test.each(['null', 'NULL', 'Null'])(
+  '%s is the key without a value; of a text column it is a text',
+  (text) => {
+    expect(keyOf('k BIGINT', text)).toBe('{"k":null}');
+    expect(keyOf('k STRING', text)).toBe(JSON.stringify({ k: text }));
+  },
+);
+
 test('P027 several key columns stand in the order of the USING clause, however they are written', () => {
   const columns = 'region STRING, day DATE';
   expect(keyOf(columns, '{ "day":"2026-03-01", "region":"EU" }')).toBe(
