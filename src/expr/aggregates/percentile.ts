@@ -14,10 +14,12 @@ import {
 import { argumentAt } from '../arguments.ts';
 import { castTo } from '../coerce.ts';
 import { constantValue, isConstant } from '../compile.ts';
+import { murmurInt } from '../digest/murmur3.ts';
 import type { Expression } from '../expression.ts';
 import { ExpressionError } from '../expression-error.ts';
 import { fault, mismatch } from '../faults.ts';
 import { coerceArgument } from '../function.ts';
+import { javaHashCode } from '../java-text.ts';
 import { requireOrderable } from '../operators/comparison.ts';
 import { type Parameter, parameter } from '../parameter.ts';
 import {
@@ -238,7 +240,16 @@ function approximate(c: AggregateCall): BoundAggregate {
   };
 }
 
-/** Of values that are equally frequent: the least, or by an order the first in it. */
+/** Where a value stands in the table that Spark counts in: of equally frequent ones it takes the first there. */
+function tablePlace(type: DataType, value: Value, count: number): number {
+  const hash = javaHashCode(type, value);
+  if (hash === undefined) return 0;
+  let size = 64;
+  while (count > size * 0.7) size *= 2;
+  return murmurInt(hash, 0) & (size - 1);
+}
+
+/** Of values that are equally frequent: by an order the first in it, else the one that Spark comes upon first. */
 function mode(c: AggregateCall): BoundAggregate {
   const [order] = c.orderBy;
   const value = order?.value ?? argumentAt(c, 0);
@@ -249,6 +260,13 @@ function mode(c: AggregateCall): BoundAggregate {
   requireOrderable(c.name, value.type, c.place);
   const compare = comparator(value.type);
   const sign = order?.descending === true ? -1 : 1;
+  const isBefore = (a: Value, b: Value, count: number): boolean => {
+    if (order === undefined) {
+      const [x, y] = [a, b].map((one) => tablePlace(value.type, one, count));
+      if (x !== y) return (x ?? 0) < (y ?? 0);
+    }
+    return compare(a, b) * sign < 0;
+  };
   return {
     name: `${aggregateName(c.name, [value])}${sign}`,
     type: value.type,
@@ -268,7 +286,7 @@ function mode(c: AggregateCall): BoundAggregate {
             const isBetter =
               best === undefined ||
               found.n > best.n ||
-              (found.n === best.n && compare(found.value, best.value) * sign < 0);
+              (found.n === best.n && isBefore(found.value, best.value, counts.size));
             if (isBetter) best = found;
           }
           return best?.value ?? null;

@@ -46,8 +46,9 @@ export function bindPivot(
     place,
     groups.map((column) => column.name ?? ''),
   );
-  const values = pivot.values.map((value) => pivotValue(value, pivot.columns.length, context));
-  checkPivotTypes(pivot, values, columns);
+  const written = pivot.values.map((value) => pivotValue(value, pivot.columns.length, context));
+  checkPivotTypes(pivot, written, columns);
+  const values = written.map((value) => asTexts(value, pivot, columns));
   const named = pivot.aggregates.map((one, i) => ({
     name: one.name?.text ?? sparkName(one.value),
     inner: `aggregate ${i}`,
@@ -126,6 +127,19 @@ function filtered(tree: ast.Expression, condition: ast.Expression): ast.Expressi
   return copy(tree) as ast.Expression;
 }
 
+/** Of a column of texts the values are texts too, whatever they were written as. */
+function asTexts(value: PivotValue, pivot: ast.Pivot, columns: readonly BoundColumn[]): PivotValue {
+  const parts = value.parts.map((part, i): ast.Expression => {
+    const key = nameKey(pivot.columns[i]?.text ?? '');
+    const column = columns.find((one) => nameKey(one.name ?? '') === key);
+    const text = value.texts[i];
+    const isOther = value.types[i]?.kind !== 'string' && value.types[i]?.kind !== 'void';
+    if (column?.type.kind !== 'string' || !isOther || text === undefined) return part;
+    return { node: 'string', value: text, place: part.place };
+  });
+  return { ...value, parts };
+}
+
 /** The columns can be compared, and the values go into their types. */
 function checkPivotTypes(
   pivot: ast.Pivot,
@@ -161,6 +175,8 @@ type PivotValue = {
   readonly name: string;
   readonly parts: readonly ast.Expression[];
   readonly types: readonly DataType[];
+  /** Each part as a text. */
+  readonly texts: readonly string[];
 };
 
 /** A value that rows are put under: its parts, and its name or the text that stands for one. */
@@ -176,7 +192,7 @@ function pivotValue(written: ast.Expression, count: number, context: BatchContex
   });
   const text = count > 1 ? `{${texts.join(', ')}}` : (texts[0] ?? '');
   const name = written.node === 'alias' ? written.name.text : text;
-  return { name, parts, types: bounds.map((bound) => bound.type) };
+  return { name, parts, texts, types: bounds.map((bound) => bound.type) };
 }
 
 function boundConstant(part: ast.Expression, context: BatchContext): Expression {
