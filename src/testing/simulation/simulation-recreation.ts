@@ -9,6 +9,8 @@ const afterwardsMsMax = 12_000;
 /** A topic, and the flows that must not go on where another one has its name. */
 type Victim = {
   readonly what: 'source' | 'output' | 'inner' | 'letters' | 'view' | 'catalog';
+  /** The state of a table follows it. */
+  readonly isChangelog?: true;
   readonly topic: string;
   readonly flows: readonly string[];
 };
@@ -27,7 +29,7 @@ export async function recreateAny(world: SimulatedWorld): Promise<void> {
   if (description === undefined) return;
   const isAsleep = random.chance(400);
   if (isAsleep) world.crashAll();
-  for (const flow of victim.flows) world.expectedStops.set(flow, codesOf(what));
+  for (const flow of victim.flows) world.expectedStops.set(flow, codesOf(victim));
   world.tear(what);
   world.note(() => `${what} topic ${topic} is deleted`);
   log.deleteTopic(topic);
@@ -45,8 +47,11 @@ export async function recreateAny(world: SimulatedWorld): Promise<void> {
   await clock.sleep(random.below(afterwardsMsMax));
 }
 
-function codesOf(what: Victim['what']): readonly string[] {
-  return [what === 'catalog' ? 'DEFINITION_MISSING' : 'TOPIC_RECREATED', 'TOPIC_MISSING'];
+function codesOf({ what, isChangelog }: Victim): readonly string[] {
+  if (what === 'catalog') return ['DEFINITION_MISSING', 'TOPIC_MISSING'];
+  const codes = ['TOPIC_RECREATED', 'TOPIC_MISSING'];
+  // Whoever is taking the table over meanwhile finds its state ahead of the changelog first.
+  return isChangelog === true ? [...codes, 'OFFSET_OUT_OF_RANGE'] : codes;
 }
 
 async function victims(world: SimulatedWorld): Promise<readonly Victim[]> {
@@ -64,7 +69,9 @@ async function victims(world: SimulatedWorld): Promise<readonly Victim[]> {
     // A sink is its owner's, who may do with it what he likes.
     if (isSink === true) continue;
     const writers = plan.flows.flatMap((flow) => (flow.target === name ? [flow.name] : []));
-    if (writers.length > 0) found.push({ what: 'output', topic, flows: begun(writers) });
+    if (writers.length > 0) {
+      found.push({ what: 'output', topic, flows: begun(writers), isChangelog: true });
+    }
     if (deadLetterTopic !== undefined) {
       found.push({ what: 'letters', topic: deadLetterTopic, flows: [] });
     }
@@ -73,7 +80,7 @@ async function victims(world: SimulatedWorld): Promise<readonly Victim[]> {
     const repartition = repartitionTopicOf(simulatedPipeline, name);
     const levels = levelsTopicOf(simulatedPipeline, name);
     found.push({ what: 'inner', topic: repartition, flows: begun([name], repartition) });
-    found.push({ what: 'inner', topic: levels, flows: begun([name]) });
+    found.push({ what: 'inner', topic: levels, flows: begun([name]), isChangelog: true });
   }
   for (const { name } of scenario.shape.views ?? []) {
     found.push({ what: 'view', topic: name, flows: [] });
