@@ -1,8 +1,10 @@
 import pino from 'pino';
+import { systemClock } from '../adapters/system/system-clock.ts';
 import type { FlowError } from '../base/errors.ts';
 import { changedConfig, shownConfig } from '../config/load-config.ts';
 import type { Config } from '../config/options.ts';
 import type { RuntimeListener } from '../runtime/runtime-events.ts';
+import type { SetAside } from '../runtime/worker/flow-tally.ts';
 
 export type ServiceLog = {
   readonly listener: RuntimeListener;
@@ -21,6 +23,7 @@ export type ServiceLog = {
 export function serviceLog(
   config: Config,
   destination: pino.DestinationStream = pino.destination({ fd: 2, sync: true }),
+  now: () => number = () => systemClock.now(),
 ): ServiceLog {
   const logger = pino(
     {
@@ -31,12 +34,17 @@ export function serviceLog(
     },
     destination,
   );
+  const letters = new LetterTally(now);
   const listener: RuntimeListener = (event) => {
     switch (event.event) {
       case 'committed': {
         const { records, outputRecords } = event;
         const durationMs = Math.round(event.durationMs);
         logger.debug({ records, outputRecords, durationMs }, 'committed');
+        for (const { flow, setAside } of event.flows) {
+          const told = setAside && letters.add(flow, setAside);
+          if (told !== undefined) logger.warn(told, 'bad records became dead letters');
+        }
         break;
       }
       case 'topic_created':
@@ -106,6 +114,36 @@ export function serviceLog(
     debug: (fields, text) => logger.debug(fields, text),
     bug: (error, text) => logger.error({ err: error }, text),
   };
+}
+
+const lettersEveryMs = 60_000;
+
+/** The first dead letter of a flow is told at once; what follows is told together, once a minute, so that a flood is no flood of lines. */
+class LetterTally {
+  readonly #now: () => number;
+  readonly #flows = new Map<string, { toldAtMs: number; untold: number }>();
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** What is to be told, without any content of a row; undefined: not yet. */
+  add(
+    flow: string,
+    { records, errorClass, place }: SetAside,
+  ): Readonly<Record<string, unknown>> | undefined {
+    const nowMs = this.#now();
+    const before = this.#flows.get(flow);
+    const untold = (before?.untold ?? 0) + records;
+    if (before !== undefined && nowMs - before.toldAtMs < lettersEveryMs) {
+      before.untold = untold;
+      return undefined;
+    }
+    this.#flows.set(flow, { toldAtMs: nowMs, untold: 0 });
+    const last = `${place.topic}/${place.partition}@${place.offset}`;
+    const hint = `tidemark dlq list ${flow}`;
+    return { flow, records: untold, last, errorClass, hint };
+  }
 }
 
 /** The configuration at the start: what somebody has set for whoever looks on, every option for developers. */

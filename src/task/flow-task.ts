@@ -45,6 +45,8 @@ export type FlowTaskOptions = {
   readonly deadLetters: DeadLetterTarget | undefined;
   /** Takes what is bad instead: whoever only looks neither stops nor sets anything aside. */
   readonly onBad?: ((bad: BadRow, place: LogPlace) => void) | undefined;
+  /** Told of each record that is set aside. */
+  readonly onDeadLetter?: ((errorClass: string, place: LogPlace) => void) | undefined;
   /** The share of a thousand records that may be dead letters before the flow stops; 1: all of them. */
   readonly deadLetterShareMax: number;
   /** Where it is the last stage: told when each record was made. */
@@ -353,6 +355,7 @@ export class FlowTask {
     this.#checkShare(records, bad);
     this.#lastBadRow = { ...bad, topic, partition, offset: records.offset, atMs: nowMs };
     this.#deadLetters.write(records, bad, this.#options, { target, sink, nowMs });
+    this.#options.onDeadLetter?.(bad.errorClass, this.#placeOf(records));
   }
 
   #countDeadLetter({ errorClass }: BadRow): void {

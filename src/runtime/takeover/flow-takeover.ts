@@ -350,6 +350,7 @@ export class FlowTakeover {
       skipped: skippedOffsets(catalog, { flow, topic, topicId, partition }),
       stale,
       deadLetters: facts.deadLetter,
+      onDeadLetter: (errorClass, place) => this.#options.tally.setAside(errorClass, place),
       deadLetterShareMax: facts.table.deadLetterShareMax,
       tellsTime: isJoining(facts) && facts.flow.join.times !== undefined,
       times: feedOf(facts) === undefined ? this.#options.tally.times : undefined,

@@ -1,6 +1,14 @@
+import type { LogPlace } from '../../base/log-place.ts';
 import type { OutgoingRecord, RecordSink } from '../../ports/log.ts';
 import type { Replaced } from '../../task/key/keyed-task.ts';
 import { type TimeRun, TimeRuns } from '../../task/time-runs.ts';
+
+/** Records that became dead letters, and the last of them. */
+export type SetAside = {
+  readonly records: number;
+  readonly errorClass: string;
+  readonly place: LogPlace;
+};
 
 /** What one commit of one flow carried. */
 export type FlowFigures = {
@@ -19,6 +27,8 @@ export type FlowFigures = {
   readonly replaced: Replaced;
   /** When the source records were made whose rows are in the result. */
   readonly times: readonly TimeRun[];
+  /** undefined: none. */
+  readonly setAside: SetAside | undefined;
 };
 
 /**
@@ -38,6 +48,7 @@ export class FlowTally {
   #deletes = 0;
   #outputBytes = 0;
   #recordBytesMax = 0;
+  #setAside: SetAside | undefined;
 
   constructor(flow: string, outputTopic: string) {
     this.#flow = flow;
@@ -57,6 +68,10 @@ export class FlowTally {
   replaced({ sets, rows }: Replaced): void {
     this.#replacedSets += sets;
     this.#replacedRows += rows;
+  }
+
+  setAside(errorClass: string, place: LogPlace): void {
+    this.#setAside = { records: (this.#setAside?.records ?? 0) + 1, errorClass, place };
   }
 
   /** A sink that counts what goes to the output topic on its way. */
@@ -91,6 +106,7 @@ export class FlowTally {
       setRows: this.#setRows,
       replaced: { sets: this.#replacedSets, rows: this.#replacedRows },
       times: this.times.take(),
+      setAside: this.#setAside,
     };
     this.#inputBytes = new Map();
     this.#setRows = new Map();
@@ -100,6 +116,7 @@ export class FlowTally {
     this.#deletes = 0;
     this.#outputBytes = 0;
     this.#recordBytesMax = 0;
+    this.#setAside = undefined;
     return figures;
   }
 }

@@ -5,6 +5,7 @@ import { FlowError } from '../../../src/base/errors.ts';
 import { serviceLog, tellConfig } from '../../../src/cli/run-log.ts';
 import { loadConfig } from '../../../src/config/load-config.ts';
 import type { RuntimeEvent } from '../../../src/runtime/runtime-events.ts';
+import { FlowTally } from '../../../src/runtime/worker/flow-tally.ts';
 import { WatchedService, watchedPlan } from '../../support/watched-service.ts';
 
 type Line = { readonly level: string; readonly msg: string };
@@ -52,6 +53,42 @@ const told: readonly (readonly [RuntimeEvent, string | undefined])[] = [
   [{ event: 'gap', flow: 'f', gap: { ...gap, lostRecords: 3 } }, 'warn'],
   [{ event: 'flow_failed', flow: 'f', error: retry }, 'error'],
 ];
+
+function committedWith(records: number, offset: number): RuntimeEvent {
+  const place = { topic: 't', partition: 0, offset };
+  const setAside = { records, errorClass: 'NULL_SEQUENCE', place };
+  const figures = new FlowTally('f', 'out').take();
+  const flows = [{ ...figures, setAside }];
+  return { event: 'committed', records, outputRecords: 0, durationMs: 1, phases: undefined, flows };
+}
+
+test('dead letters: the first is told at once, those of a minute together, and nothing of a row', () => {
+  let nowMs = 0;
+  const lines: Record<string, unknown>[] = [];
+  const config = loadConfig({ file: undefined, environment: {}, flags: new Map() });
+  const destination = { write: (text: string) => void lines.push(JSON.parse(text) as never) };
+  const { listener } = serviceLog(config, destination, () => nowMs);
+  for (const [atMs, offset] of [
+    [0, 5],
+    [59_999, 7],
+    [60_000, 9],
+  ] as const) {
+    nowMs = atMs;
+    listener(committedWith(2, offset));
+  }
+  expect(
+    lines.map(({ level, flow, records, last, errorClass }) => [
+      level,
+      flow,
+      records,
+      last,
+      errorClass,
+    ]),
+  ).toEqual([
+    ['warn', 'f', 2, 't/0@5', 'NULL_SEQUENCE'],
+    ['warn', 'f', 4, 't/0@9', 'NULL_SEQUENCE'],
+  ]);
+});
 
 describe('log lines', () => {
   test.each(told)('$event goes by who must act', (event, level) => {
