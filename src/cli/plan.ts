@@ -111,7 +111,7 @@ const statusTexts: Readonly<Record<FlowVerdict['status'], string>> = {
   unchanged: 'unchanged: it goes on from its checkpoint',
   compatible: 'changed, compatible: it goes on from its checkpoint',
   refresh: 'changed: what is there contradicts it; run refuses',
-  gone: 'gone: its checkpoint, its topics and its rows stay as they are',
+  gone: 'gone: its checkpoint, its topics and its rows stay as they are; an instance that still runs it lets go once another flow writes its table',
 };
 
 const viewTexts: Readonly<Record<ViewVerdict['status'], string>> = {

@@ -87,6 +87,11 @@ export function serviceLog(
         // What stops the flow is told as the error that it is.
         logger.warn(event.gap, 'records are gone');
         break;
+      case 'succeeding': {
+        const { flow, before, table } = event;
+        logger.info({ flow, before, table }, 'taking the table over from a flow of another name');
+        break;
+      }
       case 'held':
         logger.info({ flow: event.flow }, 'flow held by a command');
         break;

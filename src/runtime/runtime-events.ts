@@ -63,6 +63,13 @@ export type RuntimeEvent =
   /** A command asked for the flow, and has it until it is released. */
   | { readonly event: 'held'; readonly flow: string }
   | { readonly event: 'released'; readonly flow: string }
+  /** The table was written by a flow of another name, and this one takes it over. */
+  | {
+      readonly event: 'succeeding';
+      readonly flow: string;
+      readonly before: string;
+      readonly table: string;
+    }
   | { readonly event: 'caught_up'; readonly flow: string }
   | {
       readonly event: 'view_computed';

@@ -8,6 +8,7 @@ import { markedPartitions } from '../takeover/added-partitions.ts';
 import { checkpointMark, generationOf, markedGeneration, swapsOf } from '../takeover/generation.ts';
 import { partitionKey } from '../takeover/partition-key.ts';
 import { isHeldBy } from '../topics/locks.ts';
+import { writerEntry, writerOf } from '../topics/table-writer.ts';
 import { appendCopy } from './append-copy.ts';
 import {
   eventEntry,
@@ -45,7 +46,7 @@ export async function carryCheckpoint(
       if (!isResumed) await refuseStarted(log, pipeline, after.name, rows);
       await copyOwnTopics(options, before, after.name);
       moved = await commitTo(options, after.name, before, rows);
-      await rename(options, { before, after: after.name, definition, rows: moved });
+      await rename(options, { before, after, definition, rows: moved });
     }
     await log.deleteCheckpoints(groupOf(pipeline, before));
     await log.deleteTopics([repartitionTopicOf(pipeline, before), levelsTopicOf(pipeline, before)]);
@@ -226,16 +227,19 @@ async function commitTo(
 
 type Renamed = {
   readonly before: string;
-  readonly after: string;
+  readonly after: FlowPlan;
   readonly definition: DeployedFlow;
   readonly rows: readonly KnownCheckpoint[];
 };
 
 async function rename(
-  { catalog, clock, command }: OutsideOptions,
-  { before, after, definition, rows }: Renamed,
+  { catalog, clock, command, plan }: OutsideOptions,
+  { before, after: flow, definition, rows }: Renamed,
 ): Promise<void> {
   const nowMs = clock.now();
+  const after = flow.name;
+  const { topic: output } = tableOf(plan, flow);
+  const isWriter = writerOf(catalog, output) === before;
   const ofBefore = (name: string): boolean => name.startsWith(`${before}/`);
   const generation = generationOf(catalog, before);
   const swaps = swapsOf(catalog, before);
@@ -259,6 +263,7 @@ async function rename(
         ? []
         : [{ kind: 'generation' as const, name: after, value: { generation, swaps } }]),
       { kind: 'flow' as const, name: after, value: definition },
+      ...(isWriter ? [writerEntry(output, after)] : []),
       ...(['checkpoint', 'takeover'] as const).flatMap((kind) =>
         catalog
           .all(kind)

@@ -23,6 +23,7 @@ import { partitionKey } from '../takeover/partition-key.ts';
 import { fenceOthers } from '../takeover/takeover.ts';
 import type { CatalogChange } from '../topics/catalog.ts';
 import type { LockFacts } from '../topics/locks.ts';
+import { refuseOtherWriter } from '../topics/table-writer.ts';
 import type { ReadProgress } from '../worker/read-partition.ts';
 import { type SwapAppendedOptions, swapAppended } from './refresh-append.ts';
 import type { ChangeForm } from './refresh-changes.ts';
@@ -96,6 +97,7 @@ const stuckAfterMs = 2_000;
 export function beginRun(options: RefreshRunOptions, mode: RefreshMode): RefreshRun {
   const { catalog, clock, plan, table, flow, keepUnrecoverable, isShadow = false } = options;
   const allowLoss = isShadow ? !keepUnrecoverable : options.allowLoss;
+  refuseOtherWriter(catalog, plan, table);
   const open = openRefresh(catalog, flow.name);
   if (open !== undefined && open.mode !== mode && !isUntouched(open.state)) {
     throw new FlowError('TABLE_LOCKED', `a refresh of table "${table.name}" was interrupted`, {

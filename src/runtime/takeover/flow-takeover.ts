@@ -32,6 +32,7 @@ import {
   checkpointMark,
   markedGeneration,
   refuseOtherGeneration,
+  refuseSucceeded,
   tableGeneration,
 } from './generation.ts';
 import { countersOf, type HeldPartition } from './held-partition.ts';
@@ -120,6 +121,7 @@ export class FlowTakeover {
     );
     // Asked for after the write: a command that locks the flow either is seen here, or sees this member in the group.
     refuseLocked(catalog, facts.flow.name, clock.now());
+    refuseSucceeded(catalog, facts);
     refuseOtherGeneration(catalog, facts);
     this.#once = await this.#pins();
     const gaps: Gap[] = [...(await this.#goneRows())];

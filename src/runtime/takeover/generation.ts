@@ -3,6 +3,7 @@ import type { PipelinePlan } from '../../plan/pipeline-plan.ts';
 import { readDeployedFlow } from '../../refresh/deployed-flow.ts';
 import type { FlowFacts, SwapRange } from '../inspect/flow-facts.ts';
 import type { Catalog, KnownCatalog } from '../topics/catalog.ts';
+import { succeededError } from '../topics/table-writer.ts';
 
 /** How often a flow's table was refreshed fully: part of the name of its state, and of every record it writes. */
 export function generationOf(catalog: KnownCatalog | undefined, flow: string): number {
@@ -85,7 +86,15 @@ export function inPresentGeneration(catalog: Catalog, facts: FlowFacts): FlowFac
       hint: 'Start the instance with the files that the refresh was made with.',
     });
   }
+  const succeeded = succeededError(catalog, facts);
+  if (succeeded !== undefined) return succeeded;
   return { ...facts, generation: generationOf(catalog, name), swaps: swapsOf(catalog, name) };
+}
+
+/** An instance that was away does not know that its table has another writer now. */
+export function refuseSucceeded(catalog: Catalog, facts: FlowFacts): void {
+  const succeeded = succeededError(catalog, facts);
+  if (succeeded !== undefined) throw succeeded;
 }
 
 /** An instance that was away while a table was refreshed knows neither its generation nor its definition. */

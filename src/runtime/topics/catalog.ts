@@ -6,6 +6,7 @@ import { ParsedTexts } from './parsed-texts.ts';
 /** What the catalog topic remembers, by kind of key. Values are JSON objects. */
 export type CatalogKind =
   | 'topic'
+  | 'writer'
   | 'instance'
   | 'flow'
   | 'view'

@@ -34,12 +34,14 @@ import { isSettledWithin } from '../worker/is-settled-within.ts';
 import { Catalog, type KnownCatalog } from './catalog.ts';
 import { checkCatalog, checkTopic, type WantedTopic } from './check-topics.ts';
 import { type EnteredTopic, refuseShared } from './other-owners.ts';
+import { firstWriters, takeTableOver } from './table-writer.ts';
 import { type WantedOptions, wantedOf } from './wanted-topics.ts';
 
 export type PrepareOptions = PipelineOnLog & {
   readonly listener: RuntimeListener;
   readonly replicationFactor: number;
   readonly clock: Clock;
+  readonly instance: string;
 };
 
 export type PreparedPipeline = {
@@ -77,6 +79,7 @@ export async function prepareTopics(options: PrepareOptions): Promise<PreparedPi
       definitions.set(flow, definition);
     }
     for (const view of plan.materializedViews) checkKeptRows(plan, view, catalog);
+    for (const flow of plan.flows) await takeTableOver(options, catalog, flow);
     const { known, existing, resolved } = await wantedOf(options, sourceTopics, catalog);
     const check = { log, catalog, pipeline, existing, wanted: resolved };
     for (const topic of resolved) await checkTopic(check, topic);
@@ -364,7 +367,7 @@ async function remember(
   catalog: Catalog,
   { topics, definitions, described }: Found,
 ): Promise<readonly EnteredTopic[]> {
-  const entries = [];
+  const entries: Parameters<Catalog['write']>[0][number][] = [...firstWriters(catalog, plan)];
   const entered: EnteredTopic[] = [];
   for (const { name, role, flow, partitions } of topics) {
     const topicId = described.get(name)?.topicId;

@@ -75,6 +75,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<Worker> 
   const { flows, views, catalog } = await prepareTopics({
     plan,
     pipeline: settings.pipeline,
+    instance: settings.instance,
     log,
     listener,
     replicationFactor,
