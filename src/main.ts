@@ -2,11 +2,10 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 import type { Terminal } from './cli/command.ts';
+import { onStopSignal } from './cli/stop-signals.ts';
 
-/** A service that is told to stop while it is still being loaded has nothing to end, and stops cleanly. */
-const leave = (): void => process.exit(0);
-const isService = process.argv[2] === 'run';
-if (isService) for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, leave);
+// A service that is told to stop while it is still being loaded has nothing to end, and stops cleanly.
+if (process.argv[2] === 'run') onStopSignal(() => process.exit(0));
 
 async function ask(question: string): Promise<string> {
   const lines = createInterface({ input: process.stdin, output: process.stderr });
@@ -27,11 +26,7 @@ const terminal: Terminal = {
   isTerminal: process.stderr.isTTY === true,
   ...(process.stdin.isTTY === true && process.stderr.isTTY === true ? { ask } : {}),
   environment: process.env,
-  onStop: (listener) => {
-    for (const signal of ['SIGTERM', 'SIGINT']) process.removeListener(signal, leave);
-    process.once('SIGTERM', listener);
-    process.once('SIGINT', listener);
-  },
+  onStop: onStopSignal,
 };
 
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
