@@ -9,7 +9,7 @@ import {
   type MoveTotals,
   moveTotals,
 } from '../refresh/checkpoint-move.ts';
-import { carryCheckpoint } from '../runtime/refresh/refresh-carry.ts';
+import { carryCheckpoint, previewCarry } from '../runtime/refresh/refresh-carry.ts';
 import {
   applyMoves,
   type KnownCheckpoint,
@@ -17,9 +17,10 @@ import {
   readCheckpoints,
   whileNobodyReads,
 } from '../runtime/refresh/refresh-checkpoints.ts';
-import { skipRecord } from '../runtime/refresh/refresh-skip.ts';
+import { previewSkip, skipRecord } from '../runtime/refresh/refresh-skip.ts';
 import { type SkippedRecord, skipsOf } from '../runtime/takeover/skips.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
+import { countText } from './count-text.ts';
 import { type Deployment, withDeployment } from './deployment.ts';
 import { namedFlow, outside, placeOf } from './outside.ts';
 import { pipelineFlag } from './pipeline-files.ts';
@@ -41,7 +42,10 @@ export const checkpoint: Command = {
       value: 'earliest|latest|OFFSETS|TIME',
       doc: 'Where to: OFFSETS is one number for all, or TOPIC/PARTITION@OFFSET,…; TIME is ISO 8601. reset: earliest by default.',
     },
-    'dry-run': { type: 'boolean', doc: 'Only tell what would be set, read again and skipped.' },
+    'dry-run': {
+      type: 'boolean',
+      doc: 'Only tell what would be set, read again, carried or skipped; nothing is done.',
+    },
     'allow-loss': {
       type: 'boolean',
       doc: 'Accept that records which are there are never read.',
@@ -307,12 +311,16 @@ async function carry(
   after: string,
 ): Promise<ExitCode> {
   const flow = namedFlow(deployment.plan, after);
-  const moved = await carryCheckpoint(outside('checkpoint', invocation, deployment), before, flow);
+  const isDryRun = invocation.isSet('dry-run');
+  const options = outside('checkpoint', invocation, deployment);
+  const moved = await (isDryRun ? previewCarry : carryCheckpoint)(options, before, flow);
   if (invocation.json) {
-    invocation.printJson({ from: before, to: flow.name, partitions: moved.map(rowJson) });
+    const partitions = moved.map(rowJson);
+    invocation.printJson({ from: before, to: flow.name, done: !isDryRun, partitions });
   } else {
+    const goesOn = isDryRun ? 'would go on' : 'goes on';
     invocation.terminal.out(
-      `flow ${flow.name} goes on from the checkpoint of flow ${before}: ${moved.length} partitions\n`,
+      `flow ${flow.name} ${goesOn} from the checkpoint of flow ${before}: ${countText(moved.length, 'partition')}\n`,
     );
   }
   return 0;
@@ -325,16 +333,17 @@ async function skip(
   place: string,
 ): Promise<ExitCode> {
   const flow = namedFlow(deployment.plan, name);
-  const skipped = await skipRecord(
-    outside('checkpoint', invocation, deployment),
-    flow,
-    placeOf(place),
-  );
+  const isDryRun = invocation.isSet('dry-run');
+  const options = outside('checkpoint', invocation, deployment);
+  const skipped = await (isDryRun ? previewSkip : skipRecord)(options, flow, placeOf(place));
   if (invocation.json) {
-    invocation.printJson({ flow: flow.name, ...(skipJson(skipped) as object) });
+    const record = skipJson(skipped) as object;
+    invocation.printJson({ flow: flow.name, done: !isDryRun, ...record });
   } else {
     invocation.terminal.out(
-      `flow ${flow.name} steps over ${place}; its bytes are in the catalog: tidemark checkpoint show ${flow.name} --json\nAn instance that runs takes it up when it starts again.\n`,
+      isDryRun
+        ? `flow ${flow.name} would step over ${place}\n`
+        : `flow ${flow.name} steps over ${place}; its bytes are in the catalog: tidemark checkpoint show ${flow.name} --json\nAn instance that runs takes it up when it starts again.\n`,
     );
   }
   return 0;

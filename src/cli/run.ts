@@ -117,6 +117,7 @@ async function runShown(
   });
   terminal.onStop(() => {
     stopAsked = true;
+    log.info({}, 'told to stop: what is open is committed first');
     reportStop();
     front.stopping();
     worker?.stop();
@@ -149,6 +150,7 @@ async function runShown(
   const stopProgress = showProgress(invocation, worker, log.info);
   try {
     await worker.run();
+    if (stopAsked) log.info({}, 'stopped');
     front.ended('completed');
     if (once) {
       const summary = updateSummary(worker.progress(), systemClock.monotonic() - startedMs);

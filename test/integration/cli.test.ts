@@ -413,6 +413,7 @@ test('SIGTERM ends a continuous run with exit 0 within the transaction timeout, 
     const startedMs = performance.now();
     expect(await service.end('SIGTERM', timeoutMs)).toEqual({ code: 0, signal: null });
     expect(performance.now() - startedMs).toBeLessThan(timeoutMs);
+    await service.sees('its last word', ({ msg }) => msg === 'stopped');
   } finally {
     await service.dispose();
   }

@@ -120,6 +120,24 @@ CREATE FLOW f AS INSERT INTO t BY NAME SELECT DISTINCT k, v FROM STREAM(a);`);
   expect(await dump()).toEqual(lines);
 });
 
+test('FR-39 --dry-run of skip and carry tells, and does nothing', async () => {
+  await open('f');
+  await world.produce('a', [{ k: 'x', seq: 1, v: 'a' }]);
+  await world.update();
+  const place = `${world.topic('a')}/0@9`;
+  await world.produce('a', [{ k: 'y', seq: 1, v: 'b' }]);
+  const next = `${world.topic('a')}/0@1`;
+  const past = await world.cli('checkpoint', 'skip', 'f', place, '--dry-run');
+  expect(past.code).not.toBe(0);
+  expect(await json('checkpoint', 'skip', 'f', next, '--dry-run')).toMatchObject({ done: false });
+  expect(await json('checkpoint', 'show', 'f')).toMatchObject({ skipped: [] });
+  define('g');
+  expect(await json('checkpoint', 'carry', 'f', 'g', '--dry-run')).toMatchObject({ done: false });
+  expect(await json('checkpoint', 'carry', 'f', 'g')).toMatchObject({ done: true });
+  await world.update();
+  expect(await dump()).toHaveLength(2);
+});
+
 test('P113 damaged metadata: the command that the error names repairs it', async () => {
   await open();
   await world.produce('a', [{ k: 'x', seq: 1, v: 'a' }]);

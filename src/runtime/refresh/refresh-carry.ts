@@ -55,6 +55,21 @@ export async function carryCheckpoint(
   });
 }
 
+/** The checkpoints that would be carried; an error where they can't be. Nothing is held or written. */
+export async function previewCarry(
+  options: OutsideOptions,
+  before: string,
+  after: FlowPlan,
+): Promise<readonly KnownCheckpoint[]> {
+  const { log, catalog, pipeline, plan } = options;
+  await catalog.read();
+  const former = formerDefinition(options, before, after, false);
+  refuseOther(before, former, after.name, deployedFlow(after, tableOf(plan, after)));
+  const rows = await readCheckpoints(options, { ...after, name: before });
+  await refuseStarted(log, pipeline, after.name, rows);
+  return rows.filter(({ committed }) => committed !== undefined);
+}
+
 function formerDefinition(
   { catalog, plan }: OutsideOptions,
   before: string,

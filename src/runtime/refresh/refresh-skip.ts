@@ -16,38 +16,57 @@ export async function skipRecord(
   flow: FlowPlan,
   place: LogPlace,
 ): Promise<SkippedRecord> {
-  const { log, catalog, clock } = options;
   return whileNobodyReads(options, [flow.name], async () => {
-    const rows = await readCheckpoints(options, flow);
-    const row = rows.find(
-      ({ stage, topic, partition }) =>
-        stage === 'source' && topic === place.topic && partition === place.partition,
-    );
-    const name = `${place.topic}/${place.partition}`;
-    if (row === undefined) {
-      throw new FlowError('USAGE', `flow "${flow.name}" does not read ${name}`, {
-        hint: `It reads: ${rows.flatMap((one) => (one.stage === 'source' ? [`${one.topic}/${one.partition}`] : [])).join(', ')}.`,
-      });
-    }
-    if ((row.committed ?? row.start) > place.offset) {
-      throw new FlowError(
-        'USAGE',
-        `flow "${flow.name}" has passed ${name}@${place.offset} already`,
-        {
-          detail: `Its checkpoint there is offset ${row.committed}.`,
-        },
-      );
-    }
-    const record = await recordAt(log, place, row.end);
-    const skip = { flow: flow.name, ...place, topicId: row.topicId, atMs: clock.now() };
-    await recordSkip(catalog, skip, record);
-    const { key, value } = record;
-    return {
-      ...skip,
-      key: key?.toString('base64') ?? null,
-      value: value?.toString('base64') ?? null,
-    };
+    const { record, ...skip } = await recordToSkip(options, flow, place);
+    await recordSkip(options.catalog, skip, record);
+    return shownSkip(skip, record);
   });
+}
+
+/** What would be stepped over; an error where it can't be. Nothing is held or written. */
+export async function previewSkip(
+  options: OutsideOptions,
+  flow: FlowPlan,
+  place: LogPlace,
+): Promise<SkippedRecord> {
+  const { record, ...skip } = await recordToSkip(options, flow, place);
+  return shownSkip(skip, record);
+}
+
+type Skip = Omit<SkippedRecord, 'key' | 'value'>;
+
+function shownSkip(skip: Skip, { key, value }: RecordBytes): SkippedRecord {
+  return {
+    ...skip,
+    key: key?.toString('base64') ?? null,
+    value: value?.toString('base64') ?? null,
+  };
+}
+
+async function recordToSkip(
+  options: OutsideOptions,
+  flow: FlowPlan,
+  place: LogPlace,
+): Promise<Skip & { readonly record: RecordBytes }> {
+  const { log, clock } = options;
+  const rows = await readCheckpoints(options, flow);
+  const row = rows.find(
+    ({ stage, topic, partition }) =>
+      stage === 'source' && topic === place.topic && partition === place.partition,
+  );
+  const name = `${place.topic}/${place.partition}`;
+  if (row === undefined) {
+    throw new FlowError('USAGE', `flow "${flow.name}" does not read ${name}`, {
+      hint: `It reads: ${rows.flatMap((one) => (one.stage === 'source' ? [`${one.topic}/${one.partition}`] : [])).join(', ')}.`,
+    });
+  }
+  if ((row.committed ?? row.start) > place.offset) {
+    throw new FlowError('USAGE', `flow "${flow.name}" has passed ${name}@${place.offset} already`, {
+      detail: `Its checkpoint there is offset ${row.committed}.`,
+    });
+  }
+  const record = await recordAt(log, place, row.end);
+  return { flow: flow.name, ...place, topicId: row.topicId, atMs: clock.now(), record };
 }
 
 async function recordAt(
