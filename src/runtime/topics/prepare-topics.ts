@@ -34,7 +34,8 @@ import { isSettledWithin } from '../worker/is-settled-within.ts';
 import { Catalog, type KnownCatalog } from './catalog.ts';
 import { checkCatalog, checkTopic, type WantedTopic } from './check-topics.ts';
 import { type EnteredTopic, refuseShared } from './other-owners.ts';
-import { firstWriters, takeTableOver } from './table-writer.ts';
+import { firstWriters } from './table-writer.ts';
+import { takeTableOver } from './take-table-over.ts';
 import { type WantedOptions, wantedOf } from './wanted-topics.ts';
 
 export type PrepareOptions = PipelineOnLog & {
