@@ -277,7 +277,9 @@ export function replayText(flow: FlowPlan, report: ReplayReport, isDryRun: boole
       ? `${replayed} could be replayed`
       : `${replayed} ${replayed === 1 ? 'was' : 'were'} replayed`,
     ...(replayed > 0 ? [`${countText(rows, 'row')} ${isDryRun ? 'would go' : 'went'} on`] : []),
-    ...(present > 0 ? [`${countText(present, 'row')} ${be(present)} in the output already`] : []),
+    ...(present > 0
+      ? [`${countText(present, 'row')} ${be(present)} in the output already, or on the way there`]
+      : []),
     ...(stillBad > 0 ? [`${stillBad} ${be(stillBad)} still bad`] : []),
     ...(unread > 0 ? [`${unread} ${be(unread)} yet to be read by the flow itself`] : []),
     ...(foreign > 0

@@ -1,6 +1,7 @@
 import { FlowError } from '../../base/errors.ts';
 import { readProvenance } from '../../data/provenance.ts';
 import { readHeaders } from '../../data/record-headers.ts';
+import { readEnvelope } from '../../data/row-envelope.ts';
 import type { FlowPlan } from '../../plan/pipeline-plan.ts';
 import { groupOf, tableOf } from '../../plan/topology.ts';
 import type {
@@ -26,6 +27,7 @@ import { refuseLocked } from '../topics/locks.ts';
 import { readAppendedRows } from '../views/read-appended-rows.ts';
 import { StaticData } from '../views/static-data.ts';
 import { type PlacedDeadLetter, readDeadLetters } from '../worker/dead-letters.ts';
+import { readPartition } from '../worker/read-partition.ts';
 import { compileSource } from './compile-source.ts';
 import { type FlowFacts, feedOf } from './flow-facts.ts';
 import { deployedFacts } from './pipeline-facts.ts';
@@ -46,7 +48,7 @@ export type ReplayReport = {
   replayed: number;
   /** Rows that went on their way: to the merge, where a row that is there already changes nothing, or to the output. */
   rows: number;
-  /** Rows of an append flow that are in its output already. */
+  /** Rows of an append flow, or of LIMIT, that are in the output or on their way there already. */
   present: number;
   stillBad: number;
   /** Letters of records that the flow has yet to read: it reads them itself. */
@@ -61,7 +63,8 @@ const bytesPerTransaction = 4 * 1024 * 1024;
 /**
  * Gives dead letters to their flow once more. Invariant: a row has the provenance of its source record, never that of the
  * letter. So it is the same row however often it is replayed, and whether or not the flow has read the record again
- * meanwhile: REPLACE USING merges it as such, and of an append flow only rows go out that its output lacks.
+ * meanwhile: REPLACE USING merges it as such, and of a flow whose stages know no row again (append, LIMIT alone) only rows
+ * go out that neither its output nor the way there has.
  */
 export async function replayDeadLetters(options: ReplayOptions): Promise<ReplayReport> {
   const { log, catalog, clock, flow, plan, pipeline, command, isDryRun } = options;
@@ -69,7 +72,7 @@ export async function replayDeadLetters(options: ReplayOptions): Promise<ReplayR
   refuseLocked(catalog, flow.name, clock.now());
   refuseOtherDefinition(options);
   const facts = await deployedFacts(options, flow);
-  if (flow.kind === 'append') refuseTwins(options);
+  if (!knowsRows(flow)) refuseTwins(options);
   const table = tableOf(plan, flow);
   const run = new Replay(options, facts, await committedOffsets(options, facts));
   await run.readStatics();
@@ -212,10 +215,10 @@ class Replay {
     this.#held = new HeldRecords();
     this.#lettersHeld = 0;
     if (held.records.length === 0) return;
-    const isAppended = this.#facts.flow.kind === 'append';
-    const present = isAppended ? await this.#presentRows(held) : new Set<string>();
+    const isCompared = !knowsRows(this.#facts.flow);
+    const present = isCompared ? await this.#presentRows(held) : new Set<string>();
     for (const { topic, partition, record } of held.records) {
-      const source = isAppended ? sourceOf(record) : undefined;
+      const source = isCompared ? this.#sourceOf(record) : undefined;
       if (source !== undefined && present.has(source)) {
         this.report.present += 1;
         continue;
@@ -228,19 +231,59 @@ class Replay {
     await producer?.commit([]);
   }
 
-  /** Of the rows of an append flow, those that its output has already, by where they came from. */
+  /** Of the rows, those that the output has already or will have, by where they came from. */
   async #presentRows(held: HeldRecords): Promise<Set<string>> {
     const present = new Set<string>();
     const { table } = this.#facts;
-    const wanted = new Set(held.records.map(({ record }) => sourceOf(record)));
+    const wanted = new Set(held.records.map(({ record }) => this.#sourceOf(record)));
+    const note = (source: string | undefined): void => {
+      if (source !== undefined && wanted.has(source)) present.add(source);
+    };
+    // First what is on its way: what is let through meanwhile is found in the output.
+    await this.#eachOnItsWay(note);
     for await (const { rows } of readAppendedRows({ log: this.#options.log, table })) {
-      for (const { sources } of rows) {
-        const text = JSON.stringify(sources[0]);
-        if (wanted.has(text)) present.add(text);
-      }
+      for (const { sources } of rows) note(JSON.stringify(sources[0]));
     }
     return present;
   }
+
+  /** Where the rows came from that the second stage has yet to take. */
+  async #eachOnItsWay(take: (source: string | undefined) => void): Promise<void> {
+    const { repartition, group } = this.#facts;
+    if (repartition === undefined) return;
+    const { topic, partitions } = repartition;
+    const { log } = this.#options;
+    const committed = await log.committedOffsets(group, topic, numbersTo(partitions));
+    for (const partition of numbersTo(partitions)) {
+      const from = committed.get(partition)?.offset ?? 0;
+      await readPartition({ log, topic, partition, partitions, from }, ({ records }) => {
+        while (records.next()) {
+          const { bytes, valueStart, valueEnd } = records;
+          take(sourceOnItsWay(bytes, valueStart, valueEnd));
+        }
+      });
+    }
+  }
+
+  #sourceOf(record: OutgoingRecord): string | undefined {
+    const { value, valueStart, valueEnd } = record;
+    return this.#facts.repartition === undefined
+      ? sourceOf(record)
+      : sourceOnItsWay(Buffer.from(value), valueStart, valueEnd);
+  }
+}
+
+/** Whether a later stage takes a row that comes once more for what it is; else the replay has to. */
+function knowsRows(flow: FlowPlan): boolean {
+  // LIMIT alone counts rows and keeps none; DISTINCT knows each again.
+  return flow.kind !== 'append' && (flow.kind !== 'sift' || flow.distinct);
+}
+
+/** Where the row of a record between the stages came from; undefined: it has none. */
+function sourceOnItsWay(bytes: Buffer, valueStart: number, valueEnd: number): string | undefined {
+  const parts = { flags: 0, provenanceStart: 0, sequenceStart: 0, sequenceEnd: 0, rowStart: 0 };
+  if (valueEnd < 0 || !readEnvelope(bytes, valueStart, valueEnd, parts)) return undefined;
+  return JSON.stringify(readProvenance(bytes, parts.provenanceStart));
 }
 
 function replayOutput(facts: FlowFacts, sourcePartition: number): RowOutput {

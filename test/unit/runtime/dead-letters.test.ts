@@ -184,6 +184,28 @@ describe('dead letters', () => {
     ]);
   });
 
+  test('DL replay into LIMIT hands each row on once, whether it is on its way or in the output', async () => {
+    const limited = (to: string) => `${source}
+CREATE STREAMING TABLE log WITH (dead_letter_topic = 't.dlq') AS
+SELECT k, ${to}(n AS INT) AS n, seq FROM STREAM(s) LIMIT 10;`;
+    const sql = limited('TRY_CAST');
+    world = worldOf(limited('CAST'));
+    for (const n of ['1', 'x', 'y']) give('a', n, 1);
+    await settled(limited('CAST'));
+    await settled(sql);
+    const isFirst = ({ offset }: PlacedDeadLetter): boolean => offset === 1;
+    expect(await replay(sql, { isWanted: isFirst })).toMatchObject({ rows: 1, present: 0 });
+    expect(await replay(sql)).toMatchObject({ replayed: 2, rows: 1, present: 1 });
+    await settled(sql);
+    expect(await replay(sql)).toMatchObject({ replayed: 2, rows: 0, present: 2 });
+    await settled(sql);
+    expect(valuesOf(world.log.readCommitted('log'))).toEqual([
+      '{"k":"a","n":1,"seq":1}',
+      '{"k":"a","n":null,"seq":1}',
+      '{"k":"a","n":null,"seq":1}',
+    ]);
+  });
+
   test('DL two append flows of one record are not told apart, so a replay is refused', async () => {
     const twins = `${appended('TRY_CAST')}
 CREATE FLOW g AS INSERT INTO log BY NAME SELECT k, 0 AS n, seq FROM STREAM(s);`;
