@@ -56,7 +56,12 @@ export class TrialAccount {
     const name = `${place.topic}/${place.partition}@${place.offset}`;
     if (name === this.#last) return false;
     this.#last = name;
-    if (fate === 'known') return true;
+    if (fate !== 'known') this.lose(place, fault, fate);
+    return true;
+  }
+
+  /** Also of a record that was known to be a dead letter, once it is known that the table has a row of it. */
+  lose(place: LogPlace, fault: TrialFault, fate: 'dead_letter' | 'stop'): void {
     if (fate === 'stop') this.#stops += 1;
     else this.#deadLetters += 1;
     this.#reasons.set(fault.errorClass, (this.#reasons.get(fault.errorClass) ?? 0) + 1);
@@ -65,7 +70,6 @@ export class TrialAccount {
       const { errorClass, message } = fault;
       this.#sample.push({ topic, partition, offset, errorClass, message });
     }
-    return true;
   }
 
   /** A dead letter, known or not, that lies so far behind the first record: too many in a thousand stop the flow. */

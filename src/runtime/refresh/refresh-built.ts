@@ -13,7 +13,7 @@ import type { StateStore } from '../../ports/state-store.ts';
 import { flowChanges } from '../../refresh/changes.ts';
 import { deployedFlow, readDeployedFlow } from '../../refresh/deployed-flow.ts';
 import { parseFlowMetadata } from '../../task/row-account.ts';
-import { generationOf } from '../takeover/generation.ts';
+import { generationOf, swapsOf } from '../takeover/generation.ts';
 import { partitionKey } from '../takeover/partition-key.ts';
 import { lockName } from '../topics/locks.ts';
 import { awaitNobody } from './refresh-checkpoints.ts';
@@ -178,9 +178,9 @@ export class BuiltGeneration {
     return count;
   }
 
-  /** Those of them that the live generation has read. */
+  /** Those of them whose records the live generation has read, and has not set aside or has rows of. */
   async newLetters(): Promise<NewLetters> {
-    const { log, catalog, table } = this.#options;
+    const { log, catalog, pipeline, table, flow: merging } = this.#options;
     if (table.deadLetterTopic === undefined) return { count: 0, first: [] };
     const read = new Map<string, number>();
     for (const flow of this.#flows) {
@@ -192,10 +192,19 @@ export class BuiltGeneration {
         }
       }
     }
-    const places = { log, from: this.letters, to: table.deadLetterTopic };
-    return newLetters(places, ({ flow, topic, topicId, partition, offset }) => {
-      const checkpoint = read.get(`${flow}/${partitionKey(topic, partition)} ${topicId}`);
-      return checkpoint !== undefined && offset < checkpoint;
+    return newLetters({
+      log,
+      from: this.letters,
+      to: table.deadLetterTopic,
+      live: {
+        topics: [table.topic, levelsTopicOf(pipeline, merging.name)],
+        swaps: swapsOf(catalog, merging.name),
+      },
+      built: { topics: [this.#output, levelsTopicOf(pipeline, this.name)] },
+      isRead: ({ flow, topic, topicId, partition, offset }) => {
+        const checkpoint = read.get(`${flow}/${partitionKey(topic, partition)} ${topicId}`);
+        return checkpoint !== undefined && offset < checkpoint;
+      },
     });
   }
 

@@ -2,6 +2,7 @@ import type { Log, LogProducer, TopicDescription } from '../../ports/log.ts';
 import { type DeadLetter, readDeadLetter } from '../../task/output/dead-letter.ts';
 import { readPartition } from '../worker/read-partition.ts';
 import { appendCopy } from './append-copy.ts';
+import { type KeptIn, placesNotGiven, placesOfLetter, rowsOfPlaces } from './rows-of-places.ts';
 
 export type LettersOptions = {
   readonly log: Log;
@@ -15,6 +16,7 @@ export type LettersOptions = {
 
 const pendingBytesMax = 4 * 1024 * 1024;
 const shownMax = 3;
+const messageShownMax = 200;
 
 /**
  * Hands what a new generation has set aside over to the topic of the table's dead letters. Invariants: a record that is there
@@ -49,28 +51,54 @@ export async function handLetters(options: LettersOptions): Promise<void> {
   }
 }
 
-/** Those of them that the former generation has not set aside, though it has read their records. */
-export async function newLetters(
-  { log, from, to }: Pick<LettersOptions, 'log' | 'from' | 'to'>,
-  isRead: (letter: DeadLetter) => boolean,
-): Promise<NewLetters> {
+export type NewLettersOptions = Pick<LettersOptions, 'log' | 'from' | 'to'> & {
+  /** What the live table holds, and what the new generation does. */
+  readonly live: KeptIn;
+  readonly built: KeptIn;
+  /** Whether the former generation has read its record. */
+  readonly isRead: (letter: DeadLetter) => boolean;
+};
+
+/**
+ * Those of them that the former generation has not set aside, though it has read their records, or that it has rows of
+ * nonetheless, as after a replay. Invariant: places are compared, so that what can be read now makes up for nothing.
+ */
+export async function newLetters({
+  log,
+  from,
+  to,
+  live: liveTable,
+  built: builtTable,
+  isRead,
+}: NewLettersOptions): Promise<NewLetters> {
   const found = await log.describeTopics([from, to]);
   const [built, live] = [found.get(from), found.get(to)];
-  const places = new Map<string, string>();
+  const fresh = new Map<string, string>();
+  const sources = new Map<string, readonly string[]>();
   if (built === undefined) return { count: 0, first: [] };
   await eachLetter(log, built, (letter) => {
     if (!isRead(letter)) return;
     const { topic, partition, offset, errorClass, message } = letter;
     const place = `${topic}/${partition}@${offset}`;
-    const isShown = places.size < shownMax;
-    places.set(placeOf(letter), isShown ? `${place}: ${errorClass}: ${message}` : place);
+    fresh.set(placeOf(letter), `${place}: ${errorClass}: ${message.slice(0, messageShownMax)}`);
+    sources.set(placeOf(letter), placesOfLetter(letter));
   });
-  if (places.size > 0 && live !== undefined) {
+  const known = new Set<string>();
+  if (fresh.size > 0 && live !== undefined) {
     await eachLetter(log, live, (letter) => {
-      places.delete(placeOf(letter));
+      if (fresh.has(placeOf(letter))) known.add(placeOf(letter));
     });
   }
-  return { count: places.size, first: [...places.values()].slice(0, shownMax) };
+  const places = new Set([...known].flatMap((name) => sources.get(name) ?? []));
+  const rows = await rowsOfPlaces(log, liveTable, places);
+  const kept = placesNotGiven(
+    rows,
+    rows.length === 0 ? [] : await rowsOfPlaces(log, builtTable, places),
+  );
+  for (const name of known) {
+    if (sources.get(name)?.some((place) => kept.has(place)) !== true) fresh.delete(name);
+  }
+  return { count: fresh.size, first: [...fresh.values()].slice(0, shownMax) };
 }
 
 export type NewLetters = {

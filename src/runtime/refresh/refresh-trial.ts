@@ -1,18 +1,28 @@
 import { FlowError } from '../../base/errors.ts';
 import type { LogPlace } from '../../base/log-place.ts';
+import { readProvenance } from '../../data/provenance.ts';
 import type { FlowPlan, PipelinePlan } from '../../plan/pipeline-plan.ts';
+import { hasStage, levelsTopicOf } from '../../plan/topology.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
-import { TrialAccount, type TrialReport, trialSpans } from '../../refresh/trial.ts';
+import {
+  TrialAccount,
+  type TrialFault,
+  type TrialReport,
+  trialSpans,
+} from '../../refresh/trial.ts';
+import type { SourceRow } from '../../task/row/row-collector.ts';
 import type { FlowFacts } from '../inspect/flow-facts.ts';
 import { definedFacts } from '../inspect/pipeline-facts.ts';
 import { SourceRows, type SourceSpan } from '../inspect/source-rows.ts';
-import { partitionKey } from '../takeover/partition-key.ts';
+import { sourceKey } from '../inspect/verify-parts.ts';
+import { swapsOf } from '../takeover/generation.ts';
 import type { Catalog } from '../topics/catalog.ts';
 import { StaticData } from '../views/static-data.ts';
 import { readDeadLetters } from '../worker/dead-letters.ts';
 import type { ReadProgress } from '../worker/read-partition.ts';
 import { numbersTo } from './refresh-facts.ts';
+import { placeKeyOf, placesNotGiven, placesOfLetter, rowsOfPlaces } from './rows-of-places.ts';
 
 export type TrialOptions = {
   readonly log: Log;
@@ -35,7 +45,8 @@ export const trialRecordsDefault = 100_000;
 /**
  * Reads the records that a table was computed from once more, with the present definition, and tells which of them give
  * no row any more: a refresh would turn them into dead letters, or stop at them. Invariant: nothing is written, joined or
- * remembered; what the flow had set aside before does not count.
+ * remembered; what the flow had set aside before does not count, unless the table has a row of it nonetheless, as after a
+ * replay.
  */
 export async function tryRecords(options: TrialOptions): Promise<TrialReport> {
   const { plan, flows, together } = options;
@@ -48,17 +59,55 @@ export async function tryRecords(options: TrialOptions): Promise<TrialReport> {
   const untried = plan.tables.filter(({ topic }) => topics.has(topic) && isRefreshed(topic));
   const account = new TrialAccount(untried.map(({ name }) => name));
   const ranges: Ranges[] = [];
+  const setAside: SetAside = { places: new Set(), given: [], failed: new Map() };
   for (const [at, facts] of known.entries()) {
     const read = { ...facts, sources: sources[at] ?? [] } as FlowFacts;
-    ranges.push({ facts: read, spans: await readSpans(options, read) });
+    const letters = await deadLettersOf(options, read);
+    for (const place of [...letters.values()].flat()) setAside.places.add(place);
+    ranges.push({ facts: read, spans: await readSpans(options, read), letters });
   }
   const total = ranges.flatMap(({ spans }) => spans).reduce((sum, one) => sum + lengthOf(one), 0);
   const share = total === 0 ? 1 : Math.min(1, options.recordsMax / total);
-  for (const { facts, spans } of ranges) await tryFlow(options, { facts, spans, share }, account);
+  for (const range of ranges) await tryFlow(options, { ...range, share }, account, setAside);
+  await addKept(options, account, { ...setAside, topic: known[0]?.table.topic });
   return account.report();
 }
 
-type Ranges = { readonly facts: FlowFacts; readonly spans: readonly SourceSpan[] };
+type Ranges = {
+  readonly facts: FlowFacts;
+  readonly spans: readonly SourceSpan[];
+  readonly letters: Letters;
+};
+
+/** Records that a flow has set aside → where their rows would say that they come from. */
+type Letters = ReadonlyMap<string, readonly string[]>;
+
+/** What is known of records that a flow has set aside before. */
+type SetAside = {
+  /** Where rows of them would come from, whichever flow it was. */
+  readonly places: Set<string>;
+  /** Provenance of the rows that come from there now. */
+  readonly given: string[];
+  /** Those that give no row now, and why. */
+  readonly failed: Map<string, LogPlace & TrialFault & { readonly places: readonly string[] }>;
+};
+
+/** That a record was set aside says nothing of now: it was replayed, or read once more, where the table has a row of it. */
+async function addKept(
+  { log, catalog, pipeline, flows }: TrialOptions,
+  account: TrialAccount,
+  { failed, given, topic }: SetAside & { readonly topic: string | undefined },
+): Promise<void> {
+  const flow = flows.find(hasStage) ?? flows[0];
+  if (failed.size === 0 || flow === undefined || topic === undefined) return;
+  const topics = [topic, levelsTopicOf(pipeline, flow.name)];
+  const places = new Set([...failed.values()].flatMap((one) => one.places));
+  const swaps = swapsOf(catalog, flow.name);
+  const kept = placesNotGiven(await rowsOfPlaces(log, { topics, swaps }, places), given);
+  for (const one of failed.values()) {
+    if (one.places.some((place) => kept.has(place))) account.lose(one, one, 'dead_letter');
+  }
+}
 
 function lengthOf({ from, to }: SourceSpan): number {
   return Math.max(0, to - from);
@@ -80,20 +129,29 @@ async function readSpans({ log }: TrialOptions, facts: FlowFacts): Promise<reado
 
 async function tryFlow(
   options: TrialOptions,
-  { facts, spans, share }: Ranges & { readonly share: number },
+  { facts, spans, letters, share }: Ranges & { readonly share: number },
   account: TrialAccount,
+  setAside: SetAside,
 ): Promise<void> {
   if (spans.length === 0) return;
   const { log, catalog, clock, onProgress } = options;
   const { table } = facts;
-  const letters = await deadLettersOf(options, facts);
   const isLetter = table.deadLetterTopic !== undefined;
   let start = 0;
   const reject = (place: LogPlace, fault: { errorClass: string; message: string }): void => {
-    const name = partitionKey(place.topic, place.partition);
-    const isKnown = letters.get(name)?.has(place.offset) === true;
-    const isNew = account.add(place, fault, isKnown ? 'known' : isLetter ? 'dead_letter' : 'stop');
+    const name = nameOf(place);
+    const places = letters.get(name);
+    if (places !== undefined) {
+      setAside.failed.set(`${facts.flow.name} ${name}`, { ...place, ...fault, places });
+    }
+    const fate = places !== undefined ? 'known' : isLetter ? 'dead_letter' : 'stop';
+    const isNew = account.add(place, fault, fate);
     if (isNew && isLetter) account.addToShare(place, start, table.deadLetterShareMax);
+  };
+  const give = ({ provenance, violated }: SourceRow): void => {
+    if (setAside.places.size === 0 || violated.some(({ action }) => action !== 'warn')) return;
+    const isWanted = setAside.places.has(placeKeyOf(readProvenance(provenance, 0)));
+    if (isWanted) setAside.given.push(sourceKey(provenance));
   };
   const statics = new StaticData({
     facts,
@@ -111,6 +169,7 @@ async function tryFlow(
     onBad: (bad) => reject(bad, bad),
     onRow: (row) => {
       if (row.bad !== undefined) return reject(row, row.bad);
+      give(row);
       const failed = row.violated.find(({ action }) => action === 'fail');
       if (failed === undefined) return;
       const message = `expectation "${failed.name}" (${failed.sql})`;
@@ -144,21 +203,20 @@ async function trySpan(rows: SourceRows, span: SourceSpan, account: TrialAccount
   }
 }
 
-/** Topic and partition → offsets of the records that the flow has set aside. */
 async function deadLettersOf(
   { log }: TrialOptions,
   { table, flow, sources, deadLetter }: FlowFacts,
-): Promise<ReadonlyMap<string, ReadonlySet<number>>> {
-  const found = new Map<string, Set<number>>();
+): Promise<Letters> {
+  const found = new Map<string, readonly string[]>();
   if (deadLetter === undefined || deadLetter.topicId === '') return found;
-  await readDeadLetters(
-    { log, table, flow: flow.name },
-    ({ topic, topicId, partition, offset }) => {
-      if (!sources.some((source) => source.topic === topic && source.topicId === topicId)) return;
-      const name = partitionKey(topic, partition);
-      const offsets = found.get(name) ?? new Set<number>();
-      found.set(name, offsets.add(offset));
-    },
-  );
+  await readDeadLetters({ log, table, flow: flow.name }, (letter) => {
+    const { topic, topicId } = letter;
+    if (!sources.some((source) => source.topic === topic && source.topicId === topicId)) return;
+    found.set(nameOf(letter), placesOfLetter(letter));
+  });
   return found;
+}
+
+function nameOf({ topic, partition, offset }: LogPlace): string {
+  return `${topic}/${partition}@${offset}`;
 }

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/adapters/system/system-clock.ts';
+import type { FlowPlan } from '../../../src/plan/pipeline-plan.ts';
 import type { TrialReport } from '../../../src/refresh/trial.ts';
-import { refreshBeside } from '../../../src/runtime/refresh/refresh-beside.ts';
+import { replayDeadLetters } from '../../../src/runtime/inspect/replay-dead-letters.ts';
+import { cancelRefresh, refreshBeside } from '../../../src/runtime/refresh/refresh-beside.ts';
 import { refreshInPlace } from '../../../src/runtime/refresh/refresh-in-place.ts';
 import { tryRecords } from '../../../src/runtime/refresh/refresh-trial.ts';
 import { Catalog } from '../../../src/runtime/topics/catalog.ts';
@@ -216,5 +218,130 @@ describe('FR-11 records that the present definition can not read', () => {
     });
     expect(report).toMatchObject({ records: 2, deadLetters: 1 });
     expect(await world.log.offsetRanges('p.catalog', [0])).toEqual(catalog);
+  });
+});
+
+/** Gives the dead letters of a flow to it once more, and lets them be merged. */
+async function replayed(world: RefreshWorld, flow: FlowPlan | undefined): Promise<number> {
+  if (flow === undefined) throw new Error('no flow');
+  const report = await replayDeadLetters({
+    ...(await world.outside()),
+    flow,
+    isWanted: () => true,
+    isDryRun: false,
+    onBad: () => undefined,
+  });
+  await world.update();
+  return report.replayed;
+}
+
+/** A reader that takes an x from the end of the number, and one that takes a y. */
+const withX = "CAST(regexp_replace(v, 'x$', '') AS INT)";
+const withY = "CAST(regexp_replace(v, 'y$', '') AS INT)";
+
+describe('FR-11 a dead letter whose record has a row in the table is no loss that has happened', () => {
+  const keyed = (value: string, output = ''): string =>
+    sqlOf(value, `WITH (dead_letter_topic = 'dlq'${output})`);
+  const appended = (value: string): string => `CREATE STREAMING TABLE t ${withLetters};
+    CREATE FLOW f AS INSERT INTO t BY NAME SELECT k, seq, ${value} AS v FROM STREAM(a);`;
+  const cdc = (value: string): string => `CREATE STREAMING TABLE t ${withLetters};
+    CREATE FLOW f AS AUTO CDC INTO t FROM (SELECT k, seq, ${value} AS v FROM STREAM(a))
+    KEYS (k) SEQUENCE BY seq;`;
+  const chained = (value: string): string => `CREATE STREAMING TABLE raw;
+    CREATE FLOW fr AS INSERT INTO raw BY NAME SELECT k, seq, v FROM STREAM(a);
+    CREATE STREAMING TABLE t ${withLetters}
+    FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME SELECT k, seq, ${value} AS v FROM STREAM(raw);`;
+  const shapes: readonly (readonly [string, (value: string) => string])[] = [
+    ['REPLACE USING', keyed],
+    ['numbered rows', (value) => keyed(value, ", output = 'rows'")],
+    ['append', appended],
+    ['AUTO CDC', cdc],
+    ['a table over a table', chained],
+  ];
+
+  test.each(shapes)('rows that came by a replay are not let go: %s', async (_, sql) => {
+    const world = new RefreshWorld(sql(asNumber), ['a'], 1);
+    await world.produce('a', 0, row('R1', '1'), row('R2', '2x'), row('R3', 'three'));
+    await world.update();
+    world.sql = sql(withX);
+    await world.update();
+    const flow = world.plan.flows.find(({ target }) => target === 't');
+    expect(await replayed(world, flow)).toBe(1);
+    const rows = (): number => world.log.readCommitted('t').filter(({ value }) => value).length;
+    const before = rows();
+    expect(before).toBe(2);
+    world.sql = sql(asNumber);
+    const refused = { code: 'DATA_LOSS_REFUSED' };
+    await expect(refreshInPlace(await world.runOptions('t'))).rejects.toMatchObject(refused);
+    // As if the sample that is tried first had missed it.
+    const unlucky = { ...(await world.besideOptions('t')), tryRecordsMax: 0 };
+    await expect(refreshBeside(unlucky)).rejects.toMatchObject({
+      ...refused,
+      message: expect.stringContaining('cannot read 1 records'),
+    });
+    expect(rows()).toBe(before);
+    await cancelRefresh(await world.besideOptions('t'));
+    // What can read it, and what lacks a row of it, loses nothing.
+    world.sql = sql(withX);
+    await refreshBeside(await world.besideOptions('t'));
+    await refreshInPlace(await world.runOptions('t'));
+  });
+
+  test('a row that a later one has replaced is none that is lost', async () => {
+    const world = new RefreshWorld(keyed(asNumber), ['a'], 1);
+    await world.produce('a', 0, row('R2', '2x'));
+    await world.update();
+    world.sql = keyed(withX);
+    await world.update();
+    expect(await replayed(world, world.plan.flows[0])).toBe(1);
+    await world.produce('a', 0, { ...row('R2', '3'), seq: 2 });
+    await world.update();
+    world.sql = keyed(asNumber);
+    expect((await trial(world)).deadLetters).toBe(0);
+    await refreshBeside(await world.besideOptions('t'));
+  });
+
+  test('a row that another flow makes of the same record is not that of the dead letter', async () => {
+    const world = new RefreshWorld(
+      `CREATE STREAMING TABLE t ${withLetters};
+      CREATE FLOW f AS INSERT INTO t BY NAME SELECT k, seq, CAST(${asNumber} AS STRING) AS v FROM STREAM(a);
+      CREATE FLOW g AS INSERT INTO t BY NAME SELECT k, seq, v FROM STREAM(a);`,
+      ['a'],
+      1,
+    );
+    await world.produce('a', 0, row('R1', '1'), row('R2', '2x'));
+    await world.update();
+    expect(await trial(world)).toMatchObject({ deadLetters: 0 });
+    await refreshBeside({ ...(await world.besideOptions('t')), tryRecordsMax: 0 });
+    await refreshInPlace(await world.runOptions('t'));
+  });
+
+  test('what a refresh that was refused has set aside makes no later one lose it silently', async () => {
+    const world = new RefreshWorld(keyed(withX), ['a'], 1);
+    await world.produce('a', 0, row('R1', '1'), row('R2', '2x'));
+    await world.update();
+    world.sql = keyed(asNumber);
+    const refused = { code: 'DATA_LOSS_REFUSED' };
+    const unlucky = { ...(await world.besideOptions('t')), tryRecordsMax: 0 };
+    await expect(refreshBeside(unlucky)).rejects.toMatchObject(refused);
+    await cancelRefresh(await world.besideOptions('t'));
+    expect(await trial(world)).toMatchObject({ deadLetters: 1 });
+    await expect(refreshInPlace(await world.runOptions('t'))).rejects.toMatchObject(refused);
+    expect(tableText(await world.table('t'))).toHaveLength(2);
+  });
+
+  test('as many records that can be read now make up for none that no longer can', async () => {
+    const world = new RefreshWorld(keyed(withX), ['a'], 1);
+    await world.produce('a', 0, row('R1', '1'), row('R2', '2x'), row('R3', '3y'));
+    await world.update();
+    expect(tableText(await world.table('t'))).toHaveLength(2);
+    world.sql = keyed(withY);
+    const unlucky = { ...(await world.besideOptions('t')), tryRecordsMax: 0 };
+    await expect(refreshBeside(unlucky)).rejects.toMatchObject({
+      code: 'DATA_LOSS_REFUSED',
+      message: expect.stringContaining('cannot read 1 records'),
+      detail: expect.stringContaining('a/0@1'),
+    });
+    expect(tableText(await world.table('t'))).toHaveLength(2);
   });
 });
