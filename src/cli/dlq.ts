@@ -4,6 +4,7 @@ import { readHeaders } from '../data/record-headers.ts';
 import type { FlowPlan } from '../plan/pipeline-plan.ts';
 import { tableOf } from '../plan/topology.ts';
 import { type ReplayReport, replayDeadLetters } from '../runtime/inspect/replay-dead-letters.ts';
+import { noCatalog } from '../runtime/topics/catalog.ts';
 import { type PlacedDeadLetter, readDeadLetters } from '../runtime/worker/dead-letters.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
 import { countText } from './count-text.ts';
@@ -94,11 +95,11 @@ type Group = {
 };
 
 async function list({ invocation, deployment, flow, isWanted }: Work): Promise<ExitCode> {
-  const { log, plan } = deployment;
+  const { log, plan, pipeline, catalog = noCatalog } = deployment;
   const table = tableOf(plan, flow);
   const groups = new Map<string, Group>();
   const places = new Map<string, Set<number>>();
-  await readDeadLetters({ log, table, flow: flow.name }, (letter) => {
+  await readDeadLetters({ log, catalog, pipeline, table, flow: flow.name }, (letter) => {
     if (!isWanted(letter)) return;
     const { topic, topicId, partition, offset, errorClass, message } = letter;
     const source = `${topicId} ${partition}`;
@@ -172,15 +173,18 @@ function time(ms: number): string {
 const showDefault = 20;
 
 async function show({ invocation, deployment, flow, isWanted }: Work): Promise<ExitCode> {
-  const { log, plan } = deployment;
+  const { log, plan, pipeline, catalog = noCatalog } = deployment;
   const limit = invocation.whole('limit', { min: 1, max: 1_000_000 }) ?? showDefault;
   const last: PlacedDeadLetter[] = [];
-  await readDeadLetters({ log, table: tableOf(plan, flow), flow: flow.name }, (letter) => {
-    if (!isWanted(letter)) return;
-    last.push(letter);
-    last.sort((a, b) => a.letter.atMs - b.letter.atMs);
-    if (last.length > limit) last.shift();
-  });
+  await readDeadLetters(
+    { log, catalog, pipeline, table: tableOf(plan, flow), flow: flow.name },
+    (letter) => {
+      if (!isWanted(letter)) return;
+      last.push(letter);
+      last.sort((a, b) => a.letter.atMs - b.letter.atMs);
+      if (last.length > limit) last.shift();
+    },
+  );
   const { terminal } = invocation;
   for (const letter of last) {
     if (invocation.json) terminal.out(`${JSON.stringify(letterJson(letter))}\n`);

@@ -84,7 +84,7 @@ export async function replayDeadLetters(options: ReplayOptions): Promise<ReplayR
   }
   const producer = isDryRun ? undefined : await log.openProducer(transactionalId);
   try {
-    await readDeadLetters({ log, table, flow: flow.name }, async (letter) => {
+    await readDeadLetters({ log, catalog, pipeline, table, flow: flow.name }, async (letter) => {
       run.take(letter);
       if (run.isFull) await run.send(producer);
     });

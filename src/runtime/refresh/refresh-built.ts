@@ -194,6 +194,8 @@ export class BuiltGeneration {
     }
     return newLetters({
       log,
+      catalog,
+      pipeline,
       from: this.letters,
       to: table.deadLetterTopic,
       live: {
@@ -266,10 +268,12 @@ export class BuiltGeneration {
   }
 
   async #handLetters(): Promise<void> {
-    const { log, pipeline, table, flow, replicationFactor } = this.#options;
+    const { log, catalog, pipeline, table, flow, replicationFactor } = this.#options;
     if (table.deadLetterTopic === undefined) return;
     await handLetters({
       log,
+      catalog,
+      pipeline,
       from: this.letters,
       to: table.deadLetterTopic,
       replicationFactor,

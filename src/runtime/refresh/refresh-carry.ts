@@ -9,6 +9,7 @@ import { checkpointMark, generationOf, markedGeneration, swapsOf } from '../take
 import { partitionKey } from '../takeover/partition-key.ts';
 import { isHeldBy } from '../topics/locks.ts';
 import { writerEntry, writerOf } from '../topics/table-writer.ts';
+import { movedLetters } from '../worker/letter-owner.ts';
 import { appendCopy } from './append-copy.ts';
 import {
   eventEntry,
@@ -248,12 +249,13 @@ type Renamed = {
 };
 
 async function rename(
-  { catalog, clock, command, plan }: OutsideOptions,
+  { log, catalog, clock, command, plan }: OutsideOptions,
   { before, after: flow, definition, rows }: Renamed,
 ): Promise<void> {
   const nowMs = clock.now();
   const after = flow.name;
-  const { topic: output } = tableOf(plan, flow);
+  const { topic: output, deadLetterTopic } = tableOf(plan, flow);
+  const letters = await lettersUpToNow(log, deadLetterTopic);
   const isWriter = writerOf(catalog, output) === before;
   const ofBefore = (name: string): boolean => name.startsWith(`${before}/`);
   const generation = generationOf(catalog, before);
@@ -278,6 +280,7 @@ async function rename(
         ? []
         : [{ kind: 'generation' as const, name: after, value: { generation, swaps } }]),
       { kind: 'flow' as const, name: after, value: definition },
+      ...movedLetters(catalog, { before, after }, letters),
       ...(isWriter ? [writerEntry(output, after)] : []),
       ...(['checkpoint', 'takeover'] as const).flatMap((kind) =>
         catalog
@@ -296,4 +299,13 @@ async function rename(
     ],
     nowMs,
   );
+}
+
+/** Where a dead-letter topic ends; undefined: there is none. */
+async function lettersUpToNow(log: Log, topic: string | undefined) {
+  const found = topic === undefined ? undefined : (await log.describeTopics([topic])).get(topic);
+  if (found === undefined) return undefined;
+  const { name, topicId, partitions } = found;
+  const ranges = await log.offsetRanges(name, numbersTo(partitions));
+  return { topicId, ends: numbersTo(partitions).map((at) => ranges.get(at)?.end ?? 0) };
 }

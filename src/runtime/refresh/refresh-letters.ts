@@ -1,11 +1,15 @@
 import type { Log, LogProducer, TopicDescription } from '../../ports/log.ts';
 import { type DeadLetter, readDeadLetter } from '../../task/output/dead-letter.ts';
+import type { KnownCatalog } from '../topics/catalog.ts';
+import { letterOwner } from '../worker/letter-owner.ts';
 import { readPartition } from '../worker/read-partition.ts';
 import { appendCopy } from './append-copy.ts';
 import { type KeptIn, placesNotGiven, placesOfLetter, rowsOfPlaces } from './rows-of-places.ts';
 
 export type LettersOptions = {
   readonly log: Log;
+  readonly catalog: KnownCatalog;
+  readonly pipeline: string;
   /** What the new generation has set aside. */
   readonly from: string;
   /** Where the table's dead letters are. */
@@ -29,18 +33,18 @@ export async function handLetters(options: LettersOptions): Promise<void> {
   const built = found.get(from);
   if (built === undefined) return;
   const missing = new Set<string>();
-  await eachLetter(log, built, (letter) => {
+  await eachLetter(options, built, (letter) => {
     missing.add(nameOf(letter));
   });
   if (missing.size === 0) return;
   const target = found.get(to) ?? (await makeAnew(options, built));
-  await eachLetter(log, target, (letter) => {
+  await eachLetter(options, target, (letter) => {
     missing.delete(nameOf(letter));
   });
   if (missing.size === 0) return;
   const producer = await openProducer();
   try {
-    await eachLetter(log, built, async (letter, records) => {
+    await eachLetter(options, built, async (letter, records) => {
       if (!missing.delete(nameOf(letter))) return;
       appendCopy(producer, to, letter.partition % target.partitions, records);
       if (producer.pendingBytes > pendingBytesMax) await producer.commit([]);
@@ -51,7 +55,7 @@ export async function handLetters(options: LettersOptions): Promise<void> {
   }
 }
 
-export type NewLettersOptions = Pick<LettersOptions, 'log' | 'from' | 'to'> & {
+export type NewLettersOptions = Omit<LettersOptions, 'replicationFactor' | 'openProducer'> & {
   /** What the live table holds, and what the new generation does. */
   readonly live: KeptIn;
   readonly built: KeptIn;
@@ -63,20 +67,14 @@ export type NewLettersOptions = Pick<LettersOptions, 'log' | 'from' | 'to'> & {
  * Those of them that the former generation has not set aside, though it has read their records, or that it has rows of
  * nonetheless, as after a replay. Invariant: places are compared, so that what can be read now makes up for nothing.
  */
-export async function newLetters({
-  log,
-  from,
-  to,
-  live: liveTable,
-  built: builtTable,
-  isRead,
-}: NewLettersOptions): Promise<NewLetters> {
+export async function newLetters(options: NewLettersOptions): Promise<NewLetters> {
+  const { log, from, to, live: liveTable, built: builtTable, isRead } = options;
   const found = await log.describeTopics([from, to]);
   const [built, live] = [found.get(from), found.get(to)];
   const fresh = new Map<string, string>();
   const sources = new Map<string, readonly string[]>();
   if (built === undefined) return { count: 0, first: [] };
-  await eachLetter(log, built, (letter) => {
+  await eachLetter(options, built, (letter) => {
     if (!isRead(letter)) return;
     const { topic, partition, offset, errorClass, message } = letter;
     const place = `${topic}/${partition}@${offset}`;
@@ -85,7 +83,7 @@ export async function newLetters({
   });
   const known = new Set<string>();
   if (fresh.size > 0 && live !== undefined) {
-    await eachLetter(log, live, (letter) => {
+    await eachLetter(options, live, (letter) => {
       if (fresh.has(placeOf(letter))) known.add(placeOf(letter));
     });
   }
@@ -112,16 +110,20 @@ type TakeLetter = (
   records: Parameters<typeof readDeadLetter>[0],
 ) => Promise<void> | void;
 
+/** Those of the pipeline, each as one of the flow that has it now. */
 async function eachLetter(
-  log: Log,
-  { name: topic, partitions }: TopicDescription,
+  { log, catalog, pipeline }: Pick<LettersOptions, 'log' | 'catalog' | 'pipeline'>,
+  { name: topic, topicId, partitions }: TopicDescription,
   take: TakeLetter,
 ): Promise<void> {
+  const ownerOf = letterOwner(catalog, pipeline, topicId);
   for (let partition = 0; partition < partitions; partition += 1) {
     await readPartition({ log, topic, partition, partitions }, async ({ records }) => {
       while (records.next()) {
         const letter = readDeadLetter(records);
-        if (letter !== undefined) await take(letter, records);
+        if (letter === undefined) continue;
+        const flow = ownerOf(letter, { partition, offset: records.offset });
+        if (flow !== undefined) await take({ ...letter, flow }, records);
       }
     });
   }

@@ -204,12 +204,12 @@ async function trySpan(rows: SourceRows, span: SourceSpan, account: TrialAccount
 }
 
 async function deadLettersOf(
-  { log }: TrialOptions,
+  { log, catalog, pipeline }: TrialOptions,
   { table, flow, sources, deadLetter }: FlowFacts,
 ): Promise<Letters> {
   const found = new Map<string, readonly string[]>();
   if (deadLetter === undefined || deadLetter.topicId === '') return found;
-  await readDeadLetters({ log, table, flow: flow.name }, (letter) => {
+  await readDeadLetters({ log, catalog, pipeline, table, flow: flow.name }, (letter) => {
     const { topic, topicId } = letter;
     if (!sources.some((source) => source.topic === topic && source.topicId === topicId)) return;
     found.set(nameOf(letter), placesOfLetter(letter));

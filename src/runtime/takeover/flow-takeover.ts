@@ -338,7 +338,8 @@ export class FlowTakeover {
     until?: number,
     stale?: (offset: number) => boolean,
   ): FlowTask {
-    const { facts, catalog } = this.#options;
+    const { facts, catalog, pipeline } = this.#options;
+    const { deadLetter } = facts;
     const flow = facts.flow.name;
     return new FlowTask({
       flow,
@@ -351,7 +352,7 @@ export class FlowTakeover {
       output: rowOutput(facts, partition, this.#options.shuffle),
       skipped: skippedOffsets(catalog, { flow, topic, topicId, partition }),
       stale,
-      deadLetters: facts.deadLetter,
+      deadLetters: deadLetter === undefined ? undefined : { ...deadLetter, pipeline },
       onDeadLetter: (errorClass, place) => this.#options.tally.setAside(errorClass, place),
       deadLetterShareMax: facts.table.deadLetterShareMax,
       tellsTime: isJoining(facts) && facts.flow.join.times !== undefined,

@@ -18,6 +18,7 @@ export type CatalogKind =
   | 'lock'
   | 'refresh'
   | 'readable'
+  | 'letters'
   | 'event'
   | 'static'
   | 'once'

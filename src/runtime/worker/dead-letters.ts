@@ -2,7 +2,17 @@ import { FlowError } from '../../base/errors.ts';
 import type { TablePlan } from '../../plan/pipeline-plan.ts';
 import type { Log } from '../../ports/log.ts';
 import { type DeadLetter, readDeadLetter } from '../../task/output/dead-letter.ts';
+import type { KnownCatalog } from '../topics/catalog.ts';
+import { letterOwner } from './letter-owner.ts';
 import { readPartition } from './read-partition.ts';
+
+type FlowOfLetters = {
+  readonly log: Log;
+  readonly catalog: KnownCatalog;
+  readonly pipeline: string;
+  readonly table: TablePlan;
+  readonly flow: string;
+};
 
 /** A dead letter with its place in the dead-letter topic. */
 export type PlacedDeadLetter = DeadLetter & {
@@ -15,10 +25,10 @@ export type PlacedDeadLetter = DeadLetter & {
 
 /**
  * Hands over the dead letters of a flow, partition after partition in the order in which they were set aside.
- * Invariant: one is held at a time; what others wrote to the topic, and letters of other flows, are passed over.
+ * Invariant: one is held at a time; what others wrote to the topic, and letters of other flows and pipelines, are passed over.
  */
 export async function readDeadLetters(
-  { log, table, flow }: { readonly log: Log; readonly table: TablePlan; readonly flow: string },
+  { log, catalog, pipeline, table, flow }: FlowOfLetters,
   take: (letter: PlacedDeadLetter) => Promise<void> | void,
 ): Promise<void> {
   const topic = table.deadLetterTopic;
@@ -35,12 +45,13 @@ export async function readDeadLetters(
     });
   }
   const { partitions } = found;
+  const ownerOf = letterOwner(catalog, pipeline, found.topicId);
   for (let partition = 0; partition < partitions; partition += 1) {
     await readPartition({ log, topic, partition, partitions }, async ({ records }) => {
       while (records.next()) {
         const letter = readDeadLetter(records);
-        if (letter?.flow !== flow) continue;
         const { offset, timestampMs: atMs } = records;
+        if (letter === undefined || ownerOf(letter, { partition, offset }) !== flow) continue;
         await take({ ...letter, letter: { partition, offset, atMs } });
       }
     });

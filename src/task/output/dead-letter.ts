@@ -11,6 +11,8 @@ import { emptyOutgoingRecord } from './outgoing-record.ts';
 
 /** A record of a source that gave no rows, as the dead-letter topic keeps it. */
 export type DeadLetter = BadRow & {
+  /** Several pipelines may share a dead-letter topic. */
+  readonly pipeline: string;
   readonly flow: string;
   readonly topic: string;
   /** Of the incarnation of the source topic that it was read from. */
@@ -25,6 +27,7 @@ export type DeadLetter = BadRow & {
 };
 
 export type DeadLetterTarget = {
+  readonly pipeline: string;
   readonly topic: string;
   readonly partitions: number;
 };
@@ -43,6 +46,7 @@ const names = [
   'tm-source-partition',
   'tm-source-offset',
   'tm-source-timestamp',
+  'tm-pipeline',
   'tm-flow',
   'tm-error-class',
   'tm-error-message',
@@ -56,7 +60,7 @@ const messageCharactersMax = 2_000;
  * place of the record are there byte for byte, so that a replay gives its rows the provenance that they would have had.
  *
  * Headers: those named above in this order, then the record's own. Changes: 2026-11-30 topic id, timestamp and the
- * record's own headers.
+ * record's own headers; the pipeline.
  */
 export class DeadLetterWriter {
   readonly #headers = new HeaderWriter();
@@ -76,6 +80,7 @@ export class DeadLetterWriter {
       headers.addText('tm-source-partition', String(place.partition));
       headers.addText('tm-source-offset', String(records.offset));
       headers.addText('tm-source-timestamp', String(records.timestampMs));
+      headers.addText('tm-pipeline', target.pipeline);
       // What a refresh sets aside is a dead letter of the flow whose table it builds.
       headers.addText('tm-flow', flowOfBuilt(place.flow));
       headers.addText('tm-error-class', bad.errorClass);
@@ -104,11 +109,13 @@ export function readDeadLetter(records: RecordCursor): DeadLetter | undefined {
     const header = headers[at];
     return header?.key === name ? header.value?.toString('utf8') : undefined;
   });
-  const [topic, topicId, partition, offset, timestamp, flow, errorClass, message] = texts;
-  if (topic === undefined || topicId === undefined || flow === undefined) return undefined;
+  const [topic, topicId, partition, offset, timestamp, pipeline, flow, errorClass, message] = texts;
+  if (topic === undefined || topicId === undefined) return undefined;
+  if (pipeline === undefined || flow === undefined) return undefined;
   const numbers = [partition, offset, timestamp].map(Number);
   if (!numbers.every(Number.isSafeInteger)) return undefined;
   return {
+    pipeline,
     flow,
     topic,
     topicId,

@@ -300,9 +300,11 @@ SELECT CAST(_key AS STRING) AS k, ${to}(n AS INT) AS n, seq, _timestamp AS at, s
     const letters: PlacedDeadLetter[] = [];
     const [tablePlan] = planned(hidden('CAST')).tables;
     if (tablePlan === undefined) throw new Error('no table');
-    await readDeadLetters({ log: world.log, table: tablePlan, flow: 't' }, (one) => {
+    const options = await outside(hidden('CAST'));
+    await readDeadLetters({ ...options, table: tablePlan, flow: 't' }, (one) => {
       letters.push(one);
     });
+    await options.catalog.close();
     expect(letters).toHaveLength(1);
     const [letter] = letters;
     expect(letter?.value?.toString()).toBe(value);
