@@ -172,7 +172,7 @@ export function branchDefinition(branch: BoundBranch): BranchDefinition {
   const batch = source.batch === undefined ? [] : [`batch ${source.batch.digest}`];
   return {
     topic: source.topic,
-    format: source.format,
+    format: source.firstVersions === undefined ? source.format : 'first versions of keys',
     tombstones: source.tombstones,
     reads: read.map(({ column }) => columnText(column)),
     steps: [...batch, ...stepTexts(steps, placeOf)],

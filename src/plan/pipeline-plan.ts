@@ -38,6 +38,8 @@ export type SourcePlan = {
   readonly batch?: BatchSource;
   /** Full refreshes of that table are not minded: whoever reads it goes on from its checkpoint (skipChangeCommits). */
   readonly skipsChanges?: true;
+  /** Set: the rows of that table are replaced, and of each key its first version alone is read; how its records are written. */
+  readonly firstVersions?: 'row_set' | 'rows';
   /** Set: it is this file and no topic, so that only joins read it, as their static side. */
   readonly file?: string;
   /** How often new records are looked for where it is the static side of a join; absent: the default. */
@@ -108,6 +110,8 @@ export type TablePlan = {
   readonly columns: readonly Column[];
   readonly expectations: readonly ExpectationPlan[];
   readonly output: OutputMode;
+  /** Its records tell which version of a key is the first: some flow reads no other (skipChangeCommits). */
+  readonly marksFirst?: true;
   /** undefined: as many as its source topic with the most has. */
   readonly partitions: number | undefined;
   readonly deadLetterTopic: string | undefined;

@@ -224,9 +224,16 @@ function bindFlows(
   });
   const flows = [...stages.map(({ flow }) => flow), ...own];
   checkLineage(sources, flows, faults);
+  const marking = new Set(
+    sources.flatMap(({ table, firstVersions }) => (firstVersions === undefined ? [] : [table])),
+  );
   return {
     sources,
-    tables: [...tables, ...batches.map(({ table }) => table), ...stages.map(({ table }) => table)],
+    tables: [
+      ...tables.map((one) => (marking.has(one.name) ? { ...one, marksFirst: true as const } : one)),
+      ...batches.map(({ table }) => table),
+      ...stages.map(({ table }) => table),
+    ],
     materializedViews: batches.map(({ plan }) => plan),
     flows,
   };

@@ -259,7 +259,8 @@ export class ChangeTask implements KeyedTask {
     } else if (before.length > 0 && before.every(({ isDelete }) => isDelete)) {
       this.#output.level(sink, key, undefined, nowMs);
     }
-    this.#output.rows(sink, key, { rows, changes, nowMs });
+    const isFirst = before.length === 0;
+    this.#output.rows(sink, key, { rows, changes, isFirst, nowMs });
     return 1;
   }
 

@@ -78,6 +78,7 @@ export class FlowTask {
   #lastBadRow: PlacedBadRow | undefined;
   /** Its source is a table whose rows are replaced. */
   readonly #readsVersions: boolean;
+  readonly #run: (records: RecordCursor) => BadRow | undefined;
   /** Rows that were handed to the output, ever. */
   #emitted = 0;
   readonly #part = new PartCursor();
@@ -95,6 +96,12 @@ export class FlowTask {
     this.#program = options.programs[0] as RowProgram;
     this.#template = this.#templates[0] as Buffer;
     this.#readsVersions = this.#program.versions !== undefined;
+    this.#run =
+      this.#program.versions !== undefined
+        ? (records) => this.#runVersion(records)
+        : this.#program.firsts !== undefined
+          ? (records) => this.#runFirst(records)
+          : (records) => this.#runRecord(records);
     const names = this.#program.expectationNames;
     this.#counters = emptyFlowCounters(names);
     this.#delta = emptyFlowCounters(names);
@@ -149,7 +156,7 @@ export class FlowTask {
         counters.tombstones += 1;
         continue;
       }
-      const bad = this.#readsVersions ? this.#runVersion(records) : this.#runRecord(records);
+      const bad = this.#run(records);
       if (bad !== undefined) this.#reject(records, bad, sink, nowMs);
       if (bad === undefined || this.#readsVersions) {
         counters.handedOn += output.send(records, sink, nowMs);
@@ -222,6 +229,26 @@ export class FlowTask {
     else this.#passGoodRows(version, records);
     addFlowCounters(this.#counters, this.#delta);
     return found;
+  }
+
+  /** A record of such a table whose changes are skipped: the rows of the first version of a key, all or none. */
+  #runFirst(records: RecordCursor): BadRow | undefined {
+    this.#options.output.begin();
+    clearFlowCounters(this.#delta);
+    const rows = this.#program.firsts?.read(records, this.#options);
+    if (rows === undefined) {
+      this.#counters.tombstones += 1;
+      return undefined;
+    }
+    for (const program of this.#options.programs) {
+      for (const row of rows) {
+        const bad = this.#runVersionRow(program, row, records);
+        if (bad !== undefined) return bad;
+      }
+    }
+    addFlowCounters(this.#counters, this.#delta);
+    this.#counters.decoded += 1;
+    return undefined;
   }
 
   /** Once more, without the rows that are bad. */

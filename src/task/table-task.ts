@@ -48,6 +48,7 @@ export class TableTask implements KeyedTask {
   readonly #writer: OutputWriter;
   readonly #keys: KeyStates;
   readonly #batch = new RowBatch();
+  readonly #marksFirst: boolean;
   /** The number of the key of each row of the batch. */
   readonly #keyOf: number[] = [];
   readonly #asked: number[] = [];
@@ -66,6 +67,7 @@ export class TableTask implements KeyedTask {
       distinct: options.target.distinct,
     };
     this.#writer = new OutputWriter(options.target);
+    this.#marksFirst = options.target.marksFirst === true;
     this.#keys = new KeyStates(this.#setOptions, options.cacheBytesMax);
   }
 
@@ -227,6 +229,7 @@ export class TableTask implements KeyedTask {
     const held = this.#held;
     if (isNumbered) this.#bury(done, key, state, 1);
     done.outputRecords += 1;
+    this.#writer.isFirst = this.#marksFirst && this.#keys.isNeverSeen(state);
     if (isLevel) {
       // Also where no row stood before: the end of the output topic moves with every change of the state.
       this.#writer.emptied(sink, key, held, { isNumbered, nowMs });
@@ -248,6 +251,7 @@ export class TableTask implements KeyedTask {
     const { sink, nowMs } = done;
     const rowSet = this.#keys.rowSet(state)?.rowSet;
     assert(rowSet !== undefined, 'a key that changed has rows');
+    this.#writer.isFirst = this.#marksFirst && this.#keys.isNeverSeen(state);
     if (this.#options.output === 'row_set') {
       done.outputRecords += 1;
       this.#writer.rowSet(sink, key, rowSet, nowMs);

@@ -30,6 +30,7 @@ import {
   withStep,
 } from '../relation.ts';
 import { type BindContext, bindNamedQuery, type CommonTable, factsIn } from './bind-context.ts';
+import { bindFirstVersions } from './first-versions.ts';
 import { bindGenerator } from './generator.ts';
 import { listed, nameHint } from './name-hint.ts';
 import { nameKey, nameText } from './names.ts';
@@ -184,6 +185,9 @@ function bindTable(
   if (kinds.some((kind) => kind.startsWith('replace_where'))) {
     return computedTable(table, relation, faults);
   }
+  if (skipsChanges(relation) && kinds.some((kind) => kind === 'auto_cdc')) {
+    return bindFirstVersions(table, relation, qualifier, context);
+  }
   if (kinds.length === 0 || kinds.some((kind) => kind !== 'append' && kind !== 'once')) {
     const what =
       kinds.length === 0
@@ -255,12 +259,7 @@ function bindReplacedTable(
   context: BindContext,
 ): BoundRelation | undefined {
   const { faults } = context;
-  if (skipsChanges(relation)) {
-    const hint = `Use a materialized view over "${table.name}".`;
-    const what = 'skipChangeCommits over a table whose rows are replaced';
-    faults.add(notSupportedYet(what, relation.place, hint));
-    return undefined;
-  }
+  if (skipsChanges(relation)) return bindFirstVersions(table, relation, qualifier, context);
   if (context.flow !== 'replace_using') {
     faults.add(
       planFault(

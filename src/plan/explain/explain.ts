@@ -216,9 +216,11 @@ function explainBranch(plan: PipelinePlan, branch: BranchPlan): ExplainedBranch 
     format:
       source?.batch !== undefined
         ? `the rows of a batch query over ${source.batch.inputs.map(({ name }) => name).join(', ')}, computed when the flow starts first`
-        : source?.replaced === undefined
-          ? (source?.format ?? '')
-          : 'a record is a version of its key; one of which no row is left empties the key',
+        : source?.firstVersions !== undefined
+          ? 'of each key its first version; later ones are skipped'
+          : source?.replaced === undefined
+            ? (source?.format ?? '')
+            : 'a record is a version of its key; one of which no row is left empties the key',
     steps,
   };
 }

@@ -132,7 +132,7 @@ export class SwapWriter {
     const nowMs = clock.now();
     if (rows.length === 0 && changes.length > 0) writer.level(producer, bytes, changes, nowMs);
     else if (form.merge.rows(before).length === 0) writer.level(producer, bytes, undefined, nowMs);
-    writer.rows(producer, bytes, { rows, changes, nowMs });
+    writer.rows(producer, bytes, { rows, changes, isFirst: false, nowMs });
     if (rows.length > 0) this.#result.published += 1;
     else this.#result.buried += 1;
     this.#pendingRecords += 2;

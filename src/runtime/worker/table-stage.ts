@@ -64,6 +64,7 @@ export function tableTask(
     partition,
     generation,
     recordBytesMax: outputRecordBytesMax,
+    marksFirst: table.marksFirst === true,
   };
   if (isJoining(facts)) {
     return new JoinTask({

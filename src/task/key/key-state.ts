@@ -260,7 +260,7 @@ export class KeyStates {
     const order = this.#compare(key, row);
     if (order < 0) return 'superseded';
     if (order > 0) {
-      const isNew = !this.isSingle(key) && this.#isNeverSeen(key);
+      const isNew = !this.isSingle(key) && this.isNeverSeen(key);
       this.#hold(key, row);
       return isNew ? 'new' : 'replacing';
     }
@@ -295,7 +295,7 @@ export class KeyStates {
     const isSame = order === 0 && this.isLevel(key) && this.#isSameMarker(key, row);
     if (order < 0 || (order === 0 && !isSame)) return 'superseded';
     const isNew =
-      !this.isSingle(key) && this.#field(key, rowSetField) === 0 && this.#isNeverSeen(key);
+      !this.isSingle(key) && this.#field(key, rowSetField) === 0 && this.isNeverSeen(key);
     this.#setField(key, rowSetField, 0);
     this.#hold(key, row);
     if (isSame) return 'duplicate';
@@ -352,7 +352,8 @@ export class KeyStates {
     return compareBytes(bytes, sequenceStart, sequenceEnd, stored, from, to);
   }
 
-  #isNeverSeen(key: number): boolean {
+  /** Whether the state store has no entry of the key. */
+  isNeverSeen(key: number): boolean {
     return (this.#field(key, knownField) & knownMask) === neverSeen;
   }
 

@@ -11,7 +11,7 @@ import type { RecordSink } from '../../ports/log.ts';
 import type { ChangeMerge, MergedRow } from '../change-merge.ts';
 import { SourceTextWriter } from '../row/source-text.ts';
 import { emptyOutgoingRecord } from './outgoing-record.ts';
-import { recordOverheadBytes, recordTooLarge } from './output-record.ts';
+import { firstHeader, recordOverheadBytes, recordTooLarge } from './output-record.ts';
 
 export type ChangeTarget = {
   readonly table: string;
@@ -24,6 +24,8 @@ export type ChangeTarget = {
   readonly historyNames: readonly string[];
   /** The broker's limit on one record, in bytes. */
   readonly recordBytesMax: number;
+  /** Records of a key that had none say so. */
+  readonly marksFirst?: boolean;
 };
 
 /** Header with the changes that count, where a record does not tell them itself. */
@@ -68,7 +70,7 @@ export class ChangeOutput {
   }
 
   /** The record of a key as it stands now. */
-  rows(sink: RecordSink, key: Buffer, { rows, changes, nowMs }: KeyNow): void {
+  rows(sink: RecordSink, key: Buffer, { rows, changes, isFirst, nowMs }: KeyNow): void {
     const value = this.#value;
     value.reset();
     value.byte(openBracket);
@@ -78,7 +80,10 @@ export class ChangeOutput {
     }
     value.byte(closeBracket);
     const groups = rows.length === 0 ? [changes] : rows.map((row) => row.changes);
-    this.#writeHeaders(changes, groups, !this.#isPlain(changes));
+    this.#writeHeaders(changes, groups, {
+      hasState: !this.#isPlain(changes),
+      isFirst: isFirst && this.#target.marksFirst === true,
+    });
     const length = rows.length === 0 ? -1 : value.length;
     this.#send(sink, this.#target.topic, key, length, nowMs);
   }
@@ -93,7 +98,10 @@ export class ChangeOutput {
     this.#value.reset();
     this.#value.byte(openBracket);
     this.#value.byte(closeBracket);
-    this.#writeHeaders(changes ?? [], changes === undefined ? [] : [changes], true);
+    this.#writeHeaders(changes ?? [], changes === undefined ? [] : [changes], {
+      hasState: true,
+      isFirst: false,
+    });
     const length = changes === undefined ? -1 : this.#value.length;
     this.#send(sink, this.#target.levelsTopic, key, length, nowMs);
   }
@@ -143,7 +151,7 @@ export class ChangeOutput {
   #writeHeaders(
     changes: readonly Change[],
     groups: readonly (readonly Change[])[],
-    hasState: boolean,
+    { hasState, isFirst }: { readonly hasState: boolean; readonly isFirst: boolean },
   ): void {
     const headers = this.#headers;
     const highest = changes.at(-1)?.sequence;
@@ -152,7 +160,7 @@ export class ChangeOutput {
       headers.add('tm-gen', this.#generation);
       return;
     }
-    headers.begin(hasState ? 4 : 3);
+    headers.begin(3 + (hasState ? 1 : 0) + (isFirst ? 1 : 0));
     headers.addText('tm-seq', this.#codec.text(highest.bytes, highest.start, highest.end));
     this.#sources.reset();
     for (const [position, group] of groups.entries()) {
@@ -165,6 +173,7 @@ export class ChangeOutput {
     headers.add('tm-src', this.#sources.buffer, 0, this.#sources.length);
     headers.add('tm-gen', this.#generation);
     if (hasState) headers.add(stateHeader, encodeChanges(changes));
+    if (isFirst) headers.addWhole(firstHeader);
   }
 
   #send(sink: RecordSink, topic: string, key: Buffer, valueLength: number, nowMs: number): void {
@@ -195,5 +204,7 @@ export class ChangeOutput {
 type KeyNow = {
   readonly rows: readonly MergedRow[];
   readonly changes: readonly Change[];
+  /** Nothing was known of the key before. */
+  readonly isFirst: boolean;
   readonly nowMs: number;
 };

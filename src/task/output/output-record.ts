@@ -25,6 +25,8 @@ export type OutputTarget = {
   readonly recordBytesMax: number;
   /** Changelog of the levels that outlive their rows; needed only where markers may come. */
   readonly levelsTopic?: string | undefined;
+  /** Records of a key that had none say so. */
+  readonly marksFirst?: boolean;
 };
 
 /** A row as it lies in its envelope. */
@@ -48,6 +50,8 @@ export const recordOverheadBytes = 256;
 
 const sequenceHeader = headerName('tm-seq');
 const sourceHeader = headerName('tm-src');
+/** Of the first version of a key. */
+export const firstHeader = wholeHeader('tm-first', Buffer.alloc(0));
 
 const rowMember = Buffer.from(',"_row":', 'latin1');
 const closeBrace = 0x7d;
@@ -64,6 +68,8 @@ export class OutputWriter {
   readonly #target: OutputTarget;
   /** Each row is a record of its own. */
   #isNumbered = false;
+  /** What is written from here on is the first version of its key, and says so. */
+  isFirst = false;
   readonly #value = new ByteWriter(4 * 1024);
   readonly #key = new ByteWriter(256);
   readonly #numberedSpan: { bytes: Buffer; start: number; end: number } = {
@@ -189,12 +195,13 @@ export class OutputWriter {
   }
 
   #writeSingleHeaders(row: SingleRow): void {
-    this.#headers.begin(3);
+    this.#headers.begin(this.isFirst ? 4 : 3);
     this.#writeSequence(row.bytes, row.sequenceStart, row.sequenceEnd);
     this.#headers.open(sourceHeader);
     this.#sourceText.whole(this.#headers.writer, row.bytes, row.envelopeStart + 2);
     this.#headers.close();
     this.#headers.addWhole(this.#generation);
+    if (this.isFirst) this.#headers.addWhole(firstHeader);
   }
 
   /** `{"k":1}` becomes `{"k":1,"_row":0}`. */
@@ -212,7 +219,7 @@ export class OutputWriter {
   }
 
   #writeHeaders(sequence: Span, groups: readonly (readonly SetRow[])[]): void {
-    this.#headers.begin(3);
+    this.#headers.begin(this.isFirst ? 4 : 3);
     this.#writeSequence(sequence.bytes, sequence.start, sequence.end);
     this.#headers.open(sourceHeader);
     let before: SetRow | undefined;
@@ -225,6 +232,7 @@ export class OutputWriter {
     }
     this.#headers.close();
     this.#headers.addWhole(this.#generation);
+    if (this.isFirst) this.#headers.addWhole(firstHeader);
   }
 
   #writeSequence(bytes: Buffer, start: number, end: number): void {

@@ -25,6 +25,7 @@ import {
 } from '../../plan/pipeline-plan.ts';
 import type { RecordCursor } from '../../ports/log.ts';
 import { rightSide } from '../join-task.ts';
+import { FirstVersionReader } from '../key/first-version.ts';
 import { type KeyVersion, KeyVersionReader } from '../key/key-version.ts';
 import { EmptiedKey } from '../output/emptied-key.ts';
 import type { FlowCounters } from '../row-account.ts';
@@ -67,6 +68,8 @@ export class RowProgram {
   readonly provenanceBranch: number;
   /** Reads the versions of a key; undefined where a record is one row. */
   readonly versions: KeyVersionReader | undefined;
+  /** Reads the first version of a key, and none besides; undefined where all that is read counts. */
+  readonly firsts: FirstVersionReader | undefined;
   readonly #emptiedKey: EmptiedKey | undefined;
   /** The sequence of a version that gives no row, while that is what is written. */
   #emptied: Buffer | undefined;
@@ -127,6 +130,8 @@ export class RowProgram {
       source.table === undefined || source.replaced === undefined
         ? undefined
         : new KeyVersionReader(source.replaced);
+    this.firsts =
+      source.firstVersions === undefined ? undefined : new FirstVersionReader(source.firstVersions);
     this.#emptiedKey =
       plan.versionKeys === undefined
         ? undefined

@@ -96,6 +96,8 @@ export type SimulationShape = {
   readonly sinks?: readonly string[];
   /** Its records tell a time, which goes on as they are made. */
   readonly isTimed?: true;
+  /** What its producers send of a record; absent: a JSON object of its columns. */
+  readonly text?: (record: DecodedRecord) => string;
   readonly sql: (options: string) => string;
 };
 

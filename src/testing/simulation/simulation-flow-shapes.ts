@@ -2,9 +2,7 @@ import {
   append,
   appendedRow,
   appendTable,
-  type BranchResult,
   byAll,
-  byK,
   type DecodedRecord,
   flat,
   hasSequence,
@@ -109,103 +107,6 @@ const replacedOnce: SimulationShape = {
 CREATE FLOW h AS INSERT INTO ONCE t BY NAME REPLACE USING (k) SEQUENCE BY seq SELECT k, seq, v FROM src;\n`,
 };
 
-/** What a change makes of a row: the columns of its table, a delete, or the end of everything before it. */
-function changed(text: (record: DecodedRecord) => string, truncates: boolean) {
-  return (record: DecodedRecord): BranchResult | undefined => {
-    const { k, g, seq } = record;
-    if (k === null || seq === null) return undefined;
-    const isTruncate = truncates && g === 2 && k === 0;
-    const row = g === 3 || isTruncate ? undefined : text(record);
-    const change = { index: 0, key: `{"k":${k}}`, sequence: seq, row };
-    return {
-      rows: [isTruncate ? { ...change, isTruncate } : change],
-      generated: 1,
-      filtered: 0,
-      dropped: 0,
-    };
-  };
-}
-
-function feed(flow: string, from: string, clauses: string): string {
-  const kind = flow === 'h' ? 'AUTO CDC ONCE' : 'AUTO CDC';
-  return `CREATE FLOW ${flow} AS ${kind} INTO t FROM STREAM(${from}) KEYS (k) APPLY AS DELETE WHEN g = 3 ${clauses};\n`;
-}
-
-const changeTable = "CREATE STREAMING TABLE t WITH (topic = 't', dead_letter_topic = 't.dlq');\n";
-
-/** Deletes outlive their rows, and truncates reach every key. */
-const upserted: SimulationShape = {
-  name: 'upserted',
-  topics: ['src'],
-  flows: [
-    {
-      name: 't',
-      table: 't',
-      changes: 'current',
-      branches: [{ topic: 'src', rows: changed(byK, true) }],
-    },
-  ],
-  sql: () =>
-    source('src') +
-    changeTable +
-    feed(
-      't',
-      'src',
-      'APPLY AS TRUNCATE WHEN (g = 2 AND k = 0) SEQUENCE BY seq COLUMNS (k, seq, v) STORED AS SCD TYPE 1',
-    ),
-};
-
-const byKG = ({ k, g }: DecodedRecord): string => `{"k":${k},"g":${g}}`;
-
-/** Every change stands in the history of its key, wherever in it it comes. */
-const historical: SimulationShape = {
-  name: 'historical',
-  topics: ['src'],
-  flows: [
-    {
-      name: 't',
-      table: 't',
-      changes: 'history',
-      branches: [{ topic: 'src', rows: changed(byKG, false) }],
-    },
-  ],
-  sql: () =>
-    source('src') +
-    changeTable +
-    feed('t', 'src', 'SEQUENCE BY seq COLUMNS (k, g) STORED AS SCD TYPE 2'),
-};
-
-/** An archive that is read once, and a feed that goes on, into one stage. */
-const fed: SimulationShape = {
-  name: 'fed',
-  topics: ['src', 'other'],
-  flows: [
-    {
-      name: 't',
-      table: 't',
-      changes: 'current',
-      branches: [{ topic: 'src', rows: changed(byK, false) }],
-    },
-    {
-      name: 'h',
-      table: 't',
-      changes: 'current',
-      isOnce: true,
-      branches: [{ topic: 'other', rows: changed(byK, false) }],
-    },
-  ],
-  sql: () => {
-    const clauses = 'SEQUENCE BY seq COLUMNS (k, seq, v) STORED AS SCD TYPE 1';
-    return (
-      source('src') +
-      source('other') +
-      changeTable +
-      feed('t', 'src', clauses) +
-      feed('h', 'other', clauses)
-    );
-  },
-};
-
 /** Groups of a table's rows: they come, change and go with them. */
 const summed: SimulationShape = {
   name: 'summed',
@@ -239,8 +140,5 @@ export const flowShapes: readonly SimulationShape[] = [
   sunk,
   backfilled,
   replacedOnce,
-  upserted,
-  historical,
-  fed,
   summed,
 ];

@@ -19,6 +19,7 @@ import {
   table,
 } from './shape-parts.ts';
 import { batchShapes } from './simulation-batch-shapes.ts';
+import { changeShapes } from './simulation-change-shapes.ts';
 import { flowShapes } from './simulation-flow-shapes.ts';
 import { joinedShapes } from './simulation-joined-shapes.ts';
 import { siftedShapes } from './simulation-sifted-shapes.ts';
@@ -235,6 +236,7 @@ export const simulationShapes: readonly SimulationShape[] = [
   appended,
   chained,
   ...flowShapes,
+  ...changeShapes,
   ...batchShapes,
   ...joinedShapes,
   ...siftedShapes,

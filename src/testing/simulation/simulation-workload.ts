@@ -92,9 +92,11 @@ export class Workload {
 
   produceTo(topic: string, partition: number, record: SourceRecord = this.#draw()): void {
     const { log, shape } = this.#options;
-    const offset = log.produce(topic, partition, {
-      value: recordText(record, shape.isTimed === true),
-    });
+    const value =
+      typeof record === 'string' || shape.text === undefined
+        ? recordText(record, shape.isTimed === true)
+        : shape.text(record);
+    const offset = log.produce(topic, partition, { value });
     const topicId = this.#topicIds.get(topic) ?? '';
     this.#produced.push({ place: { topic, partition, offset }, topicId, record });
   }

@@ -7,7 +7,7 @@ CREATE STREAMING TABLE merged;
 CREATE FLOW merged AS AUTO CDC INTO merged FROM STREAM(t) KEYS (region) SEQUENCE BY seq;
 --                                              ^ STREAM_OF_REPLACED_ROWS
 CREATE STREAMING TABLE v AS SELECT * FROM STREAM(t) WITH (skipChangeCommits = true);
---                                        ^ NOT_SUPPORTED_YET
+--                                        ^ warning NONDETERMINISTIC
 CREATE STREAMING TABLE wider
 FLOW REPLACE USING (region, item) SEQUENCE BY seq BY NAME SELECT * FROM STREAM(t);
 --   ^ REPLACED_KEYS
