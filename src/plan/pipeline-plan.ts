@@ -111,7 +111,7 @@ export type TablePlan = {
   readonly expectations: readonly ExpectationPlan[];
   readonly output: OutputMode;
   /** Its records tell which version of a key is the first: some flow reads no other (skipChangeCommits). */
-  readonly marksFirst?: true;
+  readonly marksFirst?: boolean;
   /** undefined: as many as its source topic with the most has. */
   readonly partitions: number | undefined;
   readonly deadLetterTopic: string | undefined;

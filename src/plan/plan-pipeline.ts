@@ -230,7 +230,7 @@ function bindFlows(
   return {
     sources,
     tables: [
-      ...tables.map((one) => (marking.has(one.name) ? { ...one, marksFirst: true as const } : one)),
+      ...tables.map((one) => (marking.has(one.name) ? { ...one, marksFirst: true } : one)),
       ...batches.map(({ table }) => table),
       ...stages.map(({ table }) => table),
     ],

@@ -78,7 +78,8 @@ export class FlowTask {
   #lastBadRow: PlacedBadRow | undefined;
   /** Its source is a table whose rows are replaced. */
   readonly #readsVersions: boolean;
-  readonly #run: (records: RecordCursor) => BadRow | undefined;
+  /** Of such a table, the first version of each key alone. */
+  readonly #readsFirsts: boolean;
   /** Rows that were handed to the output, ever. */
   #emitted = 0;
   readonly #part = new PartCursor();
@@ -96,12 +97,7 @@ export class FlowTask {
     this.#program = options.programs[0] as RowProgram;
     this.#template = this.#templates[0] as Buffer;
     this.#readsVersions = this.#program.versions !== undefined;
-    this.#run =
-      this.#program.versions !== undefined
-        ? (records) => this.#runVersion(records)
-        : this.#program.firsts !== undefined
-          ? (records) => this.#runFirst(records)
-          : (records) => this.#runRecord(records);
+    this.#readsFirsts = this.#program.firsts !== undefined;
     const names = this.#program.expectationNames;
     this.#counters = emptyFlowCounters(names);
     this.#delta = emptyFlowCounters(names);
@@ -229,6 +225,11 @@ export class FlowTask {
     else this.#passGoodRows(version, records);
     addFlowCounters(this.#counters, this.#delta);
     return found;
+  }
+
+  #run(records: RecordCursor): BadRow | undefined {
+    if (this.#readsVersions) return this.#runVersion(records);
+    return this.#readsFirsts ? this.#runFirst(records) : this.#runRecord(records);
   }
 
   /** A record of such a table whose changes are skipped: the rows of the first version of a key, all or none. */

@@ -283,6 +283,7 @@ export class TableTask implements KeyedTask {
 
   /** A level stands in the levels topic exactly while the output topic has no rows of the key. */
   #writeLevel({ sink, nowMs }: Emission, key: Span, state: number, isLevel: boolean): void {
+    this.#writer.isFirst = false;
     if (isLevel) this.#writer.level(sink, key, this.#held, nowMs);
     else if (this.#keys.wasLevel(state)) this.#writer.level(sink, key, undefined, nowMs);
   }

@@ -101,7 +101,8 @@ export class BuiltGeneration {
     const { table, flow } = this.#options;
     const name = flow.kind === 'auto_cdc' ? this.name : table.name;
     const deadLetterTopic = table.deadLetterTopic === undefined ? undefined : this.letters;
-    return { ...table, name, topic: this.#output, deadLetterTopic };
+    // What the swap brings into the live table are changes of its keys, also where the built one had none of them before.
+    return { ...table, name, topic: this.#output, deadLetterTopic, marksFirst: false };
   }
 
   #built(flow: FlowPlan): FlowPlan {

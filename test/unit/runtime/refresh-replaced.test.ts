@@ -54,6 +54,50 @@ const usCur = '{"k":"US","seq":1,"v":"x"}';
 const eu = '{"k":"EU","seq":1}';
 const us = '{"k":"US","seq":1}';
 
+describe('FL-27 a full refresh of a table of which another reads the first versions', () => {
+  const firsts = `CREATE STREAMING TABLE firsts AS
+SELECT k, v FROM STREAM(cur) WITH (skipChangeCommits = true);`;
+  const replaced = (query: string, options = '') =>
+    `CREATE STREAMING TABLE cur ${options} FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME ${query};`;
+  const captured = (query: string) =>
+    `CREATE STREAMING TABLE cur; CREATE FLOW f AS AUTO CDC INTO cur FROM (${query}) KEYS (k) SEQUENCE BY seq;`;
+  const now = "SELECT k, seq, v FROM STREAM(a) WHERE v <> 'hidden'";
+  const anew = "SELECT k, seq, v || '!' AS v FROM STREAM(a)";
+  const read = (world: RefreshWorld) =>
+    world.log
+      .readCommitted('firsts')
+      .map(({ value }) => value?.toString())
+      .sort();
+
+  test.each([
+    ['REPLACE USING', replaced],
+    [
+      'REPLACE USING, one record a row',
+      (query: string) => replaced(query, "WITH (output = 'rows')"),
+    ],
+    ['AUTO CDC', captured],
+  ])('%s: beside the live one it brings changes, in place first versions', async (_, table) => {
+    const world = await chainedWorld(table(now) + firsts);
+    await world.produce('a', 0, row('GB', 1, 'hidden'));
+    await world.update();
+    const before = ['{"k":"EU","v":"x"}', '{"k":"US","v":"x"}'];
+    expect(read(world)).toEqual(before);
+    world.sql = table(anew) + firsts;
+    await refreshBeside(await world.besideOptions('cur'));
+    await world.update();
+    expect(tableText(await world.table('cur'))).toContain('{"k":"EU","seq":1,"v":"x!"}');
+    expect(read(world)).toEqual(before);
+    // What is new after it is a first version as ever.
+    await world.produce('a', 1, row('FR', 1), row('US', 2));
+    await world.update();
+    const further = [...before, '{"k":"FR","v":"x!"}'].sort();
+    expect(read(world)).toEqual(further);
+    await refreshInPlace(await world.runOptions('cur'));
+    await world.update();
+    expect(read(world).length).toBe(further.length + 4);
+  });
+});
+
 describe('P111 a full refresh of a table that a REPLACE USING table streams', () => {
   test('is refused while that table is not taken along, and named', async () => {
     const world = await chainedWorld();
