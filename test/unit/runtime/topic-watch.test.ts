@@ -23,9 +23,9 @@ const tables = {
 const names = Object.keys(tables) as (keyof typeof tables)[];
 
 describe.concurrent('P053 a topic of a table is deleted and created again while the service runs', () => {
-  test.each(names.slice(0, 3))(
+  test.for(names.slice(0, 3))(
     '%s: its flow stops, and does not call a part the whole',
-    async (what) => {
+    async (what, { expect }) => {
       const { sql, topic } = tables[what];
       const world = new RefreshWorld(sql, ['a'], 1);
       const rows = Array.from({ length: 20 }, (_, k) => ({ k: `k${k}`, seq: 1, v: 'x' }));
@@ -57,7 +57,7 @@ describe.concurrent('P053 a topic of a table is deleted and created again while 
 });
 
 describe.concurrent('a topic of a table loses its first records while the service runs', () => {
-  test.each(names)('FR-30 %s: its flow stops', async (what) => {
+  test.for(names)('FR-30 %s: its flow stops', async (what, { expect }) => {
     const { sql, topic } = tables[what];
     const world = new RefreshWorld(sql, ['a'], 1);
     const rows = Array.from({ length: 20 }, (_, k) => ({ k: `k${k}`, seq: 1, v: 'x' }));
