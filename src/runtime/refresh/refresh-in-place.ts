@@ -1,3 +1,4 @@
+import { FlowError } from '../../base/errors.ts';
 import { groupOf, levelsTopicOf, repartitionTopicOf, sourcesOf } from '../../plan/topology.ts';
 import { readDeployedFlow } from '../../refresh/deployed-flow.ts';
 import { hasCheckpoints, refuseForeign } from '../topics/check-topics.ts';
@@ -38,6 +39,7 @@ export async function refreshInPlace(options: RefreshRunOptions): Promise<Refres
     for (const { name } of flowsOf(plan, table))
       await awaitNobody(options, groupOf(pipeline, name));
     await refuseOtherOwner(options);
+    if (!isResumed) await refuseUneven(options);
     await settleTable(run);
     const facts = await gatherFacts(options);
     if (!isResumed) await refuseLossOf(run, facts);
@@ -88,6 +90,29 @@ async function refuseOtherOwner(options: RefreshRunOptions): Promise<void> {
   const isMoved = before !== undefined && before.topic !== table.topic;
   if (!isMoved && (await hasCheckpoints(log, pipeline, { flow: flow.name, reads }))) return;
   await refuseForeign(options, found);
+}
+
+/** What the flow keeps beside a topic that was given more partitions lacks them: no run could fill the table after it. */
+async function refuseUneven({ log, pipeline, table, flow }: RefreshRunOptions): Promise<void> {
+  const own = [repartitionTopicOf(pipeline, flow.name), levelsTopicOf(pipeline, flow.name)];
+  const found = await log.describeTopics([table.topic, ...own]);
+  const wanted = found.get(table.topic)?.partitions;
+  const uneven = own.flatMap((name) => {
+    const partitions = found.get(name)?.partitions ?? wanted;
+    return partitions === wanted ? [] : [{ name, partitions }];
+  });
+  if (wanted === undefined || uneven.length === 0) return;
+  const names = uneven.map(({ name, partitions = 0 }) => `"${name}" has ${partitions}`).join(', ');
+  throw new FlowError(
+    'TOPIC_PARTITIONS',
+    `topic "${table.topic}" has ${wanted} partitions, and what flow "${flow.name}" keeps beside it has not`,
+    {
+      detail: `Topic ${names}: the flow could not fill the table again. The table is as it was.`,
+      hint: uneven.every(({ partitions = 0 }) => partitions < wanted)
+        ? `Give ${uneven.length === 1 ? 'that topic' : 'those topics'} ${wanted} partitions, too (kafka-topics.sh --alter --partitions ${wanted}), and start the same command again.`
+        : `Give topic "${table.topic}" as many partitions as they have, and start the same command again.`,
+    },
+  );
 }
 
 /** The records of a table that append flows write are deleted. */

@@ -331,3 +331,28 @@ SELECT k, count(*) AS seq, max(v) AS v FROM a GROUP BY k;`,
   await world.update();
   expect(tableText(await world.table('t'))).toEqual(after);
 });
+
+test('a table whose topic was given more partitions is not emptied before what its flow keeps has them, too', async () => {
+  const world = new RefreshWorld(
+    `CREATE STREAMING TABLE t FLOW REPLACE USING (k) SEQUENCE BY seq APPLY AS EMPTY WHEN (gone)
+     BY NAME SELECT k, seq, v, gone FROM STREAM(a);`,
+    ['a'],
+    1,
+  );
+  await world.produce('a', 0, { k: 'R1', seq: 1, v: 'x' }, { k: 'R2', seq: 1, v: 'y' });
+  await world.update();
+  const before = tableText(await world.table('t'));
+  world.log.addPartitions('t', 2);
+  await expect(world.update()).rejects.toMatchObject({ code: 'TOPIC_PARTITIONS' });
+  await expect(refreshInPlace(await world.runOptions('t'))).rejects.toMatchObject({
+    code: 'TOPIC_PARTITIONS',
+    detail: expect.stringMatching(/"p\.t\.repartition" has 1, "p\.t\.levels" has 1/),
+  });
+  expect(tableText(await world.table('t'))).toEqual(before);
+  // What the hint says.
+  world.log.addPartitions('p.t.repartition', 2);
+  world.log.addPartitions('p.t.levels', 2);
+  await refreshInPlace(await world.runOptions('t'));
+  await world.update();
+  expect(tableText(await world.table('t'))).toEqual(before);
+});
