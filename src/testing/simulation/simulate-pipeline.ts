@@ -141,6 +141,8 @@ async function end(world: SimulatedWorld): Promise<void> {
   outages.end();
   world.note(() => 'all is calm');
   world.forgetGone();
+  // Where nobody knows any more whose transactions are open, they are waited for.
+  if (world.torn === 'catalog') await endTransactions(world);
   await catchUp(world, ending === 'once');
   if (world.torn !== undefined) await checkLastingStops(world);
   else if (isCalmAllAlong) checkRecoveries(world, 'all the time');

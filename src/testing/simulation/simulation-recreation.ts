@@ -50,6 +50,8 @@ export async function recreateAny(world: SimulatedWorld): Promise<void> {
 function codesOf({ what, isChangelog }: Victim): readonly string[] {
   if (what === 'catalog') return ['DEFINITION_MISSING', 'TOPIC_MISSING'];
   const codes = ['TOPIC_RECREATED', 'TOPIC_MISSING'];
+  // Whoever takes a partition over meanwhile finds its checkpoint gone first: it goes with the topic.
+  if (what === 'source' || what === 'inner') codes.push('CHECKPOINT_MISSING');
   // Whoever is taking the table over meanwhile finds its state ahead of the changelog first.
   return isChangelog === true ? [...codes, 'OFFSET_OUT_OF_RANGE'] : codes;
 }
