@@ -30,6 +30,11 @@ const failedOnce = [
   { shape: 'upserted', seed: 423927 },
   { shape: 'outer', seed: 20014770 },
   { shape: 'summed', seed: 5384 },
+  { shape: 'chained', seed: 3003561 },
+  { shape: 'plain', seed: 3070728 },
+  { shape: 'plain', seed: 3073582 },
+  { shape: 'followed', seed: 3092180 },
+  { shape: 'shared', seed: 3095553 },
 ];
 
 async function failures(seeds: Iterable<number>) {
@@ -69,7 +74,9 @@ test.each(simulationShapes)('shape $name stands up to any of it', async (shape) 
 
 test('P053 whatever topic is deleted and created again, its flows stop, and nothing wrong is called whole', async () => {
   const failed: unknown[] = [];
-  for (let seed = 1; seed <= 200; seed += 1) {
+  const seeds = Array.from({ length: 200 }, (_, index) => index + 1);
+  // Of these an instance took what stood there for known, and the catalog for lost.
+  for (const seed of [...seeds, 7002885, 7001562]) {
     const report = await simulate(seed, { disturbance: 'recreate' });
     if (report.faults.length > 0) failed.push(report);
   }

@@ -68,7 +68,7 @@ export async function checkTopic(check: TopicCheck, topic: WantedTopic): Promise
  * A table whose topic is gone, or another one of the same name, has lost rows that its checkpoints stand behind: who went on
  * from them would call what is left the whole table.
  */
-async function refuseLost(
+export async function refuseLost(
   { catalog, existing, log, pipeline }: TopicCheck,
   topic: WantedTopic,
 ): Promise<void> {

@@ -32,7 +32,7 @@ import { missingStatic } from '../views/static-data.ts';
 import type { ViewFacts } from '../views/view-facts.ts';
 import { isSettledWithin } from '../worker/is-settled-within.ts';
 import { Catalog, type KnownCatalog } from './catalog.ts';
-import { checkCatalog, checkTopic, type WantedTopic } from './check-topics.ts';
+import { checkCatalog, checkTopic, refuseLost, type WantedTopic } from './check-topics.ts';
 import { type EnteredTopic, refuseShared } from './other-owners.ts';
 import { firstWriters } from './table-writer.ts';
 import { takeTableOver } from './take-table-over.ts';
@@ -99,6 +99,13 @@ export async function prepareTopics(options: PrepareOptions): Promise<PreparedPi
     const all = await log.describeTopics([
       ...new Set([...resolved.map(({ name }) => name), ...read]),
     ]);
+    const isNews = ({ name }: WantedTopic): boolean =>
+      catalog.get('topic', name)?.value['topicId'] !== all.get(name)?.topicId;
+    if (resolved.some(isNews)) {
+      // Before what is there now is taken for known: since the checks another instance may have begun, and lost its table.
+      await catalog.read();
+      for (const topic of resolved) await refuseLost({ ...check, existing: all }, topic);
+    }
     const found = { topics: resolved, definitions, described: all };
     const entered = await remember(options, catalog, found);
     await refuseShared({ ...options, catalog, nowMs: options.clock.now() }, entered);
