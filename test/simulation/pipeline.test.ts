@@ -35,6 +35,7 @@ const failedOnce = [
   { shape: 'plain', seed: 3073582 },
   { shape: 'followed', seed: 3092180 },
   { shape: 'shared', seed: 3095553 },
+  { shape: 'sunk', seed: 9140649 },
 ];
 
 async function failures(seeds: Iterable<number>) {

@@ -118,7 +118,14 @@ export class Catalog {
       // A reader that is closed answers at once and for ever (simulation seed 1150).
       if (this.#isClosed) throw new FlowError('BROKER_UNAVAILABLE', 'the catalog is closed');
       this.#takeAll(slices);
+      // Made anew since its end was asked for, it may never come to it (simulation seed 9140649).
+      if (slices.length === 0) await this.#refuseShorter(range.stable);
     }
+  }
+
+  async #refuseShorter(goal: number): Promise<void> {
+    const ranges = await this.#orLost(() => this.#log.offsetRanges(this.#topic, [0]));
+    if ((ranges.get(0)?.end ?? 0) < goal) throw this.#lost();
   }
 
   #poll(maxWaitMs: number): Promise<readonly Slice[]> {
