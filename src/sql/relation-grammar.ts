@@ -408,7 +408,8 @@ export abstract class RelationGrammar extends PivotGrammar {
     });
     const call = this.SUBRULE(this.call);
     this.OPTION2({
-      GATE: () => this.startsAlias(),
+      // No clause of a flow stands behind its query, so that APPLY AS begins none here.
+      GATE: () => this.startsAlias() || this.is(1, K.APPLY),
       DEF: () => {
         table = this.SUBRULE(this.identifier);
       },

@@ -222,12 +222,30 @@ export class Catalog {
       await this.#read();
       return ends.get(`${this.#topic}/0`) ?? this.#position;
     } catch (error) {
+      if (error instanceof FlowError && error.code === 'DEFINITION_MISSING') {
+        await this.#takeBack(entries, nowMs).catch(() => undefined);
+      }
       // A producer with an unknown outcome is of no more use; writing the same entry twice does no harm.
       const broken = this.#producer;
       this.#producer = undefined;
       await broken.close().catch(() => undefined);
       throw error;
     }
+  }
+
+  /**
+   * What was written went into a topic that knows nothing of what was read before: whoever starts next would find a definition there, and
+   * never hear that the rest is lost (simulation seed 42833).
+   */
+  async #takeBack(entries: readonly NewEntry[], nowMs: number): Promise<void> {
+    for (const { kind, name } of entries) {
+      this.#producer?.append(
+        this.#topic,
+        0,
+        catalogRecord({ kind, name, value: undefined }, nowMs),
+      );
+    }
+    await this.#producer?.commit([]);
   }
 
   #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {

@@ -154,6 +154,8 @@ describe('relations', () => {
     ['a JOIN LATERAL f(a.x) AS v(e)', 'a JOIN LATERAL f(a.x) AS v(e)'],
     ['a, b, LATERAL f(a.x) v', 'a CROSS JOIN b CROSS JOIN LATERAL f(a.x) AS v'],
     ['t LATERAL VIEW explode(x) v AS e', 't LATERAL VIEW explode(x) v AS e'],
+    ['t LATERAL VIEW explode(x) APPLY e', 't LATERAL VIEW explode(x) APPLY AS e'],
+    ['t LATERAL VIEW explode(x) APPLY AS e', 't LATERAL VIEW explode(x) APPLY AS e'],
     [
       't LATERAL VIEW OUTER explode(x) v LATERAL VIEW f(y) AS a, b',
       't LATERAL VIEW OUTER explode(x) v LATERAL VIEW f(y) AS a, b',
