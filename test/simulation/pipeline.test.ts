@@ -38,6 +38,7 @@ const failedOnce = [
   { shape: 'sunk', seed: 9140649 },
   { shape: 'filtered', seed: 42833 },
   { shape: 'followed', seed: 327688 },
+  { shape: 'emptied', seed: 222157 },
 ];
 
 async function failures(seeds: Iterable<number>) {

@@ -127,7 +127,7 @@ export class MemoryProducer implements LogProducer {
       if (session === undefined) {
         for (const commit of withOffsets) this.#broker.group(commit.member.group).store(commit);
       } else {
-        this.#broker.beginTransaction(session);
+        const transaction = this.#broker.beginTransaction(session);
         for (const commit of withOffsets) {
           const group = this.#broker.group(commit.member.group);
           group.addPending(commit);
@@ -137,6 +137,10 @@ export class MemoryProducer implements LogProducer {
         // Somebody may have taken the id over in between, and has aborted the transaction then.
         if (session.fenced) throw this.#fenced();
         if (this.#life.killed) return { ends };
+        // Aborted in between, it is never called done (simulation seed 222157).
+        if (session.transaction !== transaction) {
+          throw new FlowError('TRANSACTION_ABORTED', 'the transaction was aborted meanwhile');
+        }
         this.#broker.endTransaction(session, true);
       }
     } catch (error) {
