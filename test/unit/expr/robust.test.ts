@@ -6,7 +6,10 @@ import { compile, newFrame } from '../../../src/expr/compile.ts';
 import { ExpressionError } from '../../../src/expr/expression-error.ts';
 import { functionNames } from '../../../src/expr/function-registry.ts';
 import { expressionText } from '../../../src/expr/print.ts';
+import { drawFromFuzzSeed } from '../../support/fuzz-seed.ts';
 import { bind } from './evaluate.ts';
+
+drawFromFuzzSeed();
 
 const argument = fc.constantFrom(
   'NULL',

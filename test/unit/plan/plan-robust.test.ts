@@ -3,6 +3,9 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { planPipeline } from '../../../src/plan/plan-pipeline.ts';
+import { drawFromFuzzSeed } from '../../support/fuzz-seed.ts';
+
+drawFromFuzzSeed();
 
 const sources = readFileSync(join(import.meta.dirname, 'sources.sql'), 'utf8');
 const texts = ['faults', 'accepted'].flatMap((folder) => {

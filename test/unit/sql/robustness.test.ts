@@ -8,7 +8,10 @@ import { parseColumns, parsePipeline, parseType } from '../../../src/sql/parse.t
 import { printStatement } from '../../../src/sql/print.ts';
 import { StatementGrammar } from '../../../src/sql/statement-grammar.ts';
 import { K, symbols } from '../../../src/sql/tokens.ts';
+import { drawFromFuzzSeed } from '../../support/fuzz-seed.ts';
 import { withoutPlaces } from './tree-shape.ts';
+
+drawFromFuzzSeed();
 
 const sample = join(import.meta.dirname, 'every-form.sql');
 
