@@ -10,7 +10,7 @@ import { partitionKey } from '../takeover/partition-key.ts';
 import { isHeldBy } from '../topics/locks.ts';
 import { writerEntry, writerOf } from '../topics/table-writer.ts';
 import { movedLetters } from '../worker/letter-owner.ts';
-import { appendCopy } from './append-copy.ts';
+import { copiedConfigs, copyRecords } from './copy-topic.ts';
 import {
   eventEntry,
   type KnownCheckpoint,
@@ -164,49 +164,26 @@ async function copyOwnTopics(
         configs: copiedConfigs(found),
       },
     ]);
-    if (role === 'levels') await copyRecords(log, found, to);
+    if (role === 'levels') await copyCommitted(log, found, to);
     const value = { role, flow: after, partitions: found.partitions };
     await catalog.write([{ kind: 'topic', name: to, value }], clock.now());
   }
 }
 
-const copiedSettings = ['cleanup.policy', 'retention.ms', 'retention.bytes', 'max.message.bytes'];
-
-function copiedConfigs({ configs }: TopicDescription): Record<string, string> {
-  return Object.fromEntries(
-    copiedSettings.flatMap((name) => {
-      const value = configs.get(name);
-      return value === undefined ? [] : [[name, value]];
-    }),
-  );
-}
-
-const pendingBytesMax = 8 * 1024 * 1024;
-
-async function copyRecords(
+async function copyCommitted(
   log: Log,
   { name, partitions }: TopicDescription,
   to: string,
 ): Promise<void> {
-  const reader = log.openReader();
   const producer = await log.openProducer(undefined);
   try {
-    const ranges = await log.offsetRanges(name, numbersTo(partitions));
-    for (const [partition, { start, stable }] of ranges) {
-      if (start >= stable) continue;
-      reader.assign(name, partition, start);
-      for (let position = start; position < stable; ) {
-        for (const { records, nextOffset } of await reader.poll(500)) {
-          while (records.next()) appendCopy(producer, to, partition, records);
-          position = nextOffset;
-        }
-        if (producer.pendingBytes > pendingBytesMax) await producer.drain(pendingBytesMax / 2);
-      }
-      reader.unassign(name, partition);
-    }
+    const found = await log.offsetRanges(name, numbersTo(partitions));
+    const ranges = [...found].map(
+      ([partition, { start, stable }]) => [partition, { start, end: stable }] as const,
+    );
+    await copyRecords(log, producer, { from: name, to, ranges });
     await producer.commit([]);
   } finally {
-    await reader.close();
     await producer.close();
   }
 }

@@ -2,9 +2,8 @@ import { FlowError } from '../../base/errors.ts';
 import type { FlowPlan } from '../../plan/pipeline-plan.ts';
 import { catalogTopicOf, groupOf, hasStage, levelsTopicOf, tableOf } from '../../plan/topology.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { LogProducer, TopicDescription } from '../../ports/log.ts';
 import type { PipelineOnLog } from '../inspect/pipeline-facts.ts';
-import { appendCopy } from '../refresh/append-copy.ts';
+import { copiedConfigs, copyRecords } from '../refresh/copy-topic.ts';
 import { awaitNobody, settleCheckpoints } from '../refresh/refresh-checkpoints.ts';
 import { numbersTo } from '../refresh/refresh-facts.ts';
 import type { RuntimeListener } from '../runtime-events.ts';
@@ -31,7 +30,6 @@ type Succession = WriterOptions & {
 const waitMs = 90_000;
 const pollMs = 500;
 const stuckAfterMs = 2_000;
-const copyBytesMax = 8 * 1024 * 1024;
 
 /**
  * Takes a table over from a flow of another name. Invariant: two flows never write a table at once, whichever instances run with the one and the
@@ -105,15 +103,11 @@ async function handOver(succession: Succession): Promise<void> {
     const found = (await log.describeTopics([from])).get(from);
     const levels = levelsTopicOf(pipeline, flow.name);
     if (found !== undefined && hasStage(flow)) {
-      const { partitions, configs } = found;
-      const kept = Object.fromEntries(
-        ['cleanup.policy', 'retention.ms'].flatMap((name) => {
-          const value = configs.get(name);
-          return value === undefined ? [] : [[name, value]];
-        }),
-      );
-      await log.createTopics([{ name: levels, partitions, replicationFactor: -1, configs: kept }]);
-      await copyLevels(succession, producer, found, levels);
+      const { partitions } = found;
+      const configs = copiedConfigs(found);
+      await log.createTopics([{ name: levels, partitions, replicationFactor: -1, configs }]);
+      const ranges = await settledLevels(succession, from, partitions);
+      await copyRecords(log, producer, { from, to: levels, ranges });
       if (catalog.get('topic', levels) === undefined) {
         const value = { role: 'levels', flow: flow.name, partitions };
         await catalog.write([{ kind: 'topic', name: levels, value }], clock.now());
@@ -128,39 +122,26 @@ async function handOver(succession: Succession): Promise<void> {
   }
 }
 
-async function copyLevels(
-  succession: Succession,
-  producer: LogProducer,
-  { name, partitions }: TopicDescription,
-  to: string,
-): Promise<void> {
-  const { log } = succession;
-  const reader = log.openReader();
-  try {
-    for (const partition of numbersTo(partitions)) {
-      const { start, end } = await settledLevels(succession, name, partition);
-      if (start >= end) continue;
-      reader.assign(name, partition, start);
-      for (let position = start; position < end; ) {
-        for (const { records, nextOffset } of await reader.poll(pollMs)) {
-          while (records.next()) appendCopy(producer, to, partition, records);
-          position = nextOffset;
-        }
-        if (producer.pendingBytes > copyBytesMax) await producer.drain(copyBytesMax / 2);
-      }
-      reader.unassign(name, partition);
-    }
-  } finally {
-    await reader.close();
-  }
-}
-
 /** What the former flow left open ends first: a level that its last commit wrote counts. */
 async function settledLevels(
+  succession: Succession,
+  topic: string,
+  partitions: number,
+): Promise<readonly (readonly [number, SettledRange])[]> {
+  const ranges: (readonly [number, SettledRange])[] = [];
+  for (const partition of numbersTo(partitions)) {
+    ranges.push([partition, await settledPartition(succession, topic, partition)]);
+  }
+  return ranges;
+}
+
+type SettledRange = { readonly start: number; readonly end: number };
+
+async function settledPartition(
   { log, clock, catalog, listener }: Succession,
   topic: string,
   partition: number,
-): Promise<{ readonly start: number; readonly end: number }> {
+): Promise<SettledRange> {
   const stuckAtMs = clock.monotonic() + stuckAfterMs;
   let isFenced = false;
   for (;;) {
