@@ -50,6 +50,8 @@ export class RedisClient {
   readonly #deadlineMs: number;
   readonly #waiters = new Set<Waiter>();
   #lastError: FlowError | undefined;
+  /** What a node of a cluster refused that waiting does not mend: the cluster's own error tells of one node only. */
+  #refusal: FlowError | undefined;
 
   constructor(options: RedisClientOptions) {
     const url = parseUrl(options.url);
@@ -63,8 +65,13 @@ export class RedisClient {
     this.#client = createClient(options, url, this.#deadlineMs);
     this.#client.setMaxListeners(0);
     this.#client.on('error', (error: unknown) => this.#onError(error));
+    this.#client.on('node error', (error: unknown) => {
+      const refusal = redisError(error, this.#server);
+      if (refusal.remedy === 'fix-input') this.#refusal = refusal;
+    });
     this.#client.on('ready', () => {
       this.#lastError = undefined;
+      this.#refusal = undefined;
       for (const waiter of this.#waiters) waiter.resolve();
     });
   }
@@ -168,7 +175,7 @@ export class RedisClient {
   }
 
   #onError(error: unknown): void {
-    this.#lastError = redisError(error, this.#server);
+    this.#lastError = this.#refusal ?? redisError(error, this.#server);
     // Waiting does not mend a wrong password, so nobody is left to find out by the deadline.
     if (this.#lastError.remedy === 'fix-input') {
       this.#rejectWaiters(this.#lastError);

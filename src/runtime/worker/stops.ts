@@ -35,6 +35,12 @@ const gapCodes: readonly ErrorCode[] = [
   'CHECKPOINT_MISSING',
   'SOURCE_REFRESHED',
 ];
+/** What keeps a flow from being taken over at all, though no input is at fault. */
+const takeoverCodes: readonly ErrorCode[] = [
+  'DEFINITION_CHANGED',
+  'DEFINITION_MISSING',
+  'TABLE_LOCKED',
+];
 /** Whoever stops is not held up by a catalog that can't be written: the log of the service has the error, too. */
 const writeMsMax = 5_000;
 
@@ -96,7 +102,7 @@ function isOver(stop: Stop, move: FlowMove): boolean {
   const isGap = gapCodes.includes(code);
   if (move.move === 'taken_over') {
     if (place !== undefined) return isGap && move.gained(place);
-    return new FlowError(code, '').remedy === 'fix-input';
+    return takeoverCodes.includes(code) || new FlowError(code, '').remedy === 'fix-input';
   }
   if (place === undefined) return true;
   const offset = move.offsetOf(place);

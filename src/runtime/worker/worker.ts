@@ -413,7 +413,7 @@ export class Worker {
       await this.#hold(runner);
     }
     for (const [name, facts] of this.#held) {
-      if (lockOf(catalog, name, clock.now()) === undefined) this.#resume(name, facts);
+      if (lockOf(catalog, name, clock.now()) === undefined) await this.#resume(name, facts);
     }
   }
 
@@ -425,13 +425,14 @@ export class Worker {
     await runner.close(true).catch(() => undefined);
   }
 
-  #resume(name: string, facts: FlowFacts): void {
+  async #resume(name: string, facts: FlowFacts): Promise<void> {
     const { catalog, listener } = this.#options;
     this.#held.delete(name);
     const now = inPresentGeneration(catalog, facts);
     if (now instanceof FlowError) {
       this.#failed.set(name, now);
       listener({ event: 'flow_failed', flow: name, error: now });
+      await this.#recordStop(name, now);
       if (this.#activeRunners().length === 0 && this.#held.size === 0) throw now;
       return;
     }

@@ -3,6 +3,7 @@ import { systemClock } from '../../../src/adapters/system/system-clock.ts';
 import { cancelRefresh, refreshBeside } from '../../../src/runtime/refresh/refresh-beside.ts';
 import { openCatalog } from '../../../src/runtime/topics/catalog.ts';
 import { lockFlows, unlockFlows } from '../../../src/runtime/topics/locks.ts';
+import { stopOf } from '../../../src/runtime/worker/stops.ts';
 import { Random } from '../../../src/testing/random.ts';
 import { FailingLog } from '../../support/failing-log.ts';
 import { refreshThroughCrashes, updateOrLocked } from '../../support/refresh-crashes.ts';
@@ -413,7 +414,14 @@ describe('with the service running', () => {
     });
     await systemClock.sleep(1_500);
     await expect(service.stop()).rejects.toMatchObject({ code: 'DEFINITION_CHANGED' });
+    // OP-01: nobody runs any more, and the catalog tells why.
+    const known = async () => stopOf((await world.outside()).catalog, 't');
+    expect(await known()).toMatchObject({
+      code: 'DEFINITION_CHANGED',
+      hint: expect.stringContaining('files'),
+    });
     await world.update();
+    expect(await known()).toBeUndefined();
     expect(tableText(await world.table('t'))[0]).toContain('"u":"X"');
   });
 

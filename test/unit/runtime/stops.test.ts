@@ -132,6 +132,7 @@ const cases = [
   ['TOPIC_RECREATED', place, nowhere, false],
   ['TOPIC_RECREATED', place, { move: 'committed', offsetOf: () => 1 }, true],
   ['TOPIC_MISSING', undefined, takenOver, true],
+  ['DEFINITION_CHANGED', undefined, takenOver, true],
   ['RECORD_TOO_LARGE', undefined, takenOver, false],
   ['RECORD_TOO_LARGE', undefined, nowhere, true],
 ] as const;
