@@ -6,6 +6,30 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+keep=
+for argument; do
+  case $argument in
+    --keep) keep=yes ;;
+    --help)
+      cat <<'HELP'
+npm run e2e:k8s -- [options]: install, feed, verify, upgrade, kill, roll back and uninstall on a real cluster. The last line is the
+verdict; the exit code is 1 when it failed.
+  --keep   leaves the cluster that it made running, and tells how to use and how to end it
+  --help   this text
+Environment:
+  KUBECONFIG   a cluster that is there already; else, as root on Debian, one is made on this machine
+  HELM, KUBECTL, E2E_BROKERS   the programs, and where the cluster's Kafka answers, for a cluster that is there already
+  CLUSTER_DIR  programs, data and logs of the cluster that is made, /tmp/tidemark-cluster by default
+HELP
+      exit 0
+      ;;
+    *)
+      echo "Unknown option '$argument' (--help tells what there is)" >&2
+      exit 2
+      ;;
+  esac
+done
+
 scripts/setup.sh
 if [ -n "${KUBECONFIG:-}" ]; then exec node --import tsx scripts/e2e-kubernetes.ts; fi
 
@@ -16,6 +40,13 @@ export KUBECTL=${KUBECTL:-$CLUSTER_BIN/kubectl}
 cluster=scripts/kubernetes/cluster.sh
 
 finish() {
+  if [ -n "$keep" ]; then
+    cat <<KEPT
+The cluster is left running: export KUBECONFIG=$CLUSTER_DIR/admin.kubeconfig PATH=$CLUSTER_BIN:\$PATH
+It is ended by: scripts/kubernetes/cluster.sh down; scripts/kubernetes/engine.sh down
+KEPT
+    return
+  fi
   "$cluster" down
   scripts/kubernetes/engine.sh down
 }

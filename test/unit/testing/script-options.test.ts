@@ -34,6 +34,20 @@ test.each(scripts)(
   },
 );
 
+test('npm run e2e:k8s: --help tells what it needs, and what is no option begins nothing', () => {
+  const e2e = (option: string) => {
+    const path = resolve(root, 'scripts/e2e-kubernetes.sh');
+    return spawnSync('bash', [path, option], { cwd: root, encoding: 'utf8' });
+  };
+  expect(e2e('--help')).toMatchObject({ status: 0, stderr: '' });
+  expect(e2e('--help').stdout).toMatch(/^ {2}--keep .*\n[\s\S]*^ {2}KUBECONFIG /m);
+  expect(e2e('--bogus')).toMatchObject({
+    status: 2,
+    stdout: '',
+    stderr: "Unknown option '--bogus' (--help tells what there is)\n",
+  });
+});
+
 test.each([
   ['simulate', '--seeds', 'many', '--seeds takes a whole number from 1, not "many"'],
   ['simulate', '--shape', 'square', 'there is no shape "square"; there are plain, '],
