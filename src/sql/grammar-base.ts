@@ -16,6 +16,7 @@ import {
   vocabulary,
   Word,
 } from './tokens.ts';
+import { wordUse } from './word-use.ts';
 
 /** How deep expressions, queries and types may stand inside each other. */
 const nestingMax = 150;
@@ -153,7 +154,9 @@ export abstract class GrammarBase extends EmbeddedActionsParser {
 
   protected identifierOf(token: IToken): Identifier {
     const place = this.placeOf(token);
-    if (token.tokenType !== QuotedWord) return { text: token.image, quoted: false, place };
+    if (token.tokenType !== QuotedWord) {
+      return { text: token.image, quoted: wordUse.mostlyClause.has(token.tokenType), place };
+    }
     return { text: token.image.slice(1, -1).replaceAll('``', '`'), quoted: true, place };
   }
 

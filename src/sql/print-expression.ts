@@ -1,3 +1,4 @@
+import type { TokenType } from 'chevrotain';
 import type {
   CallExpression,
   ColumnDefinition,
@@ -11,6 +12,8 @@ import type {
 } from './ast.ts';
 import { binaryBinding, binding } from './operator-table.ts';
 import { literalOfText } from './text-literal.ts';
+import { wordToken } from './tokens.ts';
+import { wordUse } from './word-use.ts';
 
 /**
  * Expressions and types in their canonical spelling. Invariant: what is printed is read back as the same
@@ -20,6 +23,16 @@ export abstract class ExpressionPrinter {
   abstract query(query: Query): string;
 
   // -------------------------------------------------------------- names and lists
+
+  /** A name that begins an expression: of the clause words, only these need quotes there. */
+  #nameAhead(name: Name, unclear: ReadonlySet<TokenType>): string {
+    const [first, ...rest] = name.parts;
+    if (first === undefined) return '';
+    const type = wordToken(first.text);
+    const isClear = wordUse.mostlyClause.has(type) && !unclear.has(type);
+    if (!isClear) return this.name(name);
+    return [first.text, ...rest.map((part) => this.identifier(part))].join('.');
+  }
 
   identifier({ text, quoted }: Identifier): string {
     const isWord = /^[\p{L}0-9_]+$/u.test(text) && !/^\d+(?:e\d+)?(?:[lsyfd]|bd)?$/i.test(text);
@@ -73,7 +86,7 @@ export abstract class ExpressionPrinter {
       case 'typed':
         return `${node.type.toUpperCase()} ${literalOfText(node.text)}`;
       case 'column':
-        return this.name(node.name);
+        return this.#nameAhead(node.name, wordUse.neverColumn);
       case 'star':
         return this.#star(node);
       case 'unary':
@@ -222,7 +235,8 @@ export abstract class ExpressionPrinter {
     return `TRIM(${node.side.toUpperCase()} ${characters}FROM ${value})`;
   }
 
-  call(node: CallExpression): string {
+  /** A call in an expression; as a relation every clause word needs quotes. */
+  call(node: CallExpression, unclear: ReadonlySet<TokenType> = wordUse.neverCalled): string {
     const positional = node.arguments.map((one) => this.expression(one));
     const named = node.named.map(
       ({ name, value }) => `${this.identifier(name)} => ${this.expression(value)}`,
@@ -231,8 +245,9 @@ export abstract class ExpressionPrinter {
     // The one call whose name is two words; the parser alone makes it, in GROUP BY.
     if (word?.text === 'grouping sets' && !word.quoted)
       return `GROUPING SETS (${positional.join(', ')})`;
+    const name = this.#nameAhead(node.name, unclear);
     return [
-      `${this.name(node.name)}(${node.distinct ? 'DISTINCT ' : ''}`,
+      `${name}(${node.distinct ? 'DISTINCT ' : ''}`,
       `${[...positional, ...named].join(', ')})`,
       ...(node.withinGroup === undefined
         ? []

@@ -12,6 +12,7 @@ import type {
 } from './ast.ts';
 import { ExpressionPrinter } from './print-expression.ts';
 import { literalOfText } from './text-literal.ts';
+import { wordUse } from './word-use.ts';
 
 /** Queries in their canonical spelling, on one line. */
 export abstract class QueryPrinter extends ExpressionPrinter {
@@ -126,7 +127,7 @@ export abstract class QueryPrinter extends ExpressionPrinter {
         return `${relation.stream ? `STREAM(${name})` : name}${options}${this.#tail(relation)}`;
       }
       case 'function': {
-        const call = this.call(relation.call);
+        const call = this.call(relation.call, wordUse.mostlyClause);
         return `${relation.stream ? `STREAM(${call})` : call}${this.#tail(relation)}`;
       }
       case 'subquery':

@@ -373,7 +373,7 @@ export abstract class RelationGrammar extends PivotGrammar {
   });
 
   private checkTableAlias(name: Identifier | undefined): void {
-    if (name === undefined || name.quoted || !this.isOneOf(0, wordUse.neverTable)) return;
+    if (name === undefined || !this.isOneOf(0, wordUse.neverTable)) return;
     this.refuse(
       name.place,
       `found '${name.text}', which is no alias of a table`,

@@ -28,6 +28,26 @@ const tableWords = [
   ...[K.SEMI, K.USING],
 ];
 
+/** Words that begin an expression only as a name in front of what can only follow a name. */
+const reserved = [
+  ...[K.SELECT, K.FROM, K.WHERE, K.GROUP, K.HAVING, K.QUALIFY, K.ORDER, K.LIMIT, K.OFFSET],
+  ...[K.UNION, K.INTERSECT, K.EXCEPT, K.MINUS, K.JOIN, K.CROSS, K.INNER, K.NATURAL, K.LATERAL],
+  ...[K.ON, K.USING, K.AND, K.OR, K.NOT, K.IN, K.LIKE, K.ILIKE, K.RLIKE, K.REGEXP, K.BETWEEN],
+  ...[K.IS, K.DIV, K.AS, K.BY, K.WITH, K.CASE, K.WHEN, K.THEN, K.ELSE, K.END],
+  ...[K.DISTINCT],
+];
+/** Words that follow a select item or a table as a clause, never as an alias without AS. */
+const neverAlias = [
+  ...[K.FROM, K.WHERE, K.GROUP, K.HAVING, K.QUALIFY, K.ORDER, K.LIMIT, K.OFFSET, K.WINDOW],
+  ...[K.UNION, K.INTERSECT, K.EXCEPT, K.MINUS, K.JOIN, K.CROSS, K.INNER, K.NATURAL, K.LATERAL],
+  ...[K.LEFT, K.RIGHT, K.FULL, K.SEMI, K.ANTI, K.ON, K.USING, K.AND, K.OR, K.NOT, K.IN, K.IS],
+  ...[K.LIKE, K.ILIKE, K.RLIKE, K.REGEXP, K.BETWEEN, K.DIV, K.AS, K.WITH, K.CREATE, K.SELECT],
+  ...[K.WATERMARK, K.BY],
+];
+
+const clauseWords = [...reserved, ...neverAlias, K.ALL, K.VALUES, K.TABLE];
+const functions = [K.LEFT, K.RIGHT, K.LIKE, K.ILIKE, K.RLIKE, K.REGEXP, K.WINDOW];
+
 /**
  * What a word means by what stands around it. Spark tries every reading of a text; these sets decide by
  * the next one or two tokens instead. Invariant: a word that is in none of them is a name.
@@ -40,23 +60,17 @@ export const wordUse = {
     ...[K.AS, K.FROM, K.IS],
   ),
 
-  /** Words that begin an expression only as a name in front of one of the above. */
-  reserved: set(
-    ...[K.SELECT, K.FROM, K.WHERE, K.GROUP, K.HAVING, K.QUALIFY, K.ORDER, K.LIMIT, K.OFFSET],
-    ...[K.UNION, K.INTERSECT, K.EXCEPT, K.MINUS, K.JOIN, K.CROSS, K.INNER, K.NATURAL, K.LATERAL],
-    ...[K.ON, K.USING, K.AND, K.OR, K.NOT, K.IN, K.LIKE, K.ILIKE, K.RLIKE, K.REGEXP, K.BETWEEN],
-    ...[K.IS, K.DIV, K.AS, K.BY, K.WITH, K.CASE, K.WHEN, K.THEN, K.ELSE, K.END],
-    ...[K.DISTINCT],
-  ),
+  reserved: set(...reserved),
+  neverAlias: set(...neverAlias),
 
-  /** Words that follow a select item or a table as a clause, never as an alias without AS. */
-  neverAlias: set(
-    ...[K.FROM, K.WHERE, K.GROUP, K.HAVING, K.QUALIFY, K.ORDER, K.LIMIT, K.OFFSET, K.WINDOW],
-    ...[K.UNION, K.INTERSECT, K.EXCEPT, K.MINUS, K.JOIN, K.CROSS, K.INNER, K.NATURAL, K.LATERAL],
-    ...[K.LEFT, K.RIGHT, K.FULL, K.SEMI, K.ANTI, K.ON, K.USING, K.AND, K.OR, K.NOT, K.IN, K.IS],
-    ...[K.LIKE, K.ILIKE, K.RLIKE, K.REGEXP, K.BETWEEN, K.DIV, K.AS, K.WITH, K.CREATE, K.SELECT],
-    ...[K.WATERMARK, K.BY],
-  ),
+  /** Words that are a name in few places: as one they are printed in quotes, which leave no doubt. */
+  mostlyClause: set(...clauseWords),
+
+  /** Those of them that need quotes as a column, too. */
+  neverColumn: set(...reserved, K.ALL),
+
+  /** Those of them that no function is called by without quotes. */
+  neverCalled: set(...clauseWords.filter((word) => !functions.includes(word))),
 
   /** Words that join tables: none of them names one, not even behind AS. */
   neverTable: set(...tableWords, K.EXCEPT, K.INTERSECT, K.MINUS, K.UNION),

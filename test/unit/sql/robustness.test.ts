@@ -121,6 +121,19 @@ describe('random texts', () => {
   });
 });
 
+test.each([
+  'SELECT a FROM ( t ) GROUP BY a',
+  'FROM t |> AGGREGATE sum ( c ) GROUP BY a',
+  'SELECT a FROM STREAM t',
+])('any keyword at any place of %s, more or instead of what stands there', (text) => {
+  const words = text.split(' ');
+  for (const keyword of Object.keys(K)) {
+    for (const at of words.keys()) {
+      for (const drop of [0, 1, 2]) survives(words.toSpliced(at, drop, keyword).join(' '));
+    }
+  }
+});
+
 test('the sample of every form has no fault and reads back', () => {
   const text = readFileSync(sample, 'utf8');
   expect(parsePipeline(text, sample).faults).toEqual([]);
