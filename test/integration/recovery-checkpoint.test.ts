@@ -218,6 +218,23 @@ describe.concurrent('checkpoints, and logs that change under them', () => {
     });
   });
 
+  test('P053 the catalog is deleted and created again while it runs: it ends, and says what is gone', async () => {
+    await inWorld(services(), async (world) => {
+      const catalog = `${world.pipeline}.catalog`;
+      const service = world.service('worker-1').start();
+      await world.rows(0, ['EU', 'old', 1, 50]);
+      await world.caughtUp();
+      await recreateTopic(inject('kafkaBrokers'), catalog, 1);
+      const text = await failure(service, 40_000);
+      expect(text).toContain('DEFINITION_MISSING');
+      expect(text).toContain(catalog);
+      await world.rows(0, ['EU', 'new', 2, 51]);
+      service.start();
+      await failure(service);
+      expect(await items(world)).toEqual(['old']);
+    });
+  });
+
   test('P053 the source was deleted and created again while nobody looked', async () => {
     await inWorld(services(), async (world) => {
       const { source } = world;

@@ -66,6 +66,8 @@ export class Catalog {
   #position = 0;
   #isAssigned = false;
   #isClosed = false;
+  /** Told to everybody who asks from then on: whoever hears of it first may be one that only looks. */
+  #loss: FlowError | undefined;
   /** The call that runs: reader and producer are shared by all flows of a worker, and a commit runs alone. */
   #running: Promise<unknown> = Promise.resolve();
 
@@ -143,7 +145,7 @@ export class Catalog {
   }
 
   #lost(): FlowError {
-    return new FlowError(
+    this.#loss ??= new FlowError(
       'DEFINITION_MISSING',
       `catalog topic "${this.#topic}" was deleted, perhaps created again, or has lost records`,
       {
@@ -152,6 +154,7 @@ export class Catalog {
         hint: `Restore topic "${this.#topic}" from a copy, with its records in order, and start again. Without a copy compute each table anew: tidemark refresh TABLE --in-place (--plan tells first what that would lose).`,
       },
     );
+    return this.#loss;
   }
 
   #takeAll(slices: readonly Slice[]): void {
@@ -249,7 +252,10 @@ export class Catalog {
   }
 
   #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    const result = this.#running.then(work);
+    const result = this.#running.then(() => {
+      if (this.#loss !== undefined) throw this.#loss;
+      return work();
+    });
     this.#running = result.catch(() => undefined);
     return result;
   }

@@ -1,5 +1,6 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Log } from '../../../src/ports/log.ts';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { FlowError } from '../../../src/base/errors.ts';
+import type { Log, LogReader } from '../../../src/ports/log.ts';
 import { Catalog } from '../../../src/runtime/topics/catalog.ts';
 import { ParsedTexts } from '../../../src/runtime/topics/parsed-texts.ts';
 import type { PipelineWorld } from '../../../src/testing/pipeline/pipeline-world.ts';
@@ -8,6 +9,7 @@ import { worldOf } from '../../support/append-world.ts';
 const topic = 'test.catalog';
 let world: PipelineWorld;
 let asked: number;
+let reader: LogReader;
 let catalog: Catalog;
 let other: Catalog;
 
@@ -24,6 +26,12 @@ CREATE STREAMING TABLE t FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME SELECT k
   const log = new Proxy<Log>(world.log, {
     get: (target, name) => {
       if (name === 'offsetRanges') asked += 1;
+      if (name === 'openReader') {
+        return () => {
+          reader = target.openReader();
+          return reader;
+        };
+      }
       const member: unknown = Reflect.get(target, name);
       return typeof member === 'function' ? member.bind(target) : member;
     },
@@ -92,4 +100,20 @@ test('a text is parsed once, and forgotten after as many others', () => {
   expect(texts.parse('{"a":1}')).not.toBe(first);
   expect(texts.parse('{"a":1}')).toEqual({ a: 1 });
   expect(() => texts.parse('{"a":')).toThrow(SyntaxError);
+});
+
+test('P053 a catalog that was made anew is told to everybody who asks, whoever hears of it first', async () => {
+  await other.write([{ kind: 'pause', name: 'a', value: { sinceMs: 1 } }], 1);
+  await catalog.read();
+  const told = new FlowError('TOPIC_RECREATED', `topic "${topic}" is another one`);
+  vi.spyOn(reader, 'poll').mockRejectedValueOnce(told).mockResolvedValue([]);
+  const lost = { code: 'DEFINITION_MISSING', message: expect.stringContaining(`"${topic}"`) };
+  // A reader tells it once, and has nothing to say of the topic from then on.
+  await expect(catalog.follow()).rejects.toMatchObject(lost);
+  await expect(catalog.follow()).rejects.toMatchObject(lost);
+  await expect(catalog.read()).rejects.toMatchObject(lost);
+  const entry = { kind: 'pause' as const, name: 'b', value: { sinceMs: 2 } };
+  await expect(catalog.write([entry], 2)).rejects.toMatchObject(lost);
+  await other.read();
+  expect(other.all('pause').map(({ name }) => name)).toEqual(['a']);
 });
