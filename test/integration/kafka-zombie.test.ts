@@ -187,6 +187,34 @@ describe('who was taken over commits nothing', () => {
     },
   );
 
+  test.each([
+    [true, [1, 2, 3, 4]],
+    [false, [1, 1, 1, 2]],
+  ])(
+    'P131 transactions V2 %s: an abort of nothing right after a commit costs no epoch, and one of something just one',
+    async (transactionsV2, steps) => {
+      const { target, transactionalId } = await makeTopics(1);
+      const producer = await (await connect({ transactionsV2 })).openProducer(transactionalId);
+      producer.append(target, 0, textRecord(null, 'a'));
+      await producer.commit([]);
+      for (let round = 0; round < 3; round += 1) await producer.abort();
+      producer.append(target, 0, textRecord(null, 'b'));
+      await producer.commit([]);
+      await producer.abort();
+      producer.append(target, 0, textRecord(null, 'dropped'));
+      await producer.drain(0);
+      await producer.abort();
+      await producer.abort();
+      producer.append(target, 0, textRecord(null, 'c'));
+      await producer.commit([]);
+      await producer.close();
+      const epochs = await producerEpochs(inject('kafkaBrokers'), target, 0);
+      const first = epochs[0] ?? Number.NaN;
+      expect(epochs.map((epoch) => epoch - first + 1)).toEqual(steps);
+      expect(await readTopic(log, target, 1)).toEqual(['a', 'b', 'c']);
+    },
+  );
+
   test('P081 workers come and go: each record once, and every partition has one owner', async () => {
     const names = await makeTopics(4);
     const values = Array.from({ length: 8_000 }, (_, index) => `v${index}`);

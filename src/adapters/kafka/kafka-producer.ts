@@ -230,6 +230,7 @@ export class KafkaProducer implements LogProducer {
 
   async abort(): Promise<void> {
     if (this.#isUnusable) throw this.#failure ?? this.#closedError();
+    if (this.#isUntouched) return;
     this.#failure ??= new FlowError('TRANSACTION_ABORTED', `${this.#where}: aborted`);
     this.#rejectWaiters(this.#failure);
     await this.#committing;
@@ -242,6 +243,12 @@ export class KafkaProducer implements LogProducer {
     this.#failure = undefined;
     this.#hasRecords = false;
     this.#beginNext();
+  }
+
+  /** There is nothing to abort: a request for it would be refused by some brokers, and cost an epoch with the others. */
+  get #isUntouched(): boolean {
+    const isBusy = this.#committing !== undefined || this.#requestsOnTheWay > 0;
+    return this.#failure === undefined && !isBusy && !this.#isOpen && !this.#hasRecords;
   }
 
   async close(): Promise<void> {
