@@ -171,7 +171,8 @@ export class Query<Columns extends Shape, Hidden extends Shape = Record<never, n
     const draft = this.#open();
     return new Grouped((builder, items) => {
       const keys = names.flatMap((name) => itemsOf(name, builder));
-      const tree = treeOf(draft, builder, [...keys, ...items]);
+      const added = items.filter((item) => !isGroupColumn(item, names, builder));
+      const tree = treeOf(draft, builder, [...keys, ...added]);
       if (tree.body.node !== 'select') return tree;
       const groupBy = { all: false, items: keys.map(({ value }) => value), place: builder.place };
       return { ...tree, body: { ...tree.body, groupBy } };
@@ -239,6 +240,7 @@ export class Grouped<Columns extends Shape, Keys extends NameIn<Columns>> {
     this.#build = build;
   }
 
+  /** Columns for each group, behind those of `groupBy`, which are there by themselves. */
   aggregate<Given extends Selected>(
     columns: (row: RowOf<Columns>) => Given,
   ): Query<Pick<Columns, Keys> & ShapeOfSelected<Given>> {
@@ -349,6 +351,26 @@ function itemsOf<Columns>(
 ): readonly SelectItem[] {
   if (typeof given === 'function') return selectedItems(given(rowOf()), builder);
   return [{ value: builder.column(given), aliases: [], place: builder.place }];
+}
+
+/** A group column that stands among the aggregates again is the one that is there already; nothing else may have its name. */
+function isGroupColumn(
+  { aliases, value }: SelectItem,
+  names: readonly string[],
+  builder: TreeBuilder,
+): boolean {
+  const given = aliases[0]?.text.toLowerCase();
+  const name = names.find((one) => one.toLowerCase() === given);
+  if (name === undefined) return false;
+  const parts = value.node === 'column' ? value.name.parts : [];
+  if (parts.length !== 1 || parts[0]?.text.toLowerCase() !== given) {
+    builder.refuse(
+      'OUTPUT_COLUMN_DUPLICATE',
+      `aggregate gives column "${name}", which groupBy gives already`,
+      'The columns of groupBy are part of the result: leave this one out of aggregate, or give it another name.',
+    );
+  }
+  return true;
 }
 
 function selectedItems(columns: Selected, builder: TreeBuilder): readonly SelectItem[] {

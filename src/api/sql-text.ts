@@ -3,7 +3,7 @@ import { printExpression } from '../sql/print.ts';
 import { literalOfText } from '../sql/text-literal.ts';
 import { callPlace } from './call-place.ts';
 import { type AnyExpression, SqlExpression } from './expression.ts';
-import { TreeBuilder } from './tree-builder.ts';
+import { type SqlPart, TreeBuilder } from './tree-builder.ts';
 
 /** A dataset, which stands for its name in a text. */
 export type Named = { readonly name: string };
@@ -16,14 +16,16 @@ type Inserted = Named | AnyExpression | string | number | bigint | boolean | nul
  */
 export class SqlText<Value = unknown> extends SqlExpression<Value> {
   readonly text: string;
+  readonly #parts: readonly SqlPart[];
 
-  constructor(text: string) {
-    super((builder) => builder.expression(text, 'expression'));
+  constructor(text: string, parts: readonly SqlPart[] = [{ text, at: 0 }]) {
+    super((builder) => builder.expression(text, 'expression', parts));
     this.text = text;
+    this.#parts = parts;
   }
 
   query(builder: TreeBuilder): Query {
-    return builder.query(this.text, 'query');
+    return builder.query(this.text, 'query', this.#parts);
   }
 }
 
@@ -32,12 +34,15 @@ export function sql<Value = unknown>(
   parts: TemplateStringsArray,
   ...values: readonly Inserted[]
 ): SqlText<Value> {
-  const text = parts.raw.map((raw, index) => {
+  const own: SqlPart[] = [];
+  let text = '';
+  for (const [index, raw] of parts.raw.entries()) {
+    own.push({ text: raw, at: text.length });
     // SQL has escapes of its own; those of the template around it are undone.
-    const part = raw.replaceAll('\\`', '`').replaceAll('\\${', '${');
-    return index < values.length ? part + insertedText(values[index] ?? null) : part;
-  });
-  return new SqlText<Value>(text.join(''));
+    text += raw.replaceAll('\\`', '`').replaceAll('\\${', '${');
+    if (index < values.length) text += insertedText(values[index] ?? null);
+  }
+  return new SqlText<Value>(text, own);
 }
 
 function insertedText(value: Inserted): string {

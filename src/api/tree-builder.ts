@@ -10,7 +10,20 @@ import type {
 import { parseExpression, parseQuery, parseType } from '../sql/parse.ts';
 
 /** A text of SQL that stood in a program, under the name by which places speak of it. */
-export type SqlPiece = { readonly file: string; readonly text: string; readonly within: Place };
+export type SqlPiece = {
+  readonly file: string;
+  readonly text: string;
+  readonly within: Place;
+  /** A name that stands before the text in the program; undefined: nothing is known of what does. */
+  readonly behind?: string | undefined;
+  /** Those parts of the text that stand in the program, where other parts were put in. */
+  readonly parts?: readonly SqlPart[] | undefined;
+};
+
+/** A part of a text, with its offset there. */
+export type SqlPart = { readonly text: string; readonly at: number };
+
+type Surroundings = Pick<SqlPiece, 'behind' | 'parts'>;
 
 /**
  * What the nodes of one statement are made with. Invariant: a text that cannot be read becomes a fault with its place,
@@ -46,17 +59,21 @@ export class TreeBuilder {
     return { node: 'column', name: { parts, place: this.place }, place: this.place };
   }
 
-  expression(text: string, part: string): Expression {
+  expression(text: string, part: string, parts?: readonly SqlPart[]): Expression {
     const read = (file: string) => parseExpression(text, file);
-    return this.#read(text, part, read) ?? { node: 'null', place: this.place };
+    // A name without parts: what depends on it says no more.
+    return this.#read(text, part, read, { parts }) ?? this.column();
   }
 
-  query(text: string, part: string): Query {
-    return this.#read(text, part, (file) => parseQuery(text, file)) ?? this.nothing();
+  query(text: string, part: string, parts?: readonly SqlPart[]): Query {
+    const read = (file: string) => parseQuery(text, file);
+    return this.#read(text, part, read, { parts }) ?? this.unread();
   }
 
-  type(text: string): TypeNode {
-    const node = this.#read(text, 'type', () => parseType(text));
+  /** The type of a column, or of anything else. */
+  type(text: string, column?: string): TypeNode {
+    const part = column === undefined ? 'type' : `type of column "${column}"`;
+    const node = this.#read(text, part, (file) => parseType(text, file), { behind: column });
     return node ?? { node: 'simple', name: 'string', parameters: [], place: this.place };
   }
 
@@ -69,7 +86,7 @@ export class TreeBuilder {
       const { type, notNull, comment } = typeof given === 'string' ? { type: given } : given;
       return {
         name: this.identifier(name),
-        type: this.type(type),
+        type: this.type(type, name),
         notNull: notNull === true,
         comment,
         defaultValue: undefined,
@@ -111,9 +128,10 @@ export class TreeBuilder {
     };
   }
 
-  nothing(): Query {
+  /** Where a query is that could not be read: what depends on it says no more. */
+  unread(): Query {
     return this.select({
-      items: [{ value: { node: 'null', place: this.place }, aliases: [], place: this.place }],
+      from: [{ node: 'unread', watermark: undefined, place: this.place }],
     });
   }
 
@@ -121,18 +139,21 @@ export class TreeBuilder {
     this.faults.push({ severity: 'error', code, message, hint, place: this.place });
   }
 
-  #read<Node>(text: string, part: string, read: (file: string) => Node): Node | undefined {
+  #read<Node>(
+    text: string,
+    part: string,
+    read: (file: string) => Node,
+    around: Surroundings,
+  ): Node | undefined {
     const base = `${this.place.file}:${this.place.line} ${part} of ${this.#what}`;
     const count = this.pieces.filter(({ file }) => file.startsWith(base)).length;
     const file = count === 0 ? base : `${base} (${count + 1})`;
-    this.pieces.push({ file, text, within: this.place });
+    this.pieces.push({ file, text, within: this.place, ...around });
     try {
       return read(file);
     } catch (error) {
       if (!(error instanceof FaultError)) throw error;
-      const { fault } = error;
-      // A type is read without the name of a file.
-      this.faults.push({ ...fault, place: { ...fault.place, file } });
+      this.faults.push(error.fault);
       return undefined;
     }
   }

@@ -48,6 +48,8 @@ export async function loadModule(path: string): Promise<ModulePipeline> {
   return placed(found.definition(), { path, absolute, text });
 }
 
+type Piece = PipelineDefinition['files'][number];
+
 type Module = { readonly path: string; readonly absolute: string; readonly text: string };
 
 function placed(definition: PipelineDefinition, module: Module): ModulePipeline {
@@ -60,14 +62,31 @@ function placed(definition: PipelineDefinition, module: Module): ModulePipeline 
       if (piece === undefined) {
         return fault.place.file === module.absolute ? moved(fault, module) : fault;
       }
-      // Text that stands in the module as it was read has its place there.
-      const line = piece.within.file === module.absolute ? piece.within.line : 1;
-      const at = module.text.indexOf(piece.text, offsetOfLine(module.text, line));
-      if (at < 0) return fault;
       const { start, end } = fault.place;
-      return { ...fault, place: placeAt(module, at + start, at + end) };
+      const at = offsetIn(piece, start, module);
+      if (at === undefined) return fault;
+      return { ...fault, place: placeAt(module, at, at + end - start) };
     },
   };
+}
+
+/** Where text stands in the module as it was read: below the call that was given it, or where it was made before. */
+function offsetIn(piece: Piece, offset: number, module: Module): number | undefined {
+  const { within, behind = '', parts = [{ text: piece.text, at: 0 }] } = piece;
+  const line = within.file === module.absolute ? within.line : 1;
+  for (const start of [offsetOfLine(module.text, line), 0]) {
+    let end = module.text.indexOf(behind, start) + behind.length;
+    if (end < behind.length) continue;
+    let found: number | undefined;
+    for (const { text, at } of parts) {
+      const place = module.text.indexOf(text, end);
+      if (place < 0) break;
+      end = place + text.length;
+      if (offset >= at && offset <= at + text.length) found ??= place + offset - at;
+      if (at === parts.at(-1)?.at && found !== undefined) return found;
+    }
+  }
+  return undefined;
 }
 
 /** Places of calls have a line and a column only. */

@@ -15,6 +15,8 @@ export type SourceDataset = {
   readonly declared: number;
   /** Its columns could not be read: what reads it says no more. */
   readonly broken: boolean;
+  /** Those of its columns whose type could not be read. */
+  readonly brokenColumns: ReadonlySet<Column>;
 };
 
 /** What flows write. A sink is a table that the pipeline does not own: it only appends to its topic. */
@@ -133,6 +135,7 @@ export class Catalog {
       plan: sourcePlan(topic, topic, 'json', columns),
       declared: columns.length,
       broken: false,
+      brokenColumns: new Set(),
     };
     this.#datasets.set(nameKey(topic), dataset);
     return dataset;

@@ -4,30 +4,47 @@ import { nameKey } from './bind/names.ts';
 import { resolveType } from './bind/resolve-type.ts';
 import { type FaultList, notSupportedYet, planFault, planWarning } from './faults.ts';
 
+/** Declared columns, those without a type that can be read among them. */
+export type ReadColumns = {
+  readonly columns: readonly Column[];
+  /** The columns whose type could not be read: no more is said of them. */
+  readonly broken: ReadonlySet<Column>;
+};
+
 /** Declared columns with their types; `broken` when one of them has no type that can be read. */
 export function readColumns(
   definitions: readonly ColumnDefinition[],
   faults: FaultList,
 ): readonly Column[] | 'broken' {
+  const read = readAllColumns(definitions, faults);
+  const isWhole = read.broken.size === 0 && read.columns.length === definitions.length;
+  return isWhole ? read.columns : 'broken';
+}
+
+/** The same, with the columns that can be read where others cannot. */
+export function readAllColumns(
+  definitions: readonly ColumnDefinition[],
+  faults: FaultList,
+): ReadColumns {
   const columns: Column[] = [];
+  const broken = new Set<Column>();
   const seen = new Set<string>();
-  let isBroken = false;
   for (const definition of definitions) {
     const { text, place } = definition.name;
     if (seen.has(nameKey(text))) {
       const message = `column "${text}" is declared twice`;
       const detail = 'Column names are the same whatever their case.';
       faults.add(planFault('COLUMN_DUPLICATE', message, place, { detail }));
-      isBroken = true;
       continue;
     }
     seen.add(nameKey(text));
     checkColumnOptions(definition, faults);
     const type = faults.attempt(() => resolveType(definition.type));
-    if (type === undefined) isBroken = true;
-    else columns.push({ name: text, type });
+    const column: Column = { name: text, type: type ?? { kind: 'void' } };
+    if (type === undefined) broken.add(column);
+    columns.push(column);
   }
-  return isBroken ? 'broken' : columns;
+  return { columns, broken };
 }
 
 function checkColumnOptions(definition: ColumnDefinition, faults: FaultList): void {

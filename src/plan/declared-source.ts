@@ -5,7 +5,7 @@ import type { Column } from '../data/types.ts';
 import type { ColumnDefinition, Statement, TableBody } from '../sql/ast.ts';
 import { nameKey, nameText } from './bind/names.ts';
 import { type Catalog, type SourceDataset, sourcePlan } from './catalog.ts';
-import { readColumns } from './declared-columns.ts';
+import { type ReadColumns, readAllColumns, readColumns } from './declared-columns.ts';
 import { type FaultList, planFault, planWarning } from './faults.ts';
 import { checkClauses, type OptionValues, readOptions } from './options.ts';
 import { hiddenColumns, type SourceFormat } from './pipeline-plan.ts';
@@ -47,8 +47,8 @@ export function readSource(
     options.text('format') !== undefined;
   const columns = hasFormat
     ? sourceColumns({ name, topic, format, place }, body, catalog, faults)
-    : readColumns(body.columns, faults);
-  const read = columns === 'broken' ? [] : columns;
+    : readAllColumns(body.columns, faults);
+  const read = columns === 'broken' ? [] : columns.columns;
   warnOfShadows(read, body.columns, faults);
   return {
     kind: 'source',
@@ -61,6 +61,7 @@ export function readSource(
     },
     declared: read.length,
     broken: columns === 'broken' || !hasFormat,
+    brokenColumns: columns === 'broken' ? new Set() : columns.broken,
   };
 }
 
@@ -98,23 +99,24 @@ function sourceColumns(
   body: TableBody,
   catalog: Catalog,
   faults: FaultList,
-): readonly Column[] | 'broken' {
+): ReadColumns | 'broken' {
   const { format, place } = source;
   if (format === 'json' || format === 'debezium-json' || format === 'csv') {
     if (body.columns.length > 0) {
-      const columns = readColumns(body.columns, faults);
-      return format === 'csv' && columns !== 'broken' ? flat(columns, body, faults) : columns;
+      const read = readAllColumns(body.columns, faults);
+      return format === 'csv' ? flat(read, body, faults) : read;
     }
     const known = catalog.schemaOf(source.topic);
-    if (known !== undefined) return known;
+    if (known !== undefined) return whole(known);
     faults.add(undeclared(source.topic, place, `source "${source.name}" declares no columns`));
     return 'broken';
   }
   const type = format === 'string' ? 'string' : 'binary';
-  if (body.columns.length === 0) return [{ name: 'value', type: { kind: type } }];
+  if (body.columns.length === 0) return whole([{ name: 'value', type: { kind: type } }]);
   const columns = readColumns(body.columns, faults);
   const isOne = columns !== 'broken' && columns.length === 1 && columns[0]?.type.kind === type;
-  if (columns === 'broken' || isOne) return columns;
+  if (columns === 'broken') return columns;
+  if (isOne) return whole(columns);
   faults.add(
     planFault('SOURCE_COLUMNS', `a source of format ${format} has one ${type} column`, place, {
       hint: `Declare it as (value ${type.toUpperCase()}), or leave the columns out.`,
@@ -123,17 +125,18 @@ function sourceColumns(
   return 'broken';
 }
 
+function whole(columns: readonly Column[]): ReadColumns {
+  return { columns, broken: new Set() };
+}
+
 /** A field of CSV is one text: it has no form for values with parts. */
-function flat(
-  columns: readonly Column[],
-  body: TableBody,
-  faults: FaultList,
-): readonly Column[] | 'broken' {
+function flat(read: ReadColumns, body: TableBody, faults: FaultList): ReadColumns | 'broken' {
+  const { columns } = read;
   const nested = columns.findIndex(({ type }) =>
     ['array', 'map', 'struct', 'variant'].includes(type.kind),
   );
   const place = body.columns[nested]?.place;
-  if (place === undefined) return columns;
+  if (place === undefined) return read;
   const message = `a field of csv cannot be of type ${formatType(columns[nested]?.type ?? { kind: 'void' })}`;
   const hint = 'Declare it STRING and read it with from_json, or use a file of JSON lines.';
   faults.add(planFault('SOURCE_COLUMNS', message, place, { hint }));

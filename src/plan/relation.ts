@@ -39,6 +39,7 @@ export function sourceRelation(
   declared: number,
   qualifier: readonly string[],
   place: Place,
+  broken: ReadonlySet<Column> = new Set(),
 ): BoundRelation {
   return {
     branches: [{ source, steps: [] }],
@@ -50,7 +51,7 @@ export function sourceRelation(
       index,
       qualifier,
       hidden: index >= declared,
-      broken: false,
+      broken: broken.has(column),
       place,
     })),
   };

@@ -105,6 +105,7 @@ function* namesInRelation(relation: Relation, known: ReadonlySet<string>): Gener
       break;
     case 'function':
     case 'inline':
+    case 'unread':
       break;
   }
 }

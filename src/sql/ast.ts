@@ -466,7 +466,9 @@ export type Relation =
       readonly watermark: Watermark | undefined;
       readonly alias: TableAlias | undefined;
       readonly place: Place;
-    };
+    }
+  /** Stands for text that could not be read and has its fault. */
+  | { readonly node: 'unread'; readonly watermark: undefined; readonly place: Place };
 
 /** `WATERMARK ts DELAY OF INTERVAL 5 MINUTES`. */
 export type Watermark = {

@@ -47,8 +47,8 @@ export function parseExpression(text: string, file: string): Expression {
 }
 
 /** Reads one data type, such as `ARRAY<STRUCT<x: INT>>`; throws a FaultError. */
-export function parseType(text: string): TypeNode {
-  return parseWhole(text, 'type', (grammar) => grammar.type());
+export function parseType(text: string, file = 'type'): TypeNode {
+  return parseWhole(text, file, (grammar) => grammar.type());
 }
 
 /** Reads a list of columns, such as `id BIGINT NOT NULL, tags ARRAY<STRING>`; throws a FaultError. */

@@ -136,6 +136,8 @@ export abstract class QueryPrinter extends ExpressionPrinter {
         return this.#values(relation.values);
       case 'join':
         return this.#join(relation);
+      case 'unread':
+        return '(VALUES ())';
       case 'foreign': {
         const inner = this.#relation(relation.relation);
         const { text } = relation.clause;

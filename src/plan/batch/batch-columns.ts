@@ -11,14 +11,15 @@ export function asColumns(
   columns: readonly Column[],
   qualifier: readonly string[],
   place: Place,
+  broken: ReadonlySet<Column> = new Set(),
 ): readonly BoundColumn[] {
-  return columns.map(({ name, type }, index) => ({
-    name,
-    type,
+  return columns.map((column, index) => ({
+    name: column.name,
+    type: column.type,
     index,
     qualifier,
     hidden: false,
-    broken: false,
+    broken: broken.has(column),
     place,
   }));
 }

@@ -13,11 +13,17 @@ import {
 import type { BoundColumn } from '../bind/bound-column.ts';
 import { type LateralAlias, resolveColumn } from '../bind/scope.ts';
 import { expandStar, type StarColumn } from '../bind/star.ts';
+import { AlreadyReported } from '../faults.ts';
 import { columnNode } from '../flows/move-columns.ts';
 import type { BatchPlan, BoundBatch, Subplan } from './batch-plan.ts';
 
 /** A table that a query over tables may read. */
-export type BatchTable = { readonly name: string; readonly columns: readonly Column[] };
+export type BatchTable = {
+  readonly name: string;
+  readonly columns: readonly Column[];
+  /** Columns that have a fault of their own: what reads them says no more. */
+  readonly broken?: ReadonlySet<Column>;
+};
 
 /** What the parts of a query over tables are bound in. */
 export type BatchContext = {
@@ -106,17 +112,23 @@ export function batchScope(options: BatchScopeOptions, context: BatchContext): E
   return scope;
 }
 
+function wholeColumns(columns: readonly StarColumn[], star: ast.Expression): readonly StarColumn[] {
+  const isBroken = columns.some((found) => found.kind === 'column' && found.column.broken);
+  if (isBroken) throw new AlreadyReported(star.place);
+  return columns;
+}
+
 /** A star with a qualifier has the columns that a join has joined, too. */
 export function starColumns(
   star: Extract<ast.Expression, { node: 'star' }>,
   columns: readonly BoundColumn[],
 ): readonly StarColumn[] {
-  if (star.qualifier === undefined) return expandStar(star, columns);
+  if (star.qualifier === undefined) return wholeColumns(expandStar(star, columns), star);
   const all = [...columns]
     .sort((a, b) => a.index - b.index)
     .map((column) => ({ ...column, hidden: false }));
   try {
-    return expandStar(star, all);
+    return wholeColumns(expandStar(star, all), star);
   } catch (error) {
     const isUnknown =
       error instanceof FaultError && error.fault.code.startsWith('UNRESOLVED_COLUMN');

@@ -11,6 +11,7 @@ import { functionName } from '../bind/bind-call.ts';
 import { bindExpression, type ExpressionScope } from '../bind/bind-expression.ts';
 import type { BoundColumn } from '../bind/bound-column.ts';
 import { nameKey } from '../bind/names.ts';
+import { AlreadyReported } from '../faults.ts';
 import { asJoinCondition, sharedNames, shifted } from '../flows/join-parts.ts';
 import { columnNode } from '../flows/move-columns.ts';
 import { bindSpecialCall, plainRules } from './batch-call.ts';
@@ -54,6 +55,8 @@ export function bindRelation(relation: ast.Relation, context: BatchContext): Bat
       return bindJoin(relation, context);
     case 'foreign':
       return bindForeign(relation, context);
+    case 'unread':
+      throw new AlreadyReported(relation.place);
   }
 }
 
@@ -101,7 +104,7 @@ export function bindName(name: ast.Name, context: BatchContext): BatchRelation {
   }
   return {
     plan: { node: 'table', name: table.name },
-    columns: asColumns(table.columns, qualifier, name.place),
+    columns: asColumns(table.columns, qualifier, name.place, table.broken),
   };
 }
 

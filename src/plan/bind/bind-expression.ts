@@ -16,6 +16,7 @@ import { caseWhen } from '../../expr/operators/conditional.ts';
 import { combineLikes, escapeOf, like } from '../../expr/operators/like.ts';
 import { and, isNull, isTruth, not, or } from '../../expr/operators/logic.ts';
 import type * as ast from '../../sql/ast.ts';
+import { AlreadyReported } from '../faults.ts';
 import { bindCall, functionName, orderedArguments, unitName } from './bind-call.ts';
 import { bindInterval, bindIntervalRange, bindNumber, bindTyped } from './bind-literal.ts';
 import { resolveType } from './resolve-type.ts';
@@ -201,7 +202,7 @@ class Binder {
 
   #column(name: ast.Name): Expression {
     const [first, ...rest] = name.parts;
-    if (first === undefined) throw fault('PARSE_SYNTAX_ERROR', 'a name is missing', name.place);
+    if (first === undefined) throw new AlreadyReported(name.place);
     const wanted = first.text.toLowerCase();
     const parameter = this.#parameters.findLast((p) => p.name.toLowerCase() === wanted);
     if (parameter !== undefined) {

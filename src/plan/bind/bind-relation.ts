@@ -53,6 +53,8 @@ export function bindRelation(relation: Relation, context: BindContext): BoundRel
       return bindInline(relation.place, context);
     case 'foreign':
       return bindForeign(relation, context);
+    case 'unread':
+      return undefined;
   }
 }
 
@@ -118,7 +120,8 @@ function bindSource(
     context.faults.add(fileStreamed(source, relation.name.place));
     return undefined;
   }
-  return sourceRelation(source.plan, source.declared, qualifier, relation.place);
+  const { plan, declared, brokenColumns } = source;
+  return sourceRelation(plan, declared, qualifier, relation.place, brokenColumns);
 }
 
 /** A file is all there at once and may be written anew: it has no order in which rows arrive. */

@@ -36,6 +36,8 @@ export type ColumnReference = {
  * the rest are fields; a column of the relation wins over an alias. Throws what cannot be resolved.
  */
 export function resolveColumn(name: Name, scope: RowScope): ColumnReference {
+  // It stands for text that could not be read.
+  if (name.parts.length === 0) throw new AlreadyReported(name.place);
   for (let qualifiers = Math.min(3, name.parts.length - 1); qualifiers >= 0; qualifiers--) {
     const found = candidates(name, qualifiers, scope.columns);
     const first = found[0];

@@ -130,7 +130,11 @@ function findTable(name: Name, around: BatchAround, found: Found): BatchTable | 
       if (plan.file !== undefined) throw new FaultError(fileStreamed(dataset, name.place));
       found.inputs.set(dataset.name, { kind: 'source', name: dataset.name });
       const declared = plan.columns.length - hiddenColumns.length;
-      return { name: dataset.name, columns: plan.columns.slice(0, declared) };
+      return {
+        name: dataset.name,
+        columns: plan.columns.slice(0, declared),
+        broken: dataset.brokenColumns,
+      };
     }
     case 'table':
     case 'materialized view': {

@@ -18,6 +18,8 @@ export function isStreaming(relation: Relation, context: BindContext): boolean {
       return isStreaming(relation.left, context) || isStreaming(relation.right, context);
     case 'foreign':
       return isStreaming(relation.relation, context);
+    case 'unread':
+      return true;
     case 'inline':
       return false;
   }

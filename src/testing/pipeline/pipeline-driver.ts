@@ -2,7 +2,7 @@ import { FlowError } from '../../base/errors.ts';
 import { rowDecoder } from '../../data/row-decoder.ts';
 import type { Column } from '../../data/types.ts';
 import type { Row } from '../../data/value.ts';
-import type { PipelinePlan } from '../../plan/pipeline-plan.ts';
+import type { PipelinePlan, TablePlan } from '../../plan/pipeline-plan.ts';
 import type { AccountOfFlow } from '../check/read-account.ts';
 import { Random } from '../random.ts';
 import type { StartPipeline } from './pipeline-runner.ts';
@@ -98,9 +98,15 @@ function feed(
   }
 }
 
+/** Nobody declared it: what a join, DISTINCT or LIMIT keeps goes on to the table that was. */
+function isBetweenStages({ name }: TablePlan, { flows }: PipelinePlan): boolean {
+  return flows.some(({ target, kind }) => target === name && (kind === 'join' || kind === 'sift'));
+}
+
 async function collect(world: PipelineWorld, plan: PipelinePlan): Promise<TryResult> {
   const tables = new Map<string, TriedTable>();
   for (const table of plan.tables) {
+    if (isBetweenStages(table, plan)) continue;
     const decode = rowDecoder(table.columns);
     const rows = world.rows(table).map(({ row }) => ({
       json: row.bytes.toString('utf8', row.start, row.end),

@@ -80,6 +80,31 @@ describe('SX-21 each kind of flow and dataset is what its SQL is', () => {
     );
   });
 
+  test('groups are columns of the result by themselves, and once where they are stated again', () => {
+    const { p, feed } = feeds();
+    p.materializedView({
+      name: 'cities',
+      query: from(feed)
+        .groupBy('city', 'op')
+        .aggregate((row) => ({ city: row.city, people: aggregates.count() })),
+    });
+    expectSamePlan(
+      p,
+      `${feedSql} CREATE MATERIALIZED VIEW cities AS
+       SELECT city, op, count(*) AS people FROM feed GROUP BY city, op;`,
+    );
+    p.materializedView({
+      name: 'wrong',
+      query: from(feed)
+        .groupBy('city')
+        .aggregate((row) => ({ city: aggregates.max(row.city) })),
+    });
+    const { faults } = p.definition();
+    expect(faults.map(({ code, hint }) => [code, hint])).toEqual([
+      ['OUTPUT_COLUMN_DUPLICATE', expect.stringContaining('leave this one out of aggregate')],
+    ]);
+  });
+
   test('flows that run once: rows that are appended, and rows that are replaced', () => {
     const { p, feed } = feeds();
     const appended = p.createStreamingTable({ name: 'appended' });

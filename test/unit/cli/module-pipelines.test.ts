@@ -91,6 +91,77 @@ export default p;
     expect(err).toContain(`${path}:8:3`);
   });
 
+  test('a type that does not exist is told where it stands, and hides no other fault', async () => {
+    const path = folder.write(
+      'types.ts',
+      `import { from, pipeline, sql, stream } from 'tidemark';
+const columns = { id: 'BIGINT', name: 'STRNG', price: 'DECIMAL(50,2)' } as const;
+const p = pipeline();
+const s = p.source('s', { columns: columns as never });
+p.source('other', { columns: { price: 'bignit' as never, again: 'bignit' as never } });
+p.table({ name: 'kept', query: sql\`SELECT idd FROM STREAM(\${s})\` });
+p.table({ name: 'all', query: stream(s), replaceUsing: ['id'] as never, sequenceBy: 'name' as never });
+p.materializedView({ name: 'view', query: sql\`SELECT id, nix FROM \${s}\` });
+p.materializedView({ name: 'more', query: from(s) });
+p.materializedView({ name: 'prices', query: sql\`SELECT price, count(*) AS n FROM \${s} GROUP BY price\` });
+export default p;
+`,
+    );
+    const { code, out } = await runCli(['validate', path, '--json']);
+    expect(code).toBe(3);
+    const { faults } = JSON.parse(out) as {
+      faults: { code: string; message: string; line: number; column: number; file: string }[];
+    };
+    const told = faults.map(({ code: one, line, column }) => `${line}:${column} ${one}`);
+    expect(told.sort()).toEqual([
+      '2:40 UNSUPPORTED_DATATYPE',
+      '2:56 DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION',
+      '5:40 UNSUPPORTED_DATATYPE',
+      '5:66 UNSUPPORTED_DATATYPE',
+      '6:43 UNRESOLVED_COLUMN.WITH_SUGGESTION',
+      '8:58 UNRESOLVED_COLUMN.WITH_SUGGESTION',
+    ]);
+    const { err } = await runCli(['validate', path]);
+    expect(err).toContain(`${path}:2:40: error UNSUPPORTED_DATATYPE: there is no type strng\n`);
+    expect(err).toContain("  const columns = { id: 'BIGINT', name: 'STRNG'");
+  });
+
+  test('what cannot be read of a text of SQL is one fault, and nothing follows from it', async () => {
+    const path = folder.write(
+      'texts.ts',
+      `import { pipeline, sql, stream } from 'tidemark';
+const p = pipeline();
+const s = p.source('s', { columns: { id: 'BIGINT', v: 'BIGINT' } });
+const a = p.table({ name: 'a', query: sql\`SELEC id FROM STREAM(s)\` });
+p.table({ name: 'b', query: stream(s), replaceUsing: ['id'], sequenceBy: sql\`v +\` }).expect('c', 'id > > 1');
+p.table({ name: 'd', query: stream(s).where('id >').select((row) => ({ id: row.id, w: sql\`v * * 2\` })) });
+p.materializedView({ name: 'e', query: sql\`SELECT id FRM s\` });
+p.table({ name: 'f', query: sql\`SELECT id FROM STREAM(\${a})\` });
+export default p;
+`,
+    );
+    const { code, out } = await runCli(['validate', path, '--json']);
+    expect(code).toBe(3);
+    const { faults } = JSON.parse(out) as { faults: { code: string; line: number }[] };
+    expect(faults.map(({ code: one, line }) => `${line} ${one}`).sort()).toEqual([
+      '4 PARSE_SYNTAX_ERROR',
+      '5 PARSE_SYNTAX_ERROR',
+      '5 PARSE_SYNTAX_ERROR',
+      '6 PARSE_SYNTAX_ERROR',
+      '6 PARSE_SYNTAX_ERROR',
+      '7 PARSE_SYNTAX_ERROR',
+    ]);
+  });
+
+  test('try shows no table that nobody declared', async () => {
+    const text = `CREATE SOURCE s (id INT) WITH (topic = 's');
+CREATE STREAMING TABLE t AS SELECT DISTINCT id FROM STREAM(s);
+`;
+    const input = `s=${folder.write('s.jsonl', '{"id":1}\n{"id":1}\n')}`;
+    const tried = await runCli(['try', folder.write('s.sql', text), '--input', input, '--json']);
+    expect((JSON.parse(tried.out) as { tables: unknown }).tables).toEqual({ t: [{ id: 1 }] });
+  });
+
   test('test runs cases of TypeScript under every schedule', async () => {
     write();
     folder.write('regions.region_events.input.jsonl', records);
