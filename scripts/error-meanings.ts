@@ -14,7 +14,8 @@ export const errorMeanings: Readonly<Record<ErrorCode, string>> = {
   TOPIC_PARTITIONS: 'A topic of the pipeline has another number of partitions than its keys need.',
   NOT_AUTHORIZED: 'A broker refuses the identity or one of its rights.',
   BROKER_TOO_OLD: 'A broker lacks a request that is needed: Kafka 2.8 is the oldest.',
-  GROUP_BUSY: 'A checkpoint may only be changed while no instance of the flow runs.',
+  GROUP_BUSY:
+    'An instance that holds a flow does not let go of it, so that its checkpoint cannot be set: it hangs, or was killed and its session lasts.',
   TABLE_LOCKED:
     'Another command is at work on the table or its checkpoints, or was cut short there.',
   NOT_SUPPORTED:

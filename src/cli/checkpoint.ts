@@ -31,7 +31,8 @@ const usage =
 
 export const checkpoint: Command = {
   name: 'checkpoint',
-  summary: 'show checkpoints, and set them while nobody reads; the rows of the table stay',
+  summary:
+    'show checkpoints, and set them, with the service running or not; the rows of the table stay',
   arguments: 'show|reset|rewind|carry|skip FLOW [NEW|TOPIC/PARTITION@OFFSET]',
   example:
     'tidemark checkpoint rewind bookings_current --to 2026-11-30T08:00:00Z --dry-run --pipeline bookings.sql --pipeline.name bookings --kafka.brokers localhost:9092',

@@ -1,9 +1,11 @@
+import { FlowError } from '../base/errors.ts';
 import type { LogPlace } from '../base/log-place.ts';
 import { topicIdText } from '../data/provenance.ts';
 import { readHeaders } from '../data/record-headers.ts';
 import type { FlowPlan } from '../plan/pipeline-plan.ts';
 import { tableOf } from '../plan/topology.ts';
 import { type ReplayReport, replayDeadLetters } from '../runtime/inspect/replay-dead-letters.ts';
+import { settledJudge } from '../runtime/inspect/settled-letters.ts';
 import { noCatalog } from '../runtime/topics/catalog.ts';
 import { type PlacedDeadLetter, readDeadLetters } from '../runtime/worker/dead-letters.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
@@ -43,16 +45,18 @@ export const dlq: Command = {
   run: async (invocation) => {
     const [action = '', name, ...places] = invocation.positionals;
     if (name === undefined) throw usageError('an action and a flow are needed', usage);
-    const isWanted = filterOf(invocation, places.map(placeOf));
+    const named = places.map(placeOf);
+    const isWanted = filterOf(invocation, named);
     return withDeployment(invocation, async (deployment) => {
       const flow = namedFlow(deployment.plan, name);
+      const work: Work = { invocation, deployment, flow, isWanted, named };
       switch (action) {
         case 'list':
-          return list({ invocation, deployment, flow, isWanted });
+          return list(work);
         case 'show':
-          return show({ invocation, deployment, flow, isWanted });
+          return show(work);
         case 'replay':
-          return replay({ invocation, deployment, flow, isWanted });
+          return replay(work);
         default:
           throw usageError(`there is no action "${action}"`, usage);
       }
@@ -65,7 +69,27 @@ type Work = {
   readonly deployment: Deployment;
   readonly flow: FlowPlan;
   readonly isWanted: (letter: PlacedDeadLetter) => boolean;
+  /** Places that were named; none: all are meant. */
+  readonly named: readonly LogPlace[];
 };
+
+/** Throws where a place was named that has no such letter: a script has to see that nothing was done for it. */
+async function refuseUnknown({ deployment, flow, isWanted, named }: Work): Promise<void> {
+  if (named.length === 0) return;
+  const { log, plan, pipeline, catalog = noCatalog } = deployment;
+  const missing = new Set(named.map(placeText));
+  await readDeadLetters(
+    { log, catalog, pipeline, table: tableOf(plan, flow), flow: flow.name },
+    (letter) => {
+      if (isWanted(letter)) missing.delete(placeText(letter));
+    },
+  );
+  if (missing.size === 0) return;
+  throw new FlowError('USAGE', `flow "${flow.name}" has no such dead letter`, {
+    detail: `Of ${[...missing].join(', ')} there is none.`,
+    hint: `A place is that of the record in its source. Those that are there: tidemark dlq show ${flow.name}`,
+  });
+}
 
 function filterOf(
   invocation: Invocation,
@@ -88,6 +112,8 @@ type Group = {
   readonly topic: string;
   readonly errorClass: string;
   letters: number;
+  /** Those of them that no replay has settled. */
+  open: number;
   firstAtMs: number;
   lastAtMs: number;
   last: string;
@@ -97,6 +123,7 @@ type Group = {
 async function list({ invocation, deployment, flow, isWanted }: Work): Promise<ExitCode> {
   const { log, plan, pipeline, catalog = noCatalog } = deployment;
   const table = tableOf(plan, flow);
+  const isSettled = await settledJudge({ log, catalog, pipeline, plan, flow });
   const groups = new Map<string, Group>();
   const places = new Map<string, Set<number>>();
   await readDeadLetters({ log, catalog, pipeline, table, flow: flow.name }, (letter) => {
@@ -110,6 +137,7 @@ async function list({ invocation, deployment, flow, isWanted }: Work): Promise<E
       topic,
       errorClass,
       letters: 0,
+      open: 0,
       firstAtMs: atMs,
       lastAtMs: 0,
       last: '',
@@ -117,6 +145,7 @@ async function list({ invocation, deployment, flow, isWanted }: Work): Promise<E
     };
     groups.set(key, group);
     group.letters += 1;
+    if (!isSettled(letter)) group.open += 1;
     group.firstAtMs = Math.min(group.firstAtMs, atMs);
     if (atMs < group.lastAtMs) return;
     group.lastAtMs = atMs;
@@ -125,6 +154,7 @@ async function list({ invocation, deployment, flow, isWanted }: Work): Promise<E
   });
   const found = [...groups.values()].sort((a, b) => b.letters - a.letters);
   const letters = found.reduce((sum, group) => sum + group.letters, 0);
+  const open = found.reduce((sum, group) => sum + group.open, 0);
   // A record that was read again, by a rewind or a refresh in place, may have a letter of each time.
   const records = [...places.values()].reduce((sum, { size }) => sum + size, 0);
   if (invocation.json) {
@@ -132,6 +162,8 @@ async function list({ invocation, deployment, flow, isWanted }: Work): Promise<E
       flow: flow.name,
       topic: table.deadLetterTopic,
       deadLetters: letters,
+      open,
+      settled: letters - open,
       records,
       groups: found.map(({ firstAtMs, lastAtMs, ...group }) => ({
         ...group,
@@ -145,11 +177,12 @@ async function list({ invocation, deployment, flow, isWanted }: Work): Promise<E
   if (letters > 0) {
     terminal.out(
       tableText(
-        ['error class', 'source', 'letters', 'first', 'last', 'at', 'message'],
+        ['error class', 'source', 'letters', 'open', 'first', 'last', 'at', 'message'],
         found.map((group) => [
           group.errorClass,
           group.topic,
           String(group.letters),
+          String(group.open),
           time(group.firstAtMs),
           time(group.lastAtMs),
           group.last,
@@ -159,9 +192,14 @@ async function list({ invocation, deployment, flow, isWanted }: Work): Promise<E
     );
   }
   terminal.out(
-    `flow ${flow.name}, topic ${table.deadLetterTopic}: ${countText(letters, 'dead letter')}${records < letters ? ` of ${countText(records, 'record')}` : ''}\n`,
+    `flow ${flow.name}, topic ${table.deadLetterTopic}: ${countText(letters, 'dead letter')}${records < letters ? ` of ${countText(records, 'record')}` : ''}${openText(letters, open)}\n`,
   );
   return 0;
+}
+
+/** A letter stays where it is: what became of it is told beside it. */
+export function openText(letters: number, open: number): string {
+  return open === letters ? '' : `, ${open} open, ${letters - open} settled by a replay`;
 }
 
 function time(ms: number): string {
@@ -172,9 +210,12 @@ function time(ms: number): string {
 
 const showDefault = 20;
 
-async function show({ invocation, deployment, flow, isWanted }: Work): Promise<ExitCode> {
+async function show(work: Work): Promise<ExitCode> {
+  const { invocation, deployment, flow, isWanted } = work;
+  await refuseUnknown(work);
   const { log, plan, pipeline, catalog = noCatalog } = deployment;
   const limit = invocation.whole('limit', { min: 1, max: 1_000_000 }) ?? showDefault;
+  const isSettled = await settledJudge({ log, catalog, pipeline, plan, flow });
   const last: PlacedDeadLetter[] = [];
   await readDeadLetters(
     { log, catalog, pipeline, table: tableOf(plan, flow), flow: flow.name },
@@ -187,14 +228,14 @@ async function show({ invocation, deployment, flow, isWanted }: Work): Promise<E
   );
   const { terminal } = invocation;
   for (const letter of last) {
-    if (invocation.json) terminal.out(`${JSON.stringify(letterJson(letter))}\n`);
-    else terminal.out(letterLines(letter));
+    if (invocation.json) terminal.out(`${JSON.stringify(letterJson(letter, isSettled(letter)))}\n`);
+    else terminal.out(letterLines(letter, isSettled(letter)));
   }
   if (last.length === 0) terminal.err(`flow "${flow.name}" has no such dead letters\n`);
   return 0;
 }
 
-function letterJson(letter: PlacedDeadLetter): unknown {
+function letterJson(letter: PlacedDeadLetter, settled: boolean): unknown {
   const { topic, topicId, partition, offset, timestampMs, errorClass, message, key, value } =
     letter;
   return {
@@ -203,6 +244,7 @@ function letterJson(letter: PlacedDeadLetter): unknown {
     partition,
     offset,
     timestamp: time(timestampMs),
+    settled,
     errorClass,
     message,
     key: key?.toString('base64') ?? null,
@@ -228,12 +270,12 @@ function headersOf({ headers }: PlacedDeadLetter): readonly unknown[] {
   }));
 }
 
-function letterLines(letter: PlacedDeadLetter): string {
+function letterLines(letter: PlacedDeadLetter, isSettled: boolean): string {
   const { errorClass, message, key, value } = letter;
   const shown = (bytes: Buffer | null): string =>
     bytes === null ? 'null' : (textOf(bytes) ?? `base64 ${bytes.toString('base64')}`);
   return [
-    `${placeText(letter)}, set aside ${time(letter.letter.atMs)}`,
+    `${placeText(letter)}, set aside ${time(letter.letter.atMs)}${isSettled ? ', settled by a replay' : ''}`,
     `  ${errorClass}: ${message}`,
     `  key ${shown(key)}`,
     `  value ${shown(value)}`,
@@ -243,7 +285,9 @@ function letterLines(letter: PlacedDeadLetter): string {
 
 // ---------------------------------------------------------------- replay
 
-async function replay({ invocation, deployment, flow, isWanted }: Work): Promise<ExitCode> {
+async function replay(work: Work): Promise<ExitCode> {
+  const { invocation, deployment, flow, isWanted } = work;
+  await refuseUnknown(work);
   const { terminal } = invocation;
   const isDryRun = invocation.isSet('dry-run');
   const bad: { readonly place: string; readonly error: string }[] = [];

@@ -109,7 +109,7 @@ export function previewText(
 /** How the records that are there fare with the present definition. */
 export function trialLines(trial: TrialReport | null): readonly string[] {
   if (trial === null) return [];
-  const { records, tried, deadLetters, stops, reasons, sample, untried } = trial;
+  const { records, tried, deadLetters, setAside, stops, reasons, sample, untried } = trial;
   const lines: string[] = [];
   const part =
     tried < records
@@ -119,8 +119,14 @@ export function trialLines(trial: TrialReport | null): readonly string[] {
         : `All ${records} records that it was computed from and that are still there were`;
   if (records > 0) {
     const isSound = deadLetters + stops === 0;
+    const but =
+      setAside === 0
+        ? ''
+        : setAside === 1
+          ? ', but for 1 that gave no row before, and is a dead letter already'
+          : `, but for ${setAside} that gave no row before, and are dead letters already`;
     lines.push(
-      `${part} read with the present definition: ${isSound ? 'each can be read' : 'not each can be read'}.`,
+      `${part} read with the present definition: ${isSound ? `each can be read${but}` : `not each can be read${but}`}.`,
     );
   }
   if (deadLetters > 0) {

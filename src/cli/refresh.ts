@@ -9,6 +9,7 @@ import {
   refreshOrder,
   withHelpers,
 } from '../refresh/refresh-report.ts';
+import { outdatedInstances } from '../runtime/inspect/outdated-instances.ts';
 import {
   type BesideOptions,
   cancelRefresh,
@@ -115,6 +116,9 @@ export const refresh: Command = {
         invocation.terminal.err('stopped before it began: nothing was done\n');
         return 1;
       }
+      if (!invocation.isSet('shadow') && !invocation.isSet('cancel')) {
+        await tellOutdated(invocation, deployment, asked);
+      }
       const outcomes = areChained(deployment.plan, tables)
         ? await performTogether(invocation, deployment, tables)
         : await performEach(invocation, deployment, tables);
@@ -127,6 +131,17 @@ export const refresh: Command = {
       return 0;
     }),
 };
+
+async function tellOutdated(
+  { terminal }: Invocation,
+  deployment: Deployment,
+  tables: readonly TablePlan[],
+): Promise<void> {
+  for (const table of tables) {
+    const count = await outdatedOf(deployment, table);
+    if (count > 0) terminal.err(`${table.name}: ${outdatedText(count)}\n`);
+  }
+}
 
 /** A shadow of a table is built beside it, and is never what the table becomes. */
 function refuseMixed(invocation: Invocation): void {
@@ -222,12 +237,14 @@ async function preview(
 ): Promise<ExitCode> {
   const path = invocation.text('lost-keys');
   const file = path === undefined ? undefined : new LostKeysFile(path);
-  const reports: (RefreshReport | Refusal | ComputedReport)[] = [];
+  const reports: (Planned | Refusal | ComputedReport)[] = [];
   let failure: FlowError | undefined;
   for (const table of asked) {
     try {
       const { report } = await previewTable(invocation, deployment, { table, file, tables });
-      reports.push(report);
+      const outdated = await outdatedOf(deployment, table);
+      reports.push({ ...report, outdatedInstances: outdated });
+      if (!invocation.json && outdated > 0) invocation.terminal.out(`${outdatedText(outdated)}\n`);
     } catch (error) {
       // Of several tables each has its own fate; what no table has a part in ends the command.
       if (asked.length === 1 || !isOwnFailure(error)) throw error;
@@ -243,6 +260,20 @@ async function preview(
     reports.push(...(await refreshTables(invocation, deployment, computing)));
   if (invocation.json) invocation.printJson(reports.length === 1 ? reports[0] : reports);
   return failure === undefined ? 0 : exitCodeOf(failure);
+}
+
+type Planned = RefreshReport & { readonly outdatedInstances: number };
+
+async function outdatedOf(deployment: Deployment, table: TablePlan): Promise<number> {
+  const { catalog } = deployment;
+  return catalog === undefined ? 0 : outdatedInstances({ ...deployment, catalog, table });
+}
+
+/** Whoever runs older files is told of before anything begins: it stops once the table is of another definition. */
+export function outdatedText(count: number): string {
+  return count === 1
+    ? '1 instance runs another definition than these files, and stops once the table is refreshed: start it anew with them then.'
+    : `${count} instances run another definition than these files, and stop once the table is refreshed: start them anew with them then.`;
 }
 
 /** A table of several that can't be refreshed, and why. */

@@ -57,6 +57,7 @@ export function flowChanges(before: DeployedFlow, after: DeployedFlow): readonly
     ...queryChanges(before, after),
     ...feedChanges(before, after),
     ...expectationChanges(before, after),
+    ...deadLetterChanges(before, after),
   ];
 }
 
@@ -480,6 +481,20 @@ function expectationChanges(before: DeployedFlow, after: DeployedFlow): FlowChan
     }),
     ...[...was.keys()].filter((name) => !is.has(name)).map((name) => told('removed', name)),
   ];
+}
+
+function deadLetterChanges(before: DeployedFlow, after: DeployedFlow): FlowChange[] {
+  const [was, is] = [before.deadLetterTopic ?? null, after.deadLetterTopic ?? null];
+  if (was === is) return [];
+  if (is === null) {
+    const text = `The dead_letter_topic was "${was}" and is gone: a bad record stops the flow from now on.`;
+    return [compatible('FR-11', text)];
+  }
+  const text =
+    was === null
+      ? `Bad records go to topic "${is}" from now on; they stopped the flow before.`
+      : `Bad records go to topic "${is}" from now on; those in "${was}" stay there, and are listed and replayed no more.`;
+  return [compatible('FR-11', text)];
 }
 
 function sameTexts(

@@ -8,6 +8,8 @@ export type DeployedFlow = {
   /** Output topic. */
   readonly topic: string;
   readonly output: OutputMode;
+  /** null: a bad record stops the flow. */
+  readonly deadLetterTopic: string | null;
   readonly columns: readonly Column[];
   readonly keys: readonly Column[];
   readonly sequenceType: DataType;
@@ -27,6 +29,7 @@ export function deployedFlow(flow: FlowPlan, table: TablePlan): DeployedFlow {
     target: flow.target,
     topic: table.topic,
     output: table.output,
+    deadLetterTopic: table.deadLetterTopic ?? null,
     columns: table.columns.map(({ name, type }) => ({ name, type })),
     keys: ('keys' in flow ? flow.keys : []).flatMap((position) => {
       const column = table.columns[position];

@@ -14,6 +14,8 @@ export type TrialReport = {
   readonly tried: number;
   /** Records that would become dead letters, and are none yet. */
   readonly deadLetters: number;
+  /** Records that give no row now as before: they are dead letters already, and stay so. */
+  readonly setAside: number;
   /** Records at which the flow would stop. */
   readonly stops: number;
   readonly reasons: Readonly<Record<string, number>>;
@@ -40,6 +42,7 @@ export class TrialAccount {
   #records = 0;
   #tried = 0;
   #deadLetters = 0;
+  #setAside = 0;
   #stops = 0;
 
   constructor(untried: readonly string[]) {
@@ -56,12 +59,18 @@ export class TrialAccount {
     const name = `${place.topic}/${place.partition}@${place.offset}`;
     if (name === this.#last) return false;
     this.#last = name;
-    if (fate !== 'known') this.lose(place, fault, fate);
+    if (fate === 'known') this.#setAside += 1;
+    else this.#lose(place, fault, fate);
     return true;
   }
 
-  /** Also of a record that was known to be a dead letter, once it is known that the table has a row of it. */
-  lose(place: LogPlace, fault: TrialFault, fate: 'dead_letter' | 'stop'): void {
+  /** A record that was known to be a dead letter, and of which the table has a row. */
+  loseKnown(place: LogPlace, fault: TrialFault): void {
+    this.#setAside = Math.max(0, this.#setAside - 1);
+    this.#lose(place, fault, 'dead_letter');
+  }
+
+  #lose(place: LogPlace, fault: TrialFault, fate: 'dead_letter' | 'stop'): void {
     if (fate === 'stop') this.#stops += 1;
     else this.#deadLetters += 1;
     this.#reasons.set(fault.errorClass, (this.#reasons.get(fault.errorClass) ?? 0) + 1);
@@ -90,6 +99,7 @@ export class TrialAccount {
       records: this.#records,
       tried: this.#tried,
       deadLetters: this.#deadLetters,
+      setAside: this.#setAside,
       stops: this.#stops,
       reasons: Object.fromEntries(this.#reasons),
       sample: this.#sample,

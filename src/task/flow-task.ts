@@ -58,6 +58,16 @@ export type FlowTaskOptions = {
 /** Records of a source partition over which the share of dead letters is taken. */
 const shareRecords = 1_000;
 
+type LateBad = {
+  count: number;
+  readonly places: { readonly at: string; readonly message: string }[];
+};
+
+/** What an error about too many bad records tells: enough to see what they have in common. */
+const lateClassesMax = 5;
+const latePlacesMax = 3;
+const lateCharactersMax = 200;
+
 /**
  * One source partition of one flow: a slice of records in, rows for the next stage or the output topic out.
  * Invariant: the rows of one record go out all or none, and a record that is bad gives none; so the
@@ -76,6 +86,8 @@ export class FlowTask {
   #records: RecordCursor | undefined;
   #counters: FlowCounters;
   #lastBadRow: PlacedBadRow | undefined;
+  /** Error class → bad records of this thousand, as far as they were read here. */
+  readonly #lateBad = new Map<string, LateBad>();
   /** Its source is a table whose rows are replaced. */
   readonly #readsVersions: boolean;
   /** Of such a table, the first version of each key alone. */
@@ -399,17 +411,38 @@ export class FlowTask {
     const { flow, deadLetterShareMax } = this.#options;
     const counters = this.#counters;
     const thousand = Math.floor((counters.records - 1) / shareRecords);
-    if (thousand !== counters.lately.thousand) counters.lately = { thousand, deadLettered: 0 };
+    if (thousand !== counters.lately.thousand) {
+      counters.lately = { thousand, deadLettered: 0 };
+      this.#lateBad.clear();
+    }
     const { lately } = counters;
     lately.deadLettered += 1;
+    this.#noteBad(records, bad);
     if (lately.deadLettered <= deadLetterShareMax * shareRecords) return;
     const read = counters.records - thousand * shareRecords;
+    const facts = `Of the last ${read} records of its source ${lately.deadLettered} are bad`;
+    const first = [...this.#lateBad].map(
+      ([errorClass, { count, places }]) => [`${errorClass}: ${count}`, places] as const,
+    );
     throw new FlowError('TOO_MANY_DEAD_LETTERS', `too many records of flow "${flow}" are bad`, {
-      detail: `Of the last ${read} records of its source ${lately.deadLettered} are dead letters, and max_dead_letter_share = ${deadLetterShareMax} allows ${Math.floor(deadLetterShareMax * shareRecords)} of ${shareRecords}. The last is at ${this.#at(records)}: ${bad.errorClass}: ${bad.message}.`,
-      logDetail: `Of the last ${read} records of its source ${lately.deadLettered} are dead letters. The last is at ${this.#at(records)}: ${bad.errorClass}.`,
-      hint: `See what they have in common: tidemark dlq list ${flow}. Correct the producer or the query, then start again and replay them; or raise max_dead_letter_share of the table, where 1 is no bound.`,
+      detail: `${facts}, and max_dead_letter_share = ${deadLetterShareMax} allows ${Math.floor(deadLetterShareMax * shareRecords)} of ${shareRecords}. The last is at ${this.#at(records)}: ${bad.errorClass}: ${bad.message}. Since the flow started here: ${first.map(([text, places]) => `${text}, the first at ${places.map(({ at, message }) => `${at} (${message})`).join(', ')}`).join('; ')}.`,
+      logDetail: `${facts}. The last is at ${this.#at(records)}: ${bad.errorClass}. Since the flow started here: ${first.map(([text, places]) => `${text}, the first at ${places.map(({ at }) => at).join(', ')}`).join('; ')}.`,
+      hint: `What was read since the last commit is taken back, and the checkpoint stays before it: those records are named here, and no dead letters yet; the ones before are (tidemark dlq show ${flow}). See what they have in common, correct the producer or the query, then start again; or raise max_dead_letter_share of the table, where 1 is no bound, and they become dead letters to be replayed.`,
       place: this.#placeOf(records),
     });
+  }
+
+  /** What somebody needs to see of records whose letters will be taken back with the transaction. */
+  #noteBad(records: RecordCursor, { errorClass, message }: BadRow): void {
+    const known = this.#lateBad.get(errorClass);
+    if (known === undefined && this.#lateBad.size >= lateClassesMax) return;
+    const found = known ?? { count: 0, places: [] };
+    this.#lateBad.set(errorClass, found);
+    found.count += 1;
+    if (found.places.length >= latePlacesMax) return;
+    const { topic, partition } = this.#options;
+    const at = `${topic}/${partition}@${records.offset}`;
+    found.places.push({ at, message: message.slice(0, lateCharactersMax) });
   }
 
   #placeOf({ offset }: RecordCursor): LogPlace {

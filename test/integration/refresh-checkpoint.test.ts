@@ -211,3 +211,48 @@ test.each([
   expect(err).toContain(message);
   expect(code).toBe(2);
 });
+
+test('DL letters are open until a replay has settled them, and a place without one is an error', async () => {
+  await open();
+  const defined = (value: string, options: string): void =>
+    world.define(`CREATE STREAMING TABLE t WITH (topic = '@t'${options})
+FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME SELECT k, seq, ${value} AS v FROM STREAM(a);`);
+  const letters = ", dead_letter_topic = '@dlq'";
+  defined('CAST(v AS INT)', letters);
+  await world.produce(
+    'a',
+    ['1', 'x', 'y'].map((v, at) => ({ k: `k${at}`, seq: 1, v })),
+  );
+  await world.update();
+  expect(await json('dlq', 'list', 't')).toMatchObject({ deadLetters: 2, open: 2, settled: 0 });
+  const { out: planned } = await world.cli('refresh', 't', '--plan');
+  expect(planned).toContain('each can be read, but for 2 that gave no row before');
+  const at = (offset: number): string => `${world.topic('a')}/0@${offset}`;
+  const unknown = await world.cli('dlq', 'replay', 't', at(1), at(9999));
+  expect([unknown.code, unknown.out]).toEqual([2, '']);
+  expect(unknown.err).toContain(`Of ${at(9999)} there is none`);
+  expect(unknown.err).toContain('tidemark dlq show t');
+
+  defined('TRY_CAST(v AS INT)', letters);
+  await world.update();
+  expect((await world.cli('dlq', 'replay', 't', at(1))).code).toBe(0);
+  expect(await json('dlq', 'list', 't')).toMatchObject({
+    ...{ deadLetters: 2, open: 1, settled: 1 },
+    groups: [{ letters: 2, open: 1 }],
+  });
+  expect((await world.cli('dlq', 'list', 't')).out).toContain('1 open, 1 settled by a replay');
+  const { out: shown } = await world.cli('dlq', 'show', 't', '--json');
+  const states = shown.split('\n').filter(Boolean);
+  expect(states.map((line) => (JSON.parse(line) as { settled: boolean }).settled)).toEqual([
+    true,
+    false,
+  ]);
+  // Its rows wait between the stages until the flow runs, and are no difference.
+  expect((await world.cli('dlq', 'replay', 't')).code).toBe(0);
+  expect(await json('verify', 't')).toMatchObject({ right: true, movedKeys: 2 });
+
+  defined('TRY_CAST(v AS INT)', '');
+  const { code, out } = await world.cli('plan');
+  expect(code).toBe(0);
+  expect(out).toContain('is gone: a bad record stops the flow from now on');
+});

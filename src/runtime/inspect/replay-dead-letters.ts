@@ -31,6 +31,7 @@ import { readPartition } from '../worker/read-partition.ts';
 import { compileSource } from './compile-source.ts';
 import { type FlowFacts, feedOf } from './flow-facts.ts';
 import { deployedFacts } from './pipeline-facts.ts';
+import { openSettled } from './settled-letters.ts';
 
 export type ReplayOptions = Omit<OutsideOptions, 'token'> & {
   readonly flow: FlowPlan;
@@ -74,6 +75,7 @@ export async function replayDeadLetters(options: ReplayOptions): Promise<ReplayR
   const facts = await deployedFacts(options, flow);
   if (!knowsRows(flow)) refuseTwins(options);
   const table = tableOf(plan, flow);
+  const settled = isDryRun ? undefined : await openSettled(options);
   const run = new Replay(options, facts, await committedOffsets(options, facts));
   await run.readStatics();
   // Named in the catalog before it opens, so that the service ends what a replay that was killed left open.
@@ -85,7 +87,8 @@ export async function replayDeadLetters(options: ReplayOptions): Promise<ReplayR
   const producer = isDryRun ? undefined : await log.openProducer(transactionalId);
   try {
     await readDeadLetters({ log, catalog, pipeline, table, flow: flow.name }, async (letter) => {
-      run.take(letter);
+      const isReplayed = run.take(letter);
+      settled?.see(letter, isReplayed);
       if (run.isFull) await run.send(producer);
     });
     await run.send(producer);
@@ -101,6 +104,7 @@ export async function replayDeadLetters(options: ReplayOptions): Promise<ReplayR
     await catalog.write(
       [
         { ...entry, value: undefined },
+        ...(run.report.replayed === 0 ? [] : (settled?.changes() ?? [])),
         eventEntry({ flow: flow.name, what: 'dead_letters_replayed', nowMs, command, facts }),
       ],
       nowMs,
@@ -153,20 +157,21 @@ class Replay {
     return this.#lettersHeld >= lettersPerTransaction || this.#held.bytes >= bytesPerTransaction;
   }
 
-  take(letter: PlacedDeadLetter): void {
+  /** Whether its record gave what it gives: rows, or none that a filter lets through. */
+  take(letter: PlacedDeadLetter): boolean {
     const { isWanted, onBad, clock } = this.#options;
-    if (!isWanted(letter)) return;
+    if (!isWanted(letter)) return false;
     this.report.letters += 1;
     const source = this.#facts.sources.find(({ topic }) => topic === letter.topic);
     if (source === undefined) {
       this.report.foreign += 1;
-      return;
+      return false;
     }
     const { topic, topicId, partition, offset } = letter;
     const checkpoint = this.#committed.get(partitionKey(topic, partition));
     if (topicId === source.topicId && (checkpoint === undefined || offset >= checkpoint)) {
       this.report.unread += 1;
-      return;
+      return false;
     }
     this.#bad = undefined;
     const before = this.#held.mark();
@@ -182,10 +187,11 @@ class Replay {
       this.#held.backTo(before);
       this.report.stillBad += 1;
       onBad(letter, this.#bad);
-      return;
+      return false;
     }
     this.report.replayed += 1;
     this.#lettersHeld += 1;
+    return true;
   }
 
   #taskOf({ topic, topicId, partition }: PlacedDeadLetter): FlowTask {

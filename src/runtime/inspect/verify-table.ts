@@ -223,14 +223,18 @@ class PendingDifferences {
 }
 
 async function compare(comparison: Comparison): Promise<void> {
-  const { options, flow, table, computed } = comparison;
+  const { options, flow, table, computed, report } = comparison;
   const pending = new PendingDifferences(comparison);
   for await (const set of readTable({ log: options.log, table, flow })) {
     const key = Buffer.from(set.key, 'utf8').toString('latin1');
     if (isInShare(key, computed.share)) await pending.add(key, compareSet(comparison, key, set));
   }
   for (const [key, expected] of computed.sets) {
-    if (expected.rows.size === 0 || computed.moved.has(key)) continue;
+    if (expected.rows.size === 0) continue;
+    if (computed.moved.has(key)) {
+      report.movedKeys += 1;
+      continue;
+    }
     const shown = Buffer.from(key, 'latin1').toString('utf8');
     const missing = { key: shown, kind: 'missing', found: 'no rows' } as const;
     await pending.add(key, { ...missing, expected: shownRows(expected) });

@@ -514,7 +514,9 @@ class Beside {
   async #awaitEmpty(group: string): Promise<void> {
     const { log, clock, onStep, waitMs } = this.#options;
     const onWait = (members: number): void =>
-      onStep?.(`waiting until ${members} instances let go of the flow`);
+      onStep?.(
+        `waiting until ${members === 1 ? 'one instance lets' : `${members} instances let`} go of the flow`,
+      );
     await awaitNobody({ log, clock, waitMs: waitMs ?? waitMsDefault, onWait }, group);
   }
 

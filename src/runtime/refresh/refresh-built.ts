@@ -164,7 +164,7 @@ export class BuiltGeneration {
     return lag;
   }
 
-  /** Records that it could not read, as its checkpoints count them. */
+  /** Records that it could not read, as its checkpoints count them; those that somebody had it step over are no letters. */
   async deadLetters(): Promise<number> {
     const { table } = this.#options;
     let count = 0;
@@ -172,7 +172,8 @@ export class BuiltGeneration {
       const expectations = countedExpectations(flow, table);
       for (const { committed } of await this.#checkpoints(flow, true)) {
         for (const { metadata } of committed.values()) {
-          count += parseFlowMetadata(metadata, expectations)?.deadLettered ?? 0;
+          const { deadLettered = 0, skipped = 0 } = parseFlowMetadata(metadata, expectations) ?? {};
+          count += deadLettered - skipped;
         }
       }
     }

@@ -4,6 +4,7 @@ import { groupOf, levelsTopicOf, repartitionTopicOf, tableOf } from '../../plan/
 import type { Log, TopicDescription } from '../../ports/log.ts';
 import { flowChanges, needsRefresh } from '../../refresh/changes.ts';
 import { type DeployedFlow, deployedFlow, readDeployedFlow } from '../../refresh/deployed-flow.ts';
+import { movedSettled } from '../inspect/settled-letters.ts';
 import { markedPartitions } from '../takeover/added-partitions.ts';
 import { checkpointMark, generationOf, markedGeneration, swapsOf } from '../takeover/generation.ts';
 import { partitionKey } from '../takeover/partition-key.ts';
@@ -258,6 +259,7 @@ async function rename(
         : [{ kind: 'generation' as const, name: after, value: { generation, swaps } }]),
       { kind: 'flow' as const, name: after, value: definition },
       ...movedLetters(catalog, { before, after }, letters),
+      ...movedSettled(catalog, { before, after }),
       ...(isWriter ? [writerEntry(output, after)] : []),
       ...(['checkpoint', 'takeover'] as const).flatMap((kind) =>
         catalog

@@ -105,7 +105,7 @@ async function addKept(
   const swaps = swapsOf(catalog, flow.name);
   const kept = placesNotGiven(await rowsOfPlaces(log, { topics, swaps }, places), given);
   for (const one of failed.values()) {
-    if (one.places.some((place) => kept.has(place))) account.lose(one, one, 'dead_letter');
+    if (one.places.some((place) => kept.has(place))) account.loseKnown(one, one);
   }
 }
 

@@ -19,6 +19,7 @@ export type CatalogKind =
   | 'refresh'
   | 'readable'
   | 'letters'
+  | 'replayed'
   | 'event'
   | 'static'
   | 'once'

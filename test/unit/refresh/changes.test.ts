@@ -251,6 +251,18 @@ const cases: readonly Case[] = [
     { options: '(CONSTRAINT c EXPECT (n > 0) ON VIOLATION DROP ROW)' },
     ['FR-11 compatible'],
   ],
+  [
+    'a topic of dead letters that is new',
+    {},
+    { options: "WITH (dead_letter_topic = 'dlq')" },
+    ['FR-11 compatible'],
+  ],
+  [
+    'a topic of dead letters that is gone',
+    { options: "WITH (dead_letter_topic = 'dlq')" },
+    {},
+    ['FR-11 compatible'],
+  ],
   ['a removed expectation', { options: '(CONSTRAINT c EXPECT (n > 0))' }, {}, ['FR-11 compatible']],
 ];
 

@@ -19,7 +19,7 @@ const losses: Record<string, LossReport['lost']> = {
 const pendings = { 'none between the stages': 0, 'some between the stages': 3 };
 const good: TrialReport = {
   ...{ records: 9, tried: 9, deadLetters: 0, stops: 0 },
-  ...{ reasons: {}, sample: [], untried: [] },
+  ...{ setAside: 0, reasons: {}, sample: [], untried: [] },
 };
 const trials: Record<string, TrialReport | undefined> = {
   'not tried': undefined,

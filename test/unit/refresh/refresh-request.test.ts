@@ -27,7 +27,7 @@ const lossless: RequestFacts = {
 const lossy: RequestFacts = { ...lossless, lost: { keys: 2, rows: 3, levels: 1 } };
 const trial: TrialReport = {
   ...{ records: 9, tried: 9, deadLetters: 0, stops: 0 },
-  ...{ reasons: {}, sample: [], untried: [] },
+  ...{ setAside: 0, reasons: {}, sample: [], untried: [] },
 };
 const unreadable: RequestFacts = { ...lossless, trial: { ...trial, deadLetters: 1 } };
 const stopping: RequestFacts = { ...lossless, trial: { ...trial, stops: 1 } };

@@ -1,12 +1,14 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { replayCode, replayText } from '../../../src/cli/dlq.ts';
+import { openText, replayCode, replayText } from '../../../src/cli/dlq.ts';
 import { readHeaders } from '../../../src/data/record-headers.ts';
+import { tableOf } from '../../../src/plan/topology.ts';
 import { decideMoves } from '../../../src/refresh/checkpoint-move.ts';
 import { readTable } from '../../../src/runtime/inspect/read-table.ts';
 import {
   type ReplayReport,
   replayDeadLetters,
 } from '../../../src/runtime/inspect/replay-dead-letters.ts';
+import { settledJudge } from '../../../src/runtime/inspect/settled-letters.ts';
 import {
   applyMoves,
   type OutsideOptions,
@@ -148,6 +150,47 @@ describe('dead letters', () => {
     expect(read).toMatchObject({ records: 6, decoded: 3, deadLettered: 3, handedOn: 3 });
     expect(merged).toMatchObject({ rows: 9, replayed: 6 });
     expect(merged.rows).toBe(read.handedOn + merged.replayed);
+  });
+
+  const isSettled = async (sql: string): Promise<readonly string[]> => {
+    const { log, catalog, pipeline, plan } = await outside(sql);
+    const [flow] = plan.flows;
+    if (flow === undefined) throw new Error('no flow');
+    const judge = await settledJudge({ log, catalog, pipeline, plan, flow });
+    const found: string[] = [];
+    const scope = { log, catalog, pipeline, table: tableOf(plan, flow), flow: flow.name };
+    await readDeadLetters(scope, (letter) => {
+      found.push(`${letter.partition}@${letter.offset} ${judge(letter) ? 'settled' : 'open'}`);
+    });
+    return found.sort();
+  };
+
+  test('DL a letter is settled once a replay has given its record to the flow, and open again once it was set aside anew', async () => {
+    world = worldOf(strict);
+    for (const n of ['x', '1', 'y', 'z']) give('a', n, 1);
+    give('b', 'x', 1, 1);
+    await settled(strict);
+    expect(await isSettled(strict)).toEqual(['0@0 open', '0@2 open', '0@3 open', '1@0 open']);
+    await replay(strict);
+    expect(await isSettled(strict)).toEqual(['0@0 open', '0@2 open', '0@3 open', '1@0 open']);
+    await settled(mild);
+    await replay(mild, { isDryRun: true });
+    expect(await isSettled(mild)).toContain('0@0 open');
+    await replay(mild, { isWanted: ({ offset }) => offset === 2 });
+    expect(await isSettled(mild)).toEqual(['0@0 open', '0@2 settled', '0@3 open', '1@0 open']);
+    await replay(mild, { isWanted: ({ offset }) => offset === 0 });
+    const most = ['0@0 settled', '0@2 settled', '0@3 open', '1@0 settled'];
+    expect(await isSettled(mild)).toEqual(most);
+    await replay(mild);
+    expect((await isSettled(mild)).filter((one) => one.endsWith('open'))).toEqual([]);
+    await settled(strict);
+    await rewind(strict);
+    await settled(strict);
+    expect(openText(4, 4)).toBe('');
+    expect(openText(8, 4)).toBe(', 4 open, 4 settled by a replay');
+    const anew = await isSettled(strict);
+    expect(anew.filter((one) => one.endsWith('settled'))).toHaveLength(4);
+    expect(anew.filter((one) => one.endsWith('open'))).toHaveLength(4);
   });
 
   test('DL replay of a record that the flow has read again meanwhile changes nothing', async () => {
@@ -342,6 +385,16 @@ CREATE STREAMING TABLE silver AS SELECT k, n, seq FROM STREAM(s) WHERE seq > 0;`
     expect(error).toMatchObject({ code: 'TOO_MANY_DEAD_LETTERS', remedy: 'stop' });
     expect(JSON.stringify(error)).toContain('max_dead_letter_share = 0.01 allows 10 of 1000');
     expect(JSON.stringify(error)).toContain('offset 21');
+    // Its letters are taken back with the transaction: the error has to show what they are.
+    expect(error).toMatchObject({
+      detail: expect.stringMatching(
+        /CAST_INVALID_INPUT: 11, the first at s\/0@1 \(.*'x'.*, s\/0@3 /,
+      ),
+      logDetail: expect.stringMatching(
+        /CAST_INVALID_INPUT: 11, the first at s\/0@1, s\/0@3, s\/0@5\.$/,
+      ),
+      hint: expect.stringContaining('no dead letters yet'),
+    });
     const again = await world.startProcess('one', planned(sql));
     const second = await world.untilCaughtUp(again).catch((thrown: unknown) => thrown);
     expect(second).toMatchObject({ code: 'TOO_MANY_DEAD_LETTERS' });

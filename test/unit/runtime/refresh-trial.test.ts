@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/adapters/system/system-clock.ts';
+import { trialLines } from '../../../src/cli/refresh-text.ts';
 import type { FlowPlan } from '../../../src/plan/pipeline-plan.ts';
 import type { TrialReport } from '../../../src/refresh/trial.ts';
 import { replayDeadLetters } from '../../../src/runtime/inspect/replay-dead-letters.ts';
 import { cancelRefresh, refreshBeside } from '../../../src/runtime/refresh/refresh-beside.ts';
 import { refreshInPlace } from '../../../src/runtime/refresh/refresh-in-place.ts';
+import { skipRecord } from '../../../src/runtime/refresh/refresh-skip.ts';
 import { tryRecords } from '../../../src/runtime/refresh/refresh-trial.ts';
 import { Catalog } from '../../../src/runtime/topics/catalog.ts';
 import { RefreshWorld, type SourceRow, tableText } from '../../support/refresh-world.ts';
@@ -107,7 +109,11 @@ describe('FR-11 records that the present definition can not read', () => {
   test('what is a dead letter already does not count, nor what was not read yet', async () => {
     const world = await deployed(withLetters, asNumber);
     await world.produce('a', 0, row('R5', 'five'));
-    expect(await trial(world)).toMatchObject({ records: 4, tried: 4, deadLetters: 0, stops: 0 });
+    const found = await trial(world);
+    expect(found).toMatchObject({ records: 4, tried: 4, deadLetters: 0, setAside: 2, stops: 0 });
+    expect(trialLines(found)[0]).toMatch(
+      /: each can be read, but for 2 that gave no row before, and are dead letters already\.$/,
+    );
     await refreshInPlace(await world.runOptions('t'));
   });
 
@@ -344,4 +350,17 @@ describe('FR-11 a dead letter whose record has a row in the table is no loss tha
     });
     expect(tableText(await world.table('t'))).toHaveLength(2);
   });
+});
+
+test('FR-11 a record that the flow was made to step over is no dead letter of a refresh', async () => {
+  const world = new RefreshWorld(sqlOf(asNumber), ['a'], 1);
+  await world.produce('a', 0, row('R1', '1'), row('R2', 'two'), row('R3', '3'));
+  await expect(world.update()).rejects.toMatchObject({ code: 'BAD_ROW' });
+  const outside = await world.outside();
+  const [flow] = world.plan.flows;
+  if (flow === undefined) throw new Error('no flow');
+  await skipRecord(outside, flow, { topic: 'a', partition: 0, offset: 1 });
+  await world.update();
+  expect(await refreshBeside(await world.besideOptions('t'))).toMatchObject({ deadLetters: 0 });
+  expect(tableText(await world.table('t'))).toHaveLength(2);
 });
