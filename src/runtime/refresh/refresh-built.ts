@@ -25,6 +25,7 @@ import {
   type RefreshRun,
   type RefreshRunOptions,
 } from './refresh-run.ts';
+import { waitingIn } from './rows-of-places.ts';
 
 export type BuiltOptions = RefreshRunOptions & {
   readonly state: StateStore;
@@ -203,6 +204,7 @@ export class BuiltGeneration {
       live: {
         topics: [table.topic, levelsTopicOf(pipeline, merging.name)],
         swaps: swapsOf(catalog, merging.name),
+        waiting: waitingIn(pipeline, this.#flows.find(hasStage) ?? merging),
       },
       built: { topics: [this.#output, levelsTopicOf(pipeline, this.name)] },
       isRead: ({ flow, topic, topicId, partition, offset }) => {
@@ -334,7 +336,9 @@ export class BuiltGeneration {
     ];
     const partitions = (await log.describeTopics(names)).get(this.#output)?.partitions ?? 0;
     const onWait = (members: number): void =>
-      onStep?.(`waiting until ${members} attempts that were killed are forgotten`);
+      onStep?.(
+        `waiting until ${members === 1 ? 'one attempt that was killed is' : `${members} attempts that were killed are`} forgotten`,
+      );
     for (const group of this.#groups) {
       await log.removeMembers(group);
       await awaitNobody({ log, clock, waitMs: waitMs ?? waitMsDefault, onWait }, group);

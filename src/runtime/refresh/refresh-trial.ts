@@ -22,7 +22,13 @@ import { StaticData } from '../views/static-data.ts';
 import { readDeadLetters } from '../worker/dead-letters.ts';
 import type { ReadProgress } from '../worker/read-partition.ts';
 import { numbersTo } from './refresh-facts.ts';
-import { placeKeyOf, placesNotGiven, placesOfLetter, rowsOfPlaces } from './rows-of-places.ts';
+import {
+  placeKeyOf,
+  placesNotGiven,
+  placesOfLetter,
+  rowsOfPlaces,
+  waitingIn,
+} from './rows-of-places.ts';
 
 export type TrialOptions = {
   readonly log: Log;
@@ -103,7 +109,8 @@ async function addKept(
   const topics = [topic, levelsTopicOf(pipeline, flow.name)];
   const places = new Set([...failed.values()].flatMap((one) => one.places));
   const swaps = swapsOf(catalog, flow.name);
-  const kept = placesNotGiven(await rowsOfPlaces(log, { topics, swaps }, places), given);
+  const waiting = waitingIn(pipeline, flow);
+  const kept = placesNotGiven(await rowsOfPlaces(log, { topics, swaps, waiting }, places), given);
   for (const one of failed.values()) {
     if (one.places.some((place) => kept.has(place))) account.loseKnown(one, one);
   }

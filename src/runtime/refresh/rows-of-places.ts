@@ -1,7 +1,9 @@
 import { decodeChanges } from '../../data/change.ts';
 import { readProvenance, topicIdHex } from '../../data/provenance.ts';
 import { readHeaders } from '../../data/record-headers.ts';
-import { truncateKey } from '../../data/row-envelope.ts';
+import { readEnvelope, truncateKey } from '../../data/row-envelope.ts';
+import type { FlowPlan } from '../../plan/pipeline-plan.ts';
+import { groupOf, hasStage, repartitionTopicOf } from '../../plan/topology.ts';
 import type { Log, RecordCursor } from '../../ports/log.ts';
 import type { DeadLetter } from '../../task/output/dead-letter.ts';
 import { parseSources } from '../../task/output/output-record.ts';
@@ -11,6 +13,7 @@ import { sourceKey } from '../inspect/verify-parts.ts';
 import { generationStart } from '../takeover/generation.ts';
 import { provenanceOf } from '../takeover/record-losses.ts';
 import { readPartition } from '../worker/read-partition.ts';
+import { numbersTo } from './refresh-facts.ts';
 
 /** A record of a source, by the topic's id in hexadecimal digits. */
 export type SourcePlace = {
@@ -24,7 +27,15 @@ export type KeptIn = {
   readonly topics: readonly string[];
   /** What refreshes wrote into the topic of the rows. */
   readonly swaps?: readonly SwapRange[];
+  /** Where rows wait that the table is yet to take, and the group that takes them. */
+  readonly waiting?: { readonly topic: string; readonly group: string } | undefined;
 };
+
+/** Where rows of a flow wait between its stages; undefined: it has one stage. */
+export function waitingIn(pipeline: string, flow: FlowPlan): KeptIn['waiting'] {
+  if (!hasStage(flow)) return undefined;
+  return { topic: repartitionTopicOf(pipeline, flow.name), group: groupOf(pipeline, flow.name) };
+}
 
 export function placeKeyOf({ topicId, partition, offset }: SourcePlace): string {
   return `${topicId}/${partition}@${offset}`;
@@ -49,11 +60,11 @@ export function placesOfLetter({
 /**
  * What a table holds, as rows or as levels, of some records of its sources, by provenance. Invariant: of a key only its last
  * record counts, and memory is taken by what is held of these places alone. A row that stands for another record, too, is
- * none of these.
+ * none of these. A row that waits between the stages counts once, however often it waits, and not where it is held already.
  */
 export async function rowsOfPlaces(
   log: Log,
-  { topics, swaps = [] }: KeptIn,
+  { topics, swaps = [], waiting }: KeptIn,
   places: ReadonlySet<string>,
 ): Promise<readonly string[]> {
   const rows: string[] = [];
@@ -68,6 +79,36 @@ export async function rowsOfPlaces(
       });
       for (const found of held.rows()) rows.push(...found);
     }
+  }
+  if (waiting === undefined) return rows;
+  const held = new Set(rows);
+  // A replay puts rows there, and the flow merges them when it runs.
+  for (const row of await waitingRows(log, waiting, places)) if (!held.has(row)) rows.push(row);
+  return rows;
+}
+
+async function waitingRows(
+  log: Log,
+  { topic, group }: NonNullable<KeptIn['waiting']>,
+  places: ReadonlySet<string>,
+): Promise<ReadonlySet<string>> {
+  const rows = new Set<string>();
+  const found = (await log.describeTopics([topic])).get(topic);
+  if (found === undefined) return rows;
+  const { partitions } = found;
+  const parts = { flags: 0, provenanceStart: 0, sequenceStart: 0, sequenceEnd: 0, rowStart: 0 };
+  const committed = await log.committedOffsets(group, topic, numbersTo(partitions));
+  for (const partition of numbersTo(partitions)) {
+    const from = committed.get(partition)?.offset ?? 0;
+    await readPartition({ log, topic, partition, partitions, from }, ({ records }) => {
+      while (records.next()) {
+        const { bytes, valueStart, valueEnd } = records;
+        if (valueEnd < 0 || !readEnvelope(bytes, valueStart, valueEnd, parts)) continue;
+        const { provenanceStart: start } = parts;
+        if (!places.has(placeKeyOf(readProvenance(bytes, start)))) continue;
+        rows.add(sourceKey(bytes.subarray(start)));
+      }
+    });
   }
   return rows;
 }
