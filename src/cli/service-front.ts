@@ -13,6 +13,7 @@ import { ReadableWatch } from '../runtime/inspect/readable-watch.ts';
 import type { RuntimeEvent } from '../runtime/runtime-events.ts';
 import type { Worker } from '../runtime/worker/worker.ts';
 import { InterruptedRefreshes } from './interrupted-refreshes.ts';
+import { LastToStop } from './last-to-stop.ts';
 import { RecentEvents } from './recent-events.ts';
 import { RefreshSpans } from './refresh-spans.ts';
 import { RefreshWatch } from './refresh-watch.ts';
@@ -149,6 +150,11 @@ export async function openServiceFront(options: ServiceFrontOptions): Promise<Se
         clock: systemClock,
         progress: () => worker.progress(),
         facts: worker.facts,
+        lastToStop: new LastToStop(
+          parts.log,
+          config['pipeline.name'] ?? '',
+          config['instance.name'] ?? '',
+        ),
       });
       stateWatch = new StateWatch({
         store: parts.state,
@@ -231,9 +237,12 @@ function ownPartitions(worker: Worker, table: string): readonly number[] {
     : [];
 }
 
-/** Undefined: the port is taken, and nobody insists on it. */
+/**
+ * Undefined: the port is taken, and nobody insists on it. An update beside a service, as in the pod of one, finds its settings and
+ * the port taken, and is none the worse for it.
+ */
 async function listen(
-  { config, log }: ServiceFrontOptions,
+  { config, log, once }: ServiceFrontOptions,
   service: Pick<Parameters<typeof startHttpServer>[0], 'routes' | 'onAnswer'>,
 ): Promise<HttpServer | undefined> {
   try {
@@ -247,7 +256,7 @@ async function listen(
       onBug: (error) => log.bug(error, 'an answer of the HTTP interface failed'),
     });
   } catch (error) {
-    if (!(error instanceof FlowError) || config['http.enabled'] !== 'auto') throw error;
+    if (!(error instanceof FlowError) || (config['http.enabled'] !== 'auto' && !once)) throw error;
     log.trouble(
       `${error.message}; the run goes on without it. ${error.detail ?? ''} http.port = 0 takes any that is free.`,
     );

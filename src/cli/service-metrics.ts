@@ -514,13 +514,16 @@ export class ServiceMetrics {
     const { registry } = this;
     const waiting = this.#options.waiting(flow, source);
     if (waiting === undefined) return;
-    const { oldestMs, retentionMs, headroomRecords, heldSinceMs } = waiting;
+    const { oldestMs, retentionMs, headroomRecords, heldSinceMs, lostRecords } = waiting;
+    if (waiting.standingRecords !== undefined) {
+      registry.set('tidemark_source_lag_records', { flow, source }, waiting.standingRecords);
+    }
     const heldMs = heldSinceMs === undefined ? 0 : Math.max(0, this.#options.now() - heldSinceMs);
     registry.set('tidemark_source_held_seconds', { flow, source }, heldMs / 1000);
     const ageMs = oldestMs === undefined ? 0 : Math.max(0, this.#options.now() - oldestMs);
     registry.set('tidemark_source_lag_seconds', { flow, source }, ageMs / 1000);
     if (retentionMs !== undefined) {
-      const headroom = (retentionMs - ageMs) / 1000;
+      const headroom = lostRecords > 0 ? 0 : (retentionMs - ageMs) / 1000;
       registry.set('tidemark_retention_headroom_seconds', { flow, source }, headroom);
     }
     if (headroomRecords !== undefined) {

@@ -4,12 +4,15 @@ import { headroom } from '../refresh/headroom.ts';
 import type { FlowFacts } from '../runtime/inspect/flow-facts.ts';
 import type { PartitionProgress } from '../runtime/takeover/held-partition.ts';
 import type { WorkerProgress } from '../runtime/worker/worker-progress.ts';
+import type { LastToStop } from './last-to-stop.ts';
 
 export type SourceWatchOptions = {
   readonly log: Log;
   readonly clock: Clock;
   readonly progress: () => WorkerProgress;
   readonly facts: readonly FlowFacts[];
+  /** Who tells how much waits for a flow that stands: records are summed over instances. */
+  readonly lastToStop: LastToStop;
 };
 
 /** What waits in the partitions of one source that this instance reads for one flow. */
@@ -24,7 +27,17 @@ export type Waiting = {
   readonly headroomSeconds: number | undefined;
   /** Since when, as far as was looked, an open transaction of a producer has held back what is behind it; undefined: none does. */
   readonly heldSinceMs: number | undefined;
+  /** Offsets that were taken away before the flow had read them. */
+  readonly lostRecords: number;
+  /** Of a flow that stands, offsets that wait; undefined: the flow is followed, and its progress has them. */
+  readonly standingRecords: number | undefined;
 };
+
+/** As much of a partition as is looked at. */
+type Place = Pick<
+  PartitionProgress,
+  'topic' | 'partition' | 'committed' | 'stable' | 'end' | 'logStart'
+>;
 
 type Seen = {
   /** Where the log ended at the last look. */
@@ -47,7 +60,9 @@ type Pace = { logStart: number; atMs: number; perSecond: number };
 /** What the last look weighs against all before it. */
 const paceWeight = 0.2;
 
-type Late = { readonly seen: Seen; readonly at: PartitionProgress };
+type Standing = { readonly places: readonly Place[]; readonly isTold: boolean };
+
+type Late = { readonly seen: Seen; readonly at: Place };
 
 const lookIntervalMs = 5_000;
 /** Topic settings are looked at in every so many looks. */
@@ -57,7 +72,8 @@ const readsMax = 8;
 const readDeadlineMs = 2_000;
 
 /**
- * Looks now and then how old the records are that wait, and how long they will still be there. Invariant: it reads no
+ * Looks now and then how old the records are that wait, and how long they will still be there. Of a flow that has failed nobody
+ * follows the partitions any more, while retention goes on: there the log is asked for all of them. Invariant: it reads no
  * record of a partition that keeps up; so a flow in good health costs nothing but a glance at its numbers.
  */
 export class SourceWatch {
@@ -67,6 +83,8 @@ export class SourceWatch {
   readonly #seen = new Map<string, Seen>();
   readonly #retention = new Map<string, number>();
   readonly #paces = new Map<string, Pace>();
+  /** Flow that stands → its source partitions, as of the last look. */
+  readonly #standing = new Map<string, Standing>();
   #looks = 0;
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> = Promise.resolve();
@@ -91,6 +109,7 @@ export class SourceWatch {
   async look(): Promise<void> {
     if (this.#looks % retentionEvery === 0) await this.#readRetention();
     this.#looks += 1;
+    await this.#askForStanding();
     const late = this.#findLate();
     late.sort((a, b) => a.seen.readIn - b.seen.readIn);
     for (const { seen, at } of late.slice(0, readsMax)) {
@@ -108,9 +127,9 @@ export class SourceWatch {
     const nowMs = clock.now();
     const late: Late[] = [];
     const known = new Set<string>();
-    for (const { flow, partitions } of progress().flows) {
+    for (const { flow } of progress().flows) {
       const sources = facts.find((one) => one.flow.name === flow)?.sources ?? [];
-      for (const at of partitions) {
+      for (const at of this.#places(flow)) {
         if (!sources.some(({ topic }) => topic === at.topic)) continue;
         const key = keyOf(flow, at);
         known.add(key);
@@ -126,8 +145,45 @@ export class SourceWatch {
     return late;
   }
 
+  #places(flow: string): readonly Place[] {
+    const standing = this.#standing.get(flow);
+    if (standing !== undefined) return standing.places;
+    return this.#options.progress().flows.find((one) => one.flow === flow)?.partitions ?? [];
+  }
+
+  async #askForStanding(): Promise<void> {
+    for (const { flow, failed } of this.#options.progress().flows) {
+      const facts = this.#options.facts.find((one) => one.flow.name === flow);
+      if (failed === undefined || facts === undefined) {
+        this.#standing.delete(flow);
+        continue;
+      }
+      try {
+        const places = await this.#askFor(facts);
+        this.#standing.set(flow, { places, isTold: await this.#options.lastToStop.isOwn(flow) });
+      } catch {
+        // What was known stands until the log answers again.
+      }
+    }
+  }
+
+  async #askFor({ group, sources }: FlowFacts): Promise<readonly Place[]> {
+    const places: Place[] = [];
+    for (const { topic, partitions } of sources) {
+      const numbers = Array.from({ length: partitions }, (_, partition) => partition);
+      // Checkpoints first: an end that is read later is never behind them.
+      const checkpoints = await this.#options.log.committedOffsets(group, topic, numbers);
+      const ranges = await this.#options.log.offsetRanges(topic, numbers);
+      for (const [partition, { start, stable, end }] of ranges) {
+        const committed = checkpoints.get(partition)?.offset ?? start;
+        places.push({ topic, partition, committed, stable, end, logStart: start });
+      }
+    }
+    return places;
+  }
+
   /** Retention by size shows in nothing else. */
-  #notePace(key: string, { logStart }: PartitionProgress): void {
+  #notePace(key: string, { logStart }: Place): void {
     if (logStart === undefined) return;
     const atMs = this.#options.clock.monotonic();
     const before = this.#paces.get(key);
@@ -148,12 +204,13 @@ export class SourceWatch {
     partition,
     committed,
     stable,
-  }: PartitionProgress): Promise<number | undefined> {
+    logStart = 0,
+  }: Place): Promise<number | undefined> {
     const { clock } = this.#options;
     const deadline = clock.monotonic() + readDeadlineMs;
-    let position = committed;
+    let position = Math.max(committed, logStart);
     try {
-      this.#reader.assign(topic, partition, committed);
+      this.#reader.assign(topic, partition, position);
       while (position < stable && clock.monotonic() < deadline) {
         for (const slice of await this.#reader.poll(500)) {
           if (slice.topic !== topic || slice.partition !== partition) continue;
@@ -194,11 +251,14 @@ export class SourceWatch {
     let headroomRecords: number | undefined;
     let headroomSeconds: number | undefined;
     let heldSinceMs: number | undefined;
+    let lostRecords = 0;
+    let waitingRecords = 0;
     const retentionMs = this.#retention.get(topic);
-    const partitions =
-      this.#options.progress().flows.find((one) => one.flow === flow)?.partitions ?? [];
-    for (const at of partitions) {
+    for (const at of this.#places(flow)) {
       if (at.topic !== topic) continue;
+      const lost = Math.max(0, (at.logStart ?? 0) - at.committed);
+      lostRecords += lost;
+      waitingRecords += Math.max(0, at.stable - at.committed - lost);
       const seen = this.#seen.get(keyOf(flow, at));
       if (seen?.oldestMs !== undefined) {
         oldestMs = Math.min(seen.oldestMs, oldestMs ?? Number.POSITIVE_INFINITY);
@@ -221,7 +281,13 @@ export class SourceWatch {
       });
       headroomSeconds = Math.min(seconds, headroomSeconds ?? Number.POSITIVE_INFINITY);
     }
-    return { oldestMs, retentionMs, headroomRecords, headroomSeconds, heldSinceMs };
+    const standing = this.#standing.get(flow);
+    const told = standing?.isTold === true ? waitingRecords : 0;
+    const standingRecords = standing === undefined ? undefined : told;
+    return {
+      ...{ oldestMs, retentionMs, headroomRecords, headroomSeconds, heldSinceMs },
+      ...{ lostRecords, standingRecords },
+    };
   }
 
   async close(): Promise<void> {
@@ -229,15 +295,12 @@ export class SourceWatch {
     this.#timer = undefined;
     await this.#looking.catch(() => undefined);
     await this.#reader.close();
+    await this.#options.lastToStop.close();
   }
 }
 
 /** Compares with the look before: what was there then and is not committed now has waited all the time. */
-function glance(
-  before: Seen | undefined,
-  { committed, stable, end }: PartitionProgress,
-  nowMs: number,
-): Seen {
+function glance(before: Seen | undefined, { committed, stable, end }: Place, nowMs: number): Seen {
   const isHeld = end > stable;
   const heldSinceMs =
     isHeld && before?.stable === stable

@@ -250,6 +250,17 @@ describe('an instance on a real Kafka and Redis', () => {
     expect(third.stderr).toContain('goes on without it');
   });
 
+  test('an update beside a service, as in its pod, finds its port taken and goes on without it', async () => {
+    const of = await openWorld();
+    const first = await serve(of, 'a');
+    await ready(first);
+    const port = Number(new URL(first.url).port);
+    const options = { 'http.enabled': 'true', 'http.port': port };
+    const update = of.service('b', { options, once: true }).start();
+    expect((await update.exited()).code).toBe(0);
+    expect(update.stderr).toContain('goes on without it');
+  });
+
   test('it answers until its last commit, and leaves with 0', async () => {
     const of = await openWorld();
     const shown = await serve(of, 'a');

@@ -4,6 +4,7 @@ import type { MemoryLog } from '../../src/adapters/memory/memory-log.ts';
 import { MemoryStateStore } from '../../src/adapters/memory/memory-state-store.ts';
 import { measureStateStore } from '../../src/adapters/prometheus/measured-state-store.ts';
 import { systemClock } from '../../src/adapters/system/system-clock.ts';
+import { LastToStop } from '../../src/cli/last-to-stop.ts';
 import { RecentEvents } from '../../src/cli/recent-events.ts';
 import { ServiceHealth } from '../../src/cli/service-health.ts';
 import { ServiceMetrics } from '../../src/cli/service-metrics.ts';
@@ -161,6 +162,7 @@ export class WatchedService {
       clock: systemClock,
       progress: () => worker.progress(),
       facts: worker.facts,
+      lastToStop: new LastToStop(this.log, 'p', this.#options.instance ?? '0'),
     });
     this.#ended = worker.run().catch((error: unknown) => error);
     return this;

@@ -297,7 +297,7 @@ const declared = [
     type: 'gauge',
     group: 'progress',
     labels: ['flow', 'source'],
-    help: 'Offsets between the checkpoint and the last stable offset, summed over the partitions of this instance; never negative, and 0 once everything was read: what control records take up behind the last record counts for nothing.',
+    help: 'Offsets between the checkpoint and the last stable offset, summed over the partitions of this instance; never negative, and 0 once everything was read: what control records take up behind the last record counts for nothing. Of a flow that has failed, all of its partitions, told by the instance that failed last.',
   },
   {
     name: 'tidemark_source_held_records',
@@ -318,7 +318,7 @@ const declared = [
     type: 'gauge',
     group: 'progress',
     labels: ['flow', 'source'],
-    help: 'Age of the oldest record that is not committed, by its own timestamp, on the partitions of this instance; 0 when none has waited since the last look, 5 s ago.',
+    help: 'Age of the oldest record that is not committed, by its own timestamp, on the partitions of this instance; 0 when none has waited since the last look, 5 s ago. Of a flow that has failed, on all of its partitions.',
   },
   {
     name: 'tidemark_watermark_timestamp_seconds',
@@ -371,7 +371,7 @@ const declared = [
     type: 'gauge',
     group: 'retention',
     labels: ['flow', 'source'],
-    help: 'Time until retention may delete the oldest record that is not committed, the shortest over the partitions of this instance; the whole retention time when none waits; +Inf when the topic keeps its records.',
+    help: 'Time until retention may delete the oldest record that is not committed, the shortest over the partitions of this instance; the whole retention time when none waits; 0 when some were deleted unread; +Inf when the topic keeps its records. Of a flow that has failed, over all of its partitions.',
   },
   {
     name: 'tidemark_retention_headroom_records',

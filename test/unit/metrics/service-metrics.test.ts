@@ -452,6 +452,44 @@ describe('gauges', () => {
     await expect.poll(series, { timeout: 5_000 }).toBe(1);
     expect(one.views.flow('cur')).toMatchObject({ state: 'failed', error: { code: 'BAD_ROW' } });
   });
+
+  test('RT-02 what waits for a flow that failed goes on to be told, and what retention takes of it', async () => {
+    const sql = `CREATE STREAMING TABLE cur FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME
+      SELECT region, item, qty, seq FROM STREAM(orders);`;
+    const memory = world({ 'retention.ms': '3600000' });
+    const oldMs = Date.now() - 600_000;
+    memory.produce('orders', 0, { value: '{"region":"R1","item":"a","qty":1,"seq":1}' });
+    const before = new WatchedService({ memory, plan: watchedPlan(sql) });
+    await before.start();
+    await before.caughtUp(1);
+    await before.stop();
+    memory.produce('orders', 0, { value: 'no JSON', timestampMs: oldMs });
+    const instances = await Promise.all(
+      ['0', '1'].map((instance) => service({ memory, plan: watchedPlan(sql), instance })),
+    );
+    const failed = (): boolean[] =>
+      instances.map(({ running }) => running?.worker.progress().flows[0]?.failed !== undefined);
+    // Each takes the partition over once the other has left, and fails at the same record.
+    await expect.poll(failed, { timeout: 10_000 }).toEqual([true, true]);
+    produce(memory, 0, 10);
+    const told = async (name: string): Promise<(number | undefined)[]> => {
+      for (let looks = 0; looks < 2; looks += 1) {
+        for (const { watch } of instances) await watch?.look();
+      }
+      const all = await Promise.all(instances.map((one) => one.scrape()));
+      return all.map((series) => series.get(account(name)));
+    };
+    // Records are summed over the instances: one of them tells.
+    const lag = async () => (await told('source_lag_records')).toSorted();
+    await expect.poll(lag, { timeout: 5_000 }).toEqual([0, 11]);
+    for (const age of await told('source_lag_seconds')) expect(age).toBeGreaterThanOrEqual(600);
+    for (const left of await told('retention_headroom_seconds')) {
+      expect(left).toBeGreaterThan(0);
+      expect(left).toBeLessThanOrEqual(3_000);
+    }
+    await memory.connect().deleteRecords('orders', new Map([[0, 4]]));
+    expect(await told('retention_headroom_seconds')).toEqual([0, 0]);
+  });
 });
 
 describe('the state store', () => {

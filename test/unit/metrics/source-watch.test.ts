@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { MemoryLog } from '../../../src/adapters/memory/memory-log.ts';
 import { systemClock } from '../../../src/adapters/system/system-clock.ts';
+import { LastToStop } from '../../../src/cli/last-to-stop.ts';
 import { SourceWatch } from '../../../src/cli/source-watch.ts';
 import type { WorkerProgress } from '../../../src/runtime/worker/worker-progress.ts';
 import { openTransaction } from '../../support/open-transaction.ts';
@@ -48,7 +49,10 @@ async function world(configs: Readonly<Record<string, string>> = {}) {
       flows: [{ ...flow, partitions: [{ ...partition, counters, committedCounters: counters }] }],
     };
   };
-  const watch = new SourceWatch({ log, clock: systemClock, progress, facts });
+  const watch = new SourceWatch({
+    ...{ log, clock: systemClock, progress, facts },
+    lastToStop: new LastToStop(log, 'p', '0'),
+  });
   closing.push(
     () => watch.close(),
     () => log.close(),
