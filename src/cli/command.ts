@@ -50,18 +50,18 @@ export class Invocation {
   readonly positionals: readonly string[];
   readonly terminal: Terminal;
   readonly #values: Readonly<Record<string, unknown>>;
-  readonly #defaults: Readonly<Record<string, unknown>>;
+  readonly #startMsMax: number;
 
   constructor(
     positionals: readonly string[],
     values: Readonly<Record<string, unknown>>,
     terminal: Terminal,
-    defaults: Readonly<Record<string, unknown>>,
+    startMsMax: number,
   ) {
     this.positionals = positionals;
     this.#values = values;
     this.terminal = terminal;
-    this.#defaults = defaults;
+    this.#startMsMax = startMsMax;
   }
 
   get json(): boolean {
@@ -99,12 +99,14 @@ export class Invocation {
       const value = this.#values[flagName(name).slice(2)];
       if (typeof value === 'string') flags.set(name, value);
     }
-    return loadConfig({
-      file: this.text('config'),
-      environment: this.terminal.environment,
-      flags,
-      defaults: this.#defaults,
-    });
+    const environment = this.terminal.environment;
+    const config = loadConfig({ file: this.text('config'), environment, flags });
+    const startMs = config['retry.startTimeoutMs'];
+    const isAsked = flags.has('retry.startTimeoutMs');
+    return {
+      ...config,
+      'retry.startTimeoutMs': isAsked ? startMs : Math.min(startMs, this.#startMsMax),
+    };
   }
 
   /** One JSON document for machines. */
@@ -138,9 +140,12 @@ function flagsOf(command: Command): Record<string, FlagSpec> {
   return flags;
 }
 
-/** Who waits for an answer would rather hear soon that the address is wrong. */
-function defaultsOf({ isUnattended }: Command): Readonly<Record<string, unknown>> {
-  return isUnattended === true ? {} : { 'retry.startTimeoutMs': 10_000 };
+/**
+ * Who waits for an answer would rather hear soon that nobody is there. The settings of a service, which it finds in a pod,
+ * are for a start that nobody waits for.
+ */
+function startMsMaxOf({ isUnattended }: Command): number {
+  return isUnattended === true ? Number.POSITIVE_INFINITY : 10_000;
 }
 
 /** Parses the arguments after the verb; throws USAGE with what is wrong. */
@@ -160,7 +165,7 @@ export function parseInvocation(
       allowPositionals: true,
       strict: true,
     });
-    return new Invocation(positionals, values, terminal, defaultsOf(command));
+    return new Invocation(positionals, values, terminal, startMsMaxOf(command));
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
     const isValue = /^Unknown option '-[^-]/.test(text);

@@ -102,6 +102,7 @@ export async function openServiceFront(options: ServiceFrontOptions): Promise<Se
     waiting: (flow, source) => watch?.waiting(flow, source),
     readable: () => readable?.figures() ?? [],
     now: () => systemClock.now(),
+    monotonic: () => systemClock.monotonic(),
     hasProcessMetrics: true,
     store: config['state.kind'],
     mode: once ? 'triggered' : 'continuous',
@@ -140,7 +141,10 @@ export async function openServiceFront(options: ServiceFrontOptions): Promise<Se
         log.bug(error, 'an event could not be counted');
       }
     },
-    requested: (request) => metrics.requested(request),
+    requested: (request) => {
+      if (request.error === undefined) health.answered(systemClock.monotonic());
+      metrics.requested(request);
+    },
     measure: (store) => measureStateStore(store, config['state.kind'], metrics.registry),
     attach: (parts, tracer) => {
       running = parts;

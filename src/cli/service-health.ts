@@ -12,6 +12,9 @@ export type ServiceHealthOptions = {
   readonly readyLagMax: number;
 };
 
+/** An idle instance hears of Kafka every few seconds, by its heartbeats if by nothing else. */
+const kafkaSilentMs = 15_000;
+
 type FlowHealth = {
   isAssigned: boolean;
   /** Since the flow got its partitions last. */
@@ -23,7 +26,7 @@ type FlowHealth = {
 /**
  * What probes are told. Invariants: the process is dead only when its loop stands still, never because Kafka or
  * Redis is away, nor while a restore makes progress; it has started once the groups were joined, whatever remains to
- * be restored; it is ready only while every flow runs, is restored, and has caught up once since it got its partitions.
+ * be restored; it is ready only while Kafka answers and every flow runs, is restored, and has caught up once since it got its partitions.
  */
 export class ServiceHealth {
   readonly #options: ServiceHealthOptions;
@@ -34,6 +37,8 @@ export class ServiceHealth {
   #stays = false;
   #lastTurns = -1;
   #lastSignMs: number;
+  /** undefined: nobody tells of requests. */
+  #lastAnswerMs: number | undefined;
 
   constructor(options: ServiceHealthOptions, nowMs: number) {
     this.#options = options;
@@ -84,6 +89,11 @@ export class ServiceHealth {
     }
   }
 
+  /** A request to Kafka was answered. */
+  answered(nowMs: number): void {
+    this.#lastAnswerMs = nowMs;
+  }
+
   stopping(): void {
     this.#isStopping = true;
   }
@@ -109,22 +119,33 @@ export class ServiceHealth {
   }
 
   /** Has to be asked now and then (a probe does), since catching up is seen only when somebody looks. */
-  ready(progress: WorkerProgress | undefined): Health {
+  ready(progress: WorkerProgress | undefined, nowMs: number): Health {
     if (progress === undefined) return { reasons: ['Kafka or the state store is waited for'] };
     if (this.#isStopping) return { reasons: ['the instance is stopping'] };
+    const silence = this.#silence(nowMs);
     if (progress.state === 'running') {
-      return { reasons: progress.flows.flatMap((flow) => this.#flowReasons(flow)) };
+      return {
+        reasons: [...silence, ...progress.flows.flatMap((flow) => this.#flowReasons(flow))],
+      };
     }
     const restoring = progress.flows.filter(({ flow }) => this.restoringPartitions(flow) > 0);
     return {
       reasons: [
         `the worker is ${progress.state}`,
+        ...silence,
         ...progress.flows.flatMap(({ flow, failed }) =>
           failed === undefined ? [] : [`flow "${flow}" has failed: ${failed.code}`],
         ),
         ...restoring.map(({ flow }) => `flow "${flow}" restores its state`),
       ],
     };
+  }
+
+  #silence(nowMs: number): readonly string[] {
+    if (this.#lastAnswerMs === undefined) return [];
+    const silentMs = nowMs - this.#lastAnswerMs;
+    if (silentMs <= kafkaSilentMs) return [];
+    return [`Kafka has not answered for ${Math.round(silentMs / 1000)} s`];
   }
 
   #flowReasons({ flow, failed, partitions }: WorkerProgress['flows'][number]): readonly string[] {

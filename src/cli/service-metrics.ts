@@ -42,6 +42,8 @@ export type ServiceMetricsOptions = {
   /** What can't be read again of the partitions of this instance; absent: nobody measures. */
   readonly readable?: () => readonly Readable[];
   readonly now: () => number;
+  /** Milliseconds of the clock that only goes forward. */
+  readonly monotonic: () => number;
   readonly hasProcessMetrics: boolean;
   readonly store: 'redis' | 'embedded';
   readonly mode: UpdateMode;
@@ -415,7 +417,11 @@ export class ServiceMetrics {
     for (const state of workerStates) {
       registry.set('tidemark_pipeline_state', { state }, progress?.state === state ? 1 : 0);
     }
-    registry.set('tidemark_ready', {}, health.ready(progress).reasons.length === 0 ? 1 : 0);
+    registry.set(
+      'tidemark_ready',
+      {},
+      health.ready(progress, this.#options.monotonic()).reasons.length === 0 ? 1 : 0,
+    );
     if (progress !== undefined) {
       registry.count('tidemark_fencings_total', {}, progress.fencings - this.#fencings);
       this.#fencings = progress.fencings;

@@ -99,7 +99,7 @@ export class ServiceViews implements ServiceApi {
   }
 
   ready(): Verdict {
-    return this.#options.health.ready(this.#progress);
+    return this.#options.health.ready(this.#progress, this.#options.clock.monotonic());
   }
 
   async metrics(): Promise<{ contentType: string; text: string }> {

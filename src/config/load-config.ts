@@ -18,8 +18,6 @@ export type ConfigSources = {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Option name → text, from the command line. */
   readonly flags: ReadonlyMap<string, string>;
-  /** What holds in place of a declared default. */
-  readonly defaults?: Readonly<Record<string, unknown>>;
 };
 
 const defaultFile = 'tidemark.yaml';
@@ -45,7 +43,7 @@ export function loadConfig(sources: ConfigSources): Config {
     const given = raw.get(option.name);
     raw.delete(option.name);
     if (given === undefined) {
-      config[option.name] = sources.defaults?.[option.name] ?? option.default;
+      config[option.name] = option.default;
       continue;
     }
     const checked = checkValue(option, given.value);

@@ -326,7 +326,7 @@ const declared = [
     default: 60000,
     min: 0,
     max: 3600000,
-    doc: 'How long to wait for Kafka and Redis at the start before giving up with exit code 1. Where it is not set, verbs other than run and refresh wait 10000.',
+    doc: 'How long to wait for Kafka and Redis at the start before giving up with exit code 1. Verbs other than run and refresh wait 10000 at most, unless they are given the flag.',
   },
   {
     name: 'retry.afterFailure',

@@ -96,6 +96,7 @@ export class WatchedService {
       waiting: (flow, source) => this.watch?.waiting(flow, source),
       readable: options.readable ?? (() => []),
       now: () => systemClock.now(),
+      monotonic: () => systemClock.monotonic(),
       hasProcessMetrics: false,
       store: 'embedded',
       mode: 'continuous',

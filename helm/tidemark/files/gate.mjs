@@ -5,6 +5,8 @@ const main = process.env.TIDEMARK_MAIN ?? '/opt/tidemark/dist/main.js';
 const plan = process.env.GATE_PLAN ?? 'auto';
 const allowsDataLoss = process.env.GATE_ALLOW_DATA_LOSS === 'true';
 const refusedForDataLoss = 4;
+// Brokers that come up with the release are waited for; the job's deadline ends it.
+const patience = ['--retry.start-timeout-ms', process.env.GATE_START_TIMEOUT_MS ?? '60000'];
 
 function run(args, stdio = 'inherit') {
   const { status, error } = spawnSync(process.execPath, [main, ...args], { stdio });
@@ -24,7 +26,7 @@ if (run(['plan', '--help'], 'ignore') !== 0) {
   if (plan === 'required') end(1, 'refused: this image cannot plan, and gate.plan is "required"');
   end(0, 'the pipeline is valid; this image cannot plan, so what the change would lose was not looked at');
 }
-const planned = run(['plan', '--effect']);
+const planned = run(['plan', '--effect', ...patience]);
 if (planned === refusedForDataLoss && allowsDataLoss) {
   end(0, 'data would be lost, and gate.allowDataLoss takes it into account');
 }

@@ -23,8 +23,8 @@ function pass(image: Image, settings: Readonly<Record<string, string>> = {}) {
   folders.push(folder);
   const main = folder.write(
     'main.mjs',
-    `const [verb, flag] = process.argv.slice(2);
-     console.log('ran ' + verb + ' ' + (flag ?? ''));
+    `const [verb, flag, ...more] = process.argv.slice(2);
+     console.log(['ran', verb, flag ?? '', ...more].join(' '));
      if (verb === 'validate') process.exit(${image.validate});
      if (${image.plan === undefined}) process.exit(2);
      process.exit(flag === '--help' ? 0 : ${image.plan ?? 2});`,
@@ -54,9 +54,10 @@ test('where planning is required, such an image is refused', () => {
 });
 
 test('a change that can be made passes', () => {
-  const { status, out } = pass({ validate: 0, plan: 0 });
+  const { status, out } = pass({ validate: 0, plan: 0 }, { GATE_START_TIMEOUT_MS: '1800000' });
   expect(status).toBe(0);
-  expect(out).toContain('ran plan --effect\n');
+  // As patient as the pods: what they wait for may come up with the release.
+  expect(out).toContain('ran plan --effect --retry.start-timeout-ms 1800000\n');
 });
 
 test('a change that would lose data is refused, unless that is taken into account', () => {

@@ -82,13 +82,31 @@ describe('configuration', () => {
   });
 
   test.each([
-    ['what is set holds', ['--retry.start-timeout-ms', '1'], 'within 0.001 s'],
-    ['who waits for an answer hears within 10 s', ['--retry.delay-min-ms', '20000'], 'within 10 s'],
-  ])('Kafka is not there: %s', async (_, flags, told) => {
+    ['what the flag says holds', ['--retry.start-timeout-ms', '1'], {}, 'within 0.001 s'],
+    [
+      'who waits for an answer hears within 10 s',
+      ['--retry.delay-min-ms', '20000'],
+      {},
+      'within 10 s',
+    ],
+    [
+      'the patience of a service is not that of who asks in its pod',
+      ['--retry.delay-min-ms', '20000'],
+      { TIDEMARK_RETRY_START_TIMEOUT_MS: '1800000' },
+      'within 10 s',
+    ],
+    [
+      'less than that holds',
+      ['--retry.delay-min-ms', '20000'],
+      { TIDEMARK_RETRY_START_TIMEOUT_MS: '2' },
+      'within 0.002 s',
+    ],
+  ])('Kafka is not there: %s', async (_, flags, environment, told) => {
     const { code, err } = await runCli(
       ['gaps', '--pipeline.name', 'p', '--kafka.brokers', '127.0.0.1:1', ...flags].concat(
         flags.includes('--retry.delay-min-ms') ? ['--retry.delay-max-ms', '20000'] : [],
       ),
+      environment,
     );
     expect(code).toBe(1);
     expect(err).toContain(told);

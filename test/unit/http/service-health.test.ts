@@ -66,7 +66,7 @@ const restoring = {
 } as const;
 
 function isReady(of: ServiceHealth, told: Told = {}): boolean {
-  return of.ready(progress(told)).reasons.length === 0;
+  return of.ready(progress(told), 0).reasons.length === 0;
 }
 
 test('it has started once the group was joined, though the restore goes on', () => {
@@ -79,16 +79,28 @@ test('it has started once the group was joined, though the restore goes on', () 
 
 test('it is not ready while Kafka is waited for, nor before it has partitions', () => {
   const one = health();
-  expect(one.ready(undefined).reasons).toHaveLength(1);
+  expect(one.ready(undefined, 0).reasons).toHaveLength(1);
   expect(isReady(one)).toBe(false);
   one.hear(assigned, 1);
   expect(isReady(one)).toBe(true);
 });
 
+test('OP-03 it is not ready while Kafka, which answered before, answers nothing, and says for how long', () => {
+  const one = health();
+  one.hear(assigned, 1);
+  one.answered(1_000);
+  expect(one.ready(progress(), 16_000).reasons).toEqual([]);
+  expect(one.ready(progress(), 39_000).reasons).toEqual(['Kafka has not answered for 38 s']);
+  const recovering = progress({ state: 'recovering' });
+  expect(one.ready(recovering, 39_000).reasons).toContain('Kafka has not answered for 38 s');
+  one.answered(39_500);
+  expect(one.ready(progress(), 40_000).reasons).toEqual([]);
+});
+
 test('before the log has answered it says so, and of no number of records', () => {
   const one = health();
   one.hear(assigned, 1);
-  expect(one.ready(progress({ logStart: undefined })).reasons).toEqual([
+  expect(one.ready(progress({ logStart: undefined }), 0).reasons).toEqual([
     'flow "f" waits for the log to say where its sources start and end',
   ]);
 });
@@ -98,7 +110,7 @@ test('restoring is not ready, and ends with the assignment', () => {
   one.hear(restoring, 1);
   one.hear({ event: 'restore_progress', flow: 'f', partition: 0, remaining: 42 }, 2);
   expect(one.restoreRemaining('f')).toBe(42);
-  expect(one.ready(progress()).reasons[0]).toContain('not assigned');
+  expect(one.ready(progress(), 0).reasons[0]).toContain('not assigned');
   one.hear(
     { event: 'restored', flow: 'f', partition: 0, cause: 'empty', records: 1, durationMs: 1 },
     3,
@@ -113,7 +125,7 @@ test('restoring is not ready, and ends with the assignment', () => {
 test('a first restore is told beside the state of the worker', () => {
   const one = health();
   one.hear(restoring, 1);
-  expect(one.ready(progress({ state: 'starting' })).reasons).toEqual([
+  expect(one.ready(progress({ state: 'starting' }), 0).reasons).toEqual([
     'the worker is starting',
     'flow "f" restores its state',
   ]);
@@ -142,7 +154,7 @@ test('P085 an instance with a flow that failed is never ready', () => {
   const one = health();
   one.hear(assigned, 1);
   const failed = new FlowError('BAD_ROW', 'a bad row');
-  expect(one.ready(progress({ failed })).reasons).toEqual(['flow "f" has failed: BAD_ROW']);
+  expect(one.ready(progress({ failed }), 0).reasons).toEqual(['flow "f" has failed: BAD_ROW']);
 });
 
 test('with a bound it is ready once the lag was within it, and stays so until the next takeover', () => {
@@ -189,7 +201,7 @@ test('where it stays because no flow can go on, it has started, lives on and say
   one.stays();
   expect(one.started().reasons).toEqual([]);
   expect(one.alive(progress({ state: 'failed' }), 3_600_000).reasons).toEqual([]);
-  expect(one.ready(progress({ state: 'failed', failed: error })).reasons).toEqual([
+  expect(one.ready(progress({ state: 'failed', failed: error }), 0).reasons).toEqual([
     'the worker is failed',
     'flow "f" has failed: OFFSET_OUT_OF_RANGE',
   ]);
