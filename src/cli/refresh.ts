@@ -12,6 +12,7 @@ import {
 import { outdatedInstances } from '../runtime/inspect/outdated-instances.ts';
 import {
   type BesideOptions,
+  type CancelOptions,
   cancelRefresh,
   refreshBeside,
 } from '../runtime/refresh/refresh-beside.ts';
@@ -423,7 +424,7 @@ async function performOne(
   options: RefreshRunOptions,
 ): Promise<RefreshOutcome | undefined> {
   if (invocation.isSet('cancel')) {
-    await withState(invocation, deployment, options, cancelRefresh);
+    await cancelRefresh(besideOf(invocation, deployment, options));
     if (!invocation.json) {
       invocation.terminal.out(`the refresh of table ${options.table.name} is given up\n`);
     }
@@ -470,28 +471,37 @@ function runOptions(
 /** What is built beside the table needs a state. */
 async function withState<Result>(
   invocation: Invocation,
-  { config }: Deployment,
+  deployment: Deployment,
   options: RefreshRunOptions,
   use: (beside: BesideOptions) => Promise<Result>,
 ): Promise<Result> {
+  const { openState, ...built } = besideOf(invocation, deployment, options);
+  const state = await openState();
+  try {
+    return await use({ ...built, state });
+  } finally {
+    await state.close().catch(() => undefined);
+  }
+}
+
+function besideOf(
+  invocation: Invocation,
+  { config }: Deployment,
+  options: RefreshRunOptions,
+): CancelOptions {
   const { terminal } = invocation;
   // A service on this machine may hold its directory: the refresh has one of its own.
   const directory = `${config['state.directory']}-refresh`;
   const say = (text: string): void => terminal.err(`${text}\n`);
-  const state = await composeState({ ...config, 'state.directory': directory }, say);
-  try {
-    return await use({
-      ...options,
-      state,
-      settings: workerSettings(config, true),
-      replicationFactor: config['kafka.replicationFactor'],
-      recordsPerSecondMax: invocation.whole('rate', rateBounds),
-      isShadow: invocation.isSet('shadow'),
-      onStop: (listener) => terminal.onStop(listener),
-    });
-  } finally {
-    await state.close().catch(() => undefined);
-  }
+  return {
+    ...options,
+    openState: () => composeState({ ...config, 'state.directory': directory }, say),
+    settings: workerSettings(config, true),
+    replicationFactor: config['kafka.replicationFactor'],
+    recordsPerSecondMax: invocation.whole('rate', rateBounds),
+    isShadow: invocation.isSet('shadow'),
+    onStop: (listener) => terminal.onStop(listener),
+  };
 }
 
 /** The command as a person would repeat it. */

@@ -8,7 +8,7 @@ import { planPipeline } from '../../src/plan/plan-pipeline.ts';
 import type { Log } from '../../src/ports/log.ts';
 import type { KeyLoss } from '../../src/refresh/loss.ts';
 import { type CommittedSet, readTable } from '../../src/runtime/inspect/read-table.ts';
-import type { BesideOptions } from '../../src/runtime/refresh/refresh-beside.ts';
+import type { BesideOptions, CancelOptions } from '../../src/runtime/refresh/refresh-beside.ts';
 import type { OutsideOptions } from '../../src/runtime/refresh/refresh-checkpoints.ts';
 import {
   flowsOf,
@@ -208,6 +208,14 @@ export class RefreshWorld {
     const [flow] = flowsOf(plan, table);
     const { allowLoss = false, keepUnrecoverable = false } = flags;
     return { ...(await this.outside(log)), table, flow, allowLoss, keepUnrecoverable };
+  }
+
+  async cancelOptions(
+    name: string,
+    flags: { readonly allowLoss?: boolean; readonly keepUnrecoverable?: boolean } = {},
+  ): Promise<CancelOptions> {
+    const { state, ...options } = await this.besideOptions(name, flags);
+    return { ...options, openState: () => Promise.resolve(state) };
   }
 
   async besideOptions(

@@ -45,6 +45,8 @@ export type BesideOptions = RefreshRunOptions & {
 /** Longer than a session usually lasts: an attempt that was killed is a member until then. */
 const waitMsDefault = 60_000;
 const pollMs = 200;
+/** Whoever builds looks every two seconds whether it is still wanted. */
+const builderWaitMs = 6_000;
 const tellIntervalMs = 2_000;
 /** As far as the new generation catches up while the old one goes on; the rest is read while the flow is held. */
 const lagRecordsMax = 20_000;
@@ -86,8 +88,16 @@ function refuseComputed({ plan, table }: BesideOptions): void {
   });
 }
 
-/** Gives up a refresh that has not touched the table yet, and removes what it has built. */
-export async function cancelRefresh(options: BesideOptions): Promise<void> {
+export type CancelOptions = Omit<BesideOptions, 'state'> & {
+  /** Whoever builds may hold it, and lets go of it when it hears of the cancellation. */
+  readonly openState: () => Promise<StateStore>;
+};
+
+/**
+ * Gives up a refresh that has not touched the table yet, and removes what it has built. Invariant: whoever builds is told before
+ * anything is taken from under it.
+ */
+export async function cancelRefresh({ openState, ...options }: CancelOptions): Promise<void> {
   const { catalog, clock, table, flow } = options;
   await catalog.read();
   const open = openRefresh(catalog, flow.name);
@@ -106,14 +116,31 @@ export async function cancelRefresh(options: BesideOptions): Promise<void> {
   try {
     refuseTouched(options, openRefresh(catalog, flow.name) ?? open);
     const run = beginRun(options, 'beside');
-    await new BuiltGeneration(options, run).cleanUp();
+    const { log, waitMs = builderWaitMs } = options;
+    const untilMs = clock.monotonic() + Math.min(waitMs, builderWaitMs);
+    for (const { name } of flowsOf(options.plan, table)) {
+      const group = groupOf(options.pipeline, builtFlowOf(name));
+      // One that was killed stays a member until its session has timed out, and is not waited for.
+      while ((await log.groupMembers(group)).length > 0 && clock.monotonic() < untilMs) {
+        await clock.sleep(pollMs);
+      }
+    }
+    const state = await openState();
+    try {
+      await new BuiltGeneration({ ...options, state }, run).cleanUp();
+    } finally {
+      await state.close().catch(() => undefined);
+    }
     await run.progress.close('cancelled', clock.now(), locksOf(options));
   } finally {
     await unlockFlows(catalog, [claim], clock.now());
   }
 }
 
-function refuseTouched({ table }: BesideOptions, { state, mode }: RefreshRecord): void {
+function refuseTouched(
+  { table }: Pick<BesideOptions, 'table'>,
+  { state, mode }: RefreshRecord,
+): void {
   if (isUntouched(state)) return;
   throw new FlowError(
     'TABLE_LOCKED',

@@ -121,7 +121,7 @@ test('FR-23 a source is created again after it was built: the next attempt build
 
 test('FR-04 cancelled while it swaps: refused, and the refresh comes to its end', async () => {
   const world = await opened();
-  const cancel = async () => cancelRefresh(await world.besideOptions('t', flags));
+  const cancel = async () => cancelRefresh(await world.cancelOptions('t', flags));
   expect(await refreshWhile(world, 'swapping in', cancel)).toEqual({
     refresh: 'done',
     other: 'TABLE_LOCKED',

@@ -461,12 +461,12 @@ describe('cancel and crashes', () => {
     ).rejects.toBeDefined();
     client.kill();
     const before = world.log.readCommitted('t').length;
-    await cancelRefresh(await world.besideOptions('t'));
+    await cancelRefresh(await world.cancelOptions('t'));
     await expectClean(world);
     expect(world.log.readCommitted('t')).toHaveLength(before);
     await world.update();
     expect(tableText(await world.table('t'))).toHaveLength(6);
-    await expect(cancelRefresh(await world.besideOptions('t'))).rejects.toMatchObject({
+    await expect(cancelRefresh(await world.cancelOptions('t'))).rejects.toMatchObject({
       code: 'USAGE',
     });
   });
@@ -613,7 +613,7 @@ describe('FR-41 a shadow of the table', () => {
     await expect(refreshBeside(await world.besideOptions('t', {}, log))).rejects.toBeDefined();
     client.kill();
     expect(world.log.readCommitted('p.t.refresh.dead_letters')).toHaveLength(1);
-    await cancelRefresh(await world.besideOptions('t'));
+    await cancelRefresh(await world.cancelOptions('t'));
     expect(world.log.readCommitted('dlq')).toEqual([]);
     await expectClean(world);
     await world.update();
@@ -672,3 +672,44 @@ CREATE FLOW o AS INSERT INTO ONCE t BY NAME REPLACE USING (k) SEQUENCE BY seq SE
   await world.update();
   expect(tableText(await world.table('t'))).toEqual(both);
 });
+
+test('a cancellation takes the state only once whoever builds has let go of it', async () => {
+  const world = new RefreshWorld(
+    'CREATE STREAMING TABLE t FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME SELECT k, seq, v FROM STREAM(a);',
+    ['a'],
+    1,
+  );
+  const rows = Array.from({ length: 2_000 }, (_, at) => ({ k: `k${at}`, seq: 1, v: 'v' }));
+  await world.produce('a', 0, ...rows);
+  await world.update();
+  const building = refreshBeside({
+    ...(await world.besideOptions('t')),
+    recordsPerSecondMax: 10,
+  }).then(
+    () => 'done',
+    (error: unknown) => error,
+  );
+  let hasEnded = false;
+  void building.then(() => {
+    hasEnded = true;
+  });
+  const group = 'p.t.refresh';
+  await expect.poll(() => world.log.groupMembers(group), { timeout: 10_000 }).toHaveLength(1);
+  const options = await world.cancelOptions('t');
+  let members: number | undefined;
+  await cancelRefresh({
+    ...options,
+    waitMs: 6_000,
+    openState: async () => {
+      // As with a directory that one process has at a time.
+      await expect.poll(() => hasEnded, { timeout: 5_000 }).toBe(true);
+      members = (await world.log.groupMembers(group)).length;
+      return options.openState();
+    },
+  });
+  expect(members).toBe(0);
+  expect(await building).toMatchObject({
+    code: 'TABLE_LOCKED',
+    message: 'the refresh of table "t" was cancelled',
+  });
+}, 20_000);

@@ -321,7 +321,7 @@ test('cancel removes what was built, and leaves the table untouched', async () =
   ).rejects.toBeDefined();
   client.kill();
   const before = world.log.readCommitted('t').length;
-  await cancelRefresh(await world.besideOptions('t'));
+  await cancelRefresh(await world.cancelOptions('t'));
   await expectClean(world);
   expect(world.log.readCommitted('t')).toHaveLength(before);
   await world.update();

@@ -353,7 +353,7 @@ describe('FR-08 --cascade beside the live tables', () => {
         clock.now(),
       );
       await catalog.read();
-      await cancelRefresh(await world.besideOptions('down'));
+      await cancelRefresh(await world.cancelOptions('down'));
       throw new Error('interrupted');
     });
     await expect(interrupted).rejects.toThrow('interrupted');

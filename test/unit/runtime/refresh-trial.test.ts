@@ -290,7 +290,7 @@ describe('FR-11 a dead letter whose record has a row in the table is no loss tha
       message: expect.stringContaining('cannot read 1 records'),
     });
     expect(rows()).toBe(before);
-    await cancelRefresh(await world.besideOptions('t'));
+    await cancelRefresh(await world.cancelOptions('t'));
     // What can read it, and what lacks a row of it, loses nothing.
     world.sql = sql(withX);
     await refreshBeside(await world.besideOptions('t'));
@@ -317,7 +317,7 @@ describe('FR-11 a dead letter whose record has a row in the table is no loss tha
         ...refused,
         message: expect.stringContaining('cannot read 1 records'),
       });
-      await cancelRefresh(await world.besideOptions('t'));
+      await cancelRefresh(await world.cancelOptions('t'));
       world.sql = sql(withX);
       await refreshBeside(await world.besideOptions('t'));
       await world.update();
@@ -363,7 +363,7 @@ describe('FR-11 a dead letter whose record has a row in the table is no loss tha
     const refused = { code: 'DATA_LOSS_REFUSED' };
     const unlucky = { ...(await world.besideOptions('t')), tryRecordsMax: 0 };
     await expect(refreshBeside(unlucky)).rejects.toMatchObject(refused);
-    await cancelRefresh(await world.besideOptions('t'));
+    await cancelRefresh(await world.cancelOptions('t'));
     expect(await trial(world)).toMatchObject({ deadLetters: 1 });
     await expect(refreshInPlace(await world.runOptions('t'))).rejects.toMatchObject(refused);
     expect(tableText(await world.table('t'))).toHaveLength(2);
