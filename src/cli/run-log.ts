@@ -95,6 +95,16 @@ export function serviceLog(
       case 'held':
         logger.info({ flow: event.flow }, 'flow held by a command');
         break;
+      case 'source_held': {
+        const { flow, topic, partition, offset, held, isAwaited } = event;
+        logger.warn(
+          { flow, topic, partition, offset, held },
+          isAwaited
+            ? 'waiting for the open transaction of a producer, behind which records of the source stand'
+            : 'an open transaction of a producer holds records of the source back: the next update reads them',
+        );
+        break;
+      }
       case 'released':
         logger.info({ flow: event.flow }, 'flow released');
         break;

@@ -60,6 +60,19 @@ export type RuntimeEvent =
     }
   | { readonly event: 'gap'; readonly flow: string; readonly gap: Gap }
   | { readonly event: 'flow_failed'; readonly flow: string; readonly error: FlowError }
+  /** An open transaction of a producer holds back what a flow has to read, or what an update leaves to the next one. */
+  | {
+      readonly event: 'source_held';
+      readonly flow: string;
+      readonly topic: string;
+      readonly partition: number;
+      /** The first offset behind which nothing can be read. */
+      readonly offset: number;
+      /** Offsets from there on. */
+      readonly held: number;
+      /** Whether the flow is not done before they are read. */
+      readonly isAwaited: boolean;
+    }
   /** A command asked for the flow, and has it until it is released. */
   | { readonly event: 'held'; readonly flow: string }
   | { readonly event: 'released'; readonly flow: string }

@@ -32,15 +32,43 @@ export function readTableHeaders({ bytes, headersStart, headersEnd }: RecordCurs
 type Place = { readonly topic: string; readonly partition: number };
 
 /** A record in a topic of a table that no pipeline has written. Nothing can be computed from it, so whoever meets it stops. */
-export function foreignRecord(place: Place, offset: number, reason: string): FlowError {
+export function foreignRecord(
+  place: Place,
+  offset: number,
+  reason: string,
+  logReason = reason,
+): FlowError {
+  const { topic, partition } = place;
+  const at = `Partition ${partition}, offset ${offset}`;
   return new FlowError(
     'RECORD_CORRUPT',
-    `topic "${place.topic}" holds a record that is not one of ours`,
+    `topic "${topic}" holds a record that is not one of ours`,
     {
-      detail: `Partition ${place.partition}, offset ${offset}: ${reason}.`,
-      hint: `Find out what else writes to this topic and stop it: a table may be written by its pipeline alone. Then empty the table whose topic "${place.topic}" is, and compute it anew, whatever the topic holds: tidemark refresh, with its name, --in-place and --allow-loss. Of a materialized view delete the topic: the next update makes it anew.`,
+      detail: `${at}: ${reason}.`,
+      logDetail: `${at}: ${logReason}.`,
+      place: { topic, partition, offset },
+      hint: `Find out what else writes to this topic and stop it: a table may be written by its pipeline alone, and by one definition of it. Then empty the table whose topic "${topic}" is, and compute it anew, whatever the topic holds: tidemark refresh, with its name, --in-place and --allow-loss. Of a materialized view delete the topic: the next update makes it anew.`,
     },
   );
+}
+
+/** Reads a part of a record; what does not read back is told with the place of the record. */
+export function readAt<Part>(place: Place, offset: number, read: () => Part): Part {
+  try {
+    return read();
+  } catch (error) {
+    throw withPlace(error, place, offset);
+  }
+}
+
+/** What is wrong with a part of a record, with the place of the record. */
+export function withPlace(error: unknown, place: Place, offset: number): unknown {
+  if (!(error instanceof FlowError) || error.code !== 'RECORD_CORRUPT') return error;
+  if (error.place !== undefined) return error;
+  const { message, detail } = error;
+  const reason = detail === undefined ? message : `${message}: ${detail}`;
+  // A row stands in no log.
+  return foreignRecord(place, offset, reason, message);
 }
 
 /** A tombstone of somebody else would take the rows of a key away, and with them the level that keeps older ones out. */

@@ -2,6 +2,7 @@ import type { CommittedRecord } from '../../src/adapters/memory/memory-log.ts';
 import type { PipelinePlan } from '../../src/plan/pipeline-plan.ts';
 import { planPipeline } from '../../src/plan/plan-pipeline.ts';
 import type { Log } from '../../src/ports/log.ts';
+import type { RuntimeListener } from '../../src/runtime/runtime-events.ts';
 import { defaultWorkerSettings, startWorker } from '../../src/runtime/worker/start-worker.ts';
 import type { Worker } from '../../src/runtime/worker/worker.ts';
 import type { WorkerSettings } from '../../src/runtime/worker/worker-settings.ts';
@@ -29,13 +30,14 @@ export function workerOf(
   sql: string | PipelinePlan,
   settings: Partial<WorkerSettings>,
   log: Log = world.log.connect(),
+  listener: RuntimeListener = () => undefined,
 ): Promise<Worker> {
   return startWorker({
     plan: typeof sql === 'string' ? planned(sql) : sql,
     log,
     state: world.state,
     clock: world.clock,
-    listener: () => undefined,
+    listener,
     replicationFactor: -1,
     settings: {
       ...defaultWorkerSettings,

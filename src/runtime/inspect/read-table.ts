@@ -10,6 +10,7 @@ import { parseSources } from '../../task/output/output-record.ts';
 import {
   foreignRecord,
   foreignTombstone,
+  readAt,
   readTableHeaders,
   type TableHeaders,
 } from '../../task/table-records.ts';
@@ -26,6 +27,8 @@ export type CommittedRow = {
   readonly json: string;
   /** Where it came from; several places where equal rows were written as one. */
   readonly sources: readonly Provenance[];
+  /** Of its record, in the partition of its set; absent: it was read from the state. */
+  readonly offset?: number;
 };
 
 /** The row-set of one key. */
@@ -37,6 +40,15 @@ export type CommittedSet = {
   readonly sequence: string;
   readonly rows: readonly CommittedRow[];
 };
+
+/** The sequence of a row-set, encoded; what is none of the type is told with its record. */
+export function sequenceOfSet(
+  codec: { readonly parse: (text: string) => Buffer },
+  { partition, sequence, rows }: CommittedSet,
+  { topic }: Pick<TablePlan, 'topic'>,
+): Buffer {
+  return readAt({ topic, partition }, rows[0]?.offset ?? 0, () => codec.parse(sequence));
+}
 
 export type ReadTableOptions = {
   readonly log: Log;
@@ -240,7 +252,10 @@ class KeyFold {
   #newest(records: readonly Held[]): readonly Held[] {
     if (records.every(({ sequence }) => sequence === records[0]?.sequence)) return records;
     const { parse } = sequenceCodec(this.#options.flow.sequenceType);
-    const parsed = records.map((record) => ({ record, sequence: parse(record.sequence) }));
+    const parsed = records.map((record) => ({
+      record,
+      sequence: readAt(this.#place, record.offset, () => parse(record.sequence)),
+    }));
     const highest = parsed.reduce((best, one) =>
       one.sequence.compare(best.sequence) > 0 ? one : best,
     );
@@ -261,6 +276,7 @@ class KeyFold {
     return spans.map(({ bytes, start, end }, index) => ({
       json: bytes.toString('utf8', start, end),
       sources: (groups[index] ?? []).map((group) => readProvenance(group, 0)),
+      offset,
     }));
   }
 }

@@ -10,7 +10,7 @@ import { partitionKey } from '../takeover/partition-key.ts';
 import type { Catalog } from '../topics/catalog.ts';
 import { halves, isInShare, type KeyShare, shareBitsMax, wholeShare } from '../worker/key-share.ts';
 import type { ReplaceFlowFacts } from './flow-facts.ts';
-import { type CommittedSet, readTable } from './read-table.ts';
+import { type CommittedSet, readTable, sequenceOfSet } from './read-table.ts';
 import { SourceRows } from './source-rows.ts';
 import {
   bytesOf,
@@ -244,7 +244,7 @@ async function compare(comparison: Comparison): Promise<void> {
 
 /** How the rows of a key differ from those that are expected; undefined: they do not, or nobody can tell. */
 function compareSet(
-  { flow, computed, readability, report }: Comparison,
+  { flow, table, computed, readability, report }: Comparison,
   key: string,
   set: CommittedSet,
 ): KeyDifference | undefined {
@@ -259,7 +259,7 @@ function compareSet(
   }
   if (state !== 'readable') {
     report[state === 'unknown' ? 'unknownKeys' : 'unreadableKeys'] += 1;
-    addCommitted(computed, key, set, codec.parse(set.sequence));
+    addCommitted(computed, key, set, sequenceOfSet(codec, set, table));
   }
   const expected = computed.sets.get(key);
   computed.sets.delete(key);

@@ -10,7 +10,7 @@ import { numbersTo } from '../refresh/refresh-facts.ts';
 import type { Catalog } from '../topics/catalog.ts';
 import { StaticData } from '../views/static-data.ts';
 import type { CdcFlowFacts, FlowFacts, ReplaceFlowFacts } from './flow-facts.ts';
-import { type CommittedSet, readTableKeys } from './read-table.ts';
+import { type CommittedSet, readTableKeys, sequenceOfSet } from './read-table.ts';
 import { SourceRows } from './source-rows.ts';
 
 export type WhyOptions = {
@@ -134,7 +134,7 @@ function judgeOf(
   checkpoints: ReadonlyMap<string, number>,
 ): (row: SourceRow) => ExplainedRow {
   const codec = sequenceCodec(flow.sequenceType);
-  const level = set === undefined ? undefined : codec.parse(set.sequence);
+  const level = set === undefined ? undefined : sequenceOfSet(codec, set, table);
   const standing = new Set(
     (set?.rows ?? []).flatMap(({ sources }) => sources.map((source) => JSON.stringify(source))),
   );

@@ -158,10 +158,10 @@ export class FlowTakeover {
 
   /** A full refresh has a flow that runs once run again, so they are asked for with each takeover. */
   async #pins(): Promise<OncePins | undefined> {
-    const { facts, log, catalog, clock } = this.#options;
+    const { facts, log, catalog, clock, listener } = this.#options;
     const { flow, sources: topics } = facts;
     if (flow.once !== true) return undefined;
-    return pinOnce({ flow, topics, log, catalog, nowMs: clock.now() });
+    return pinOnce({ flow, topics, log, catalog, nowMs: clock.now(), listener });
   }
 
   /** As the topic stands now: it may have been recreated since the start. */

@@ -425,14 +425,15 @@ async function remember(
 
 async function pinned(
   facts: FlowFacts,
-  { plan, log, pipeline, clock }: PrepareOptions,
+  { plan, log, pipeline, clock, listener }: PrepareOptions,
   catalog: Catalog,
 ): Promise<FlowFacts> {
   const { flow, sources: topics } = facts;
   for (const { branches } of topics) {
     for (const { source } of branches) {
-      await computeOnce({ flow, source, plan, pipeline, log, catalog, clock });
+      await computeOnce({ flow, source, plan, pipeline, log, catalog, clock, listener });
     }
   }
-  return { ...facts, once: await pinOnce({ flow, topics, log, catalog, nowMs: clock.now() }) };
+  const nowMs = clock.now();
+  return { ...facts, once: await pinOnce({ flow, topics, log, catalog, nowMs, listener }) };
 }

@@ -4,7 +4,12 @@ import type { Row } from '../../data/value.ts';
 import type { IncrementalView } from '../../plan/flows/incremental-view.ts';
 import type { Log, RecordCursor } from '../../ports/log.ts';
 import { PartRows } from '../../task/row/part-rows.ts';
-import { foreignRecord, foreignTombstone, readTableHeaders } from '../../task/table-records.ts';
+import {
+  foreignRecord,
+  foreignTombstone,
+  readTableHeaders,
+  withPlace,
+} from '../../task/table-records.ts';
 import { type ViewRecord, type ViewRecords, viewDifferences } from '../../task/view-records.ts';
 import { readPartition } from '../worker/read-partition.ts';
 import type { InputFacts } from './read-input-rows.ts';
@@ -126,6 +131,14 @@ export class HeldView {
   }
 
   #take(records: RecordCursor, partition: number): void {
+    try {
+      this.#takeRecord(records, partition);
+    } catch (error) {
+      throw withPlace(error, { topic: this.#options.input.topic, partition }, records.offset);
+    }
+  }
+
+  #takeRecord(records: RecordCursor, partition: number): void {
     const { table, topic } = this.#options.input;
     const { bytes, keyStart, keyEnd, valueStart, valueEnd, offset } = records;
     const place = { topic, partition };

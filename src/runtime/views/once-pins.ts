@@ -1,6 +1,7 @@
 import type { FlowPlan } from '../../plan/pipeline-plan.ts';
-import type { Log } from '../../ports/log.ts';
+import type { Log, OffsetRange } from '../../ports/log.ts';
 import type { OncePins } from '../inspect/flow-facts.ts';
+import type { RuntimeListener } from '../runtime-events.ts';
 import { generationOf } from '../takeover/generation.ts';
 import type { Catalog } from '../topics/catalog.ts';
 import { writtenAt } from './standing-pins.ts';
@@ -11,6 +12,7 @@ type PinOptions = {
   readonly log: Log;
   readonly catalog: Catalog;
   readonly nowMs: number;
+  readonly listener: RuntimeListener;
 };
 
 /**
@@ -18,14 +20,16 @@ type PinOptions = {
  * again: pins are those of a generation. Invariant: from the first start on they stay the same, whoever reads them.
  */
 export async function pinOnce(options: PinOptions): Promise<OncePins> {
-  const { flow, topics, log, catalog, nowMs } = options;
+  const { flow, topics, log, catalog, nowMs, listener } = options;
   const known = readPins(flow, catalog);
   if (known !== undefined) return known;
   const ends: Record<string, number[]> = {};
   for (const { topic, partitions } of topics) {
     const numbers = Array.from({ length: partitions }, (_, partition) => partition);
     const ranges = await log.offsetRanges(topic, numbers);
-    ends[topic] = numbers.map((partition) => ranges.get(partition)?.stable ?? 0);
+    // Behind the open transaction of a producer stand records that are committed: they are waited for.
+    ends[topic] = numbers.map((partition) => ranges.get(partition)?.end ?? 0);
+    tellHeld(listener, { flow: flow.name, topic, isAwaited: true }, ranges);
   }
   const generation = generationOf(catalog, flow.name);
   const entry = { kind: 'once' as const, name: flow.name };
@@ -39,6 +43,18 @@ export async function pinOnce(options: PinOptions): Promise<OncePins> {
     await catalog.write([{ ...entry, value }], nowMs);
   }
   return readPins(flow, catalog) ?? { isDone: false, ends: new Map(Object.entries(ends)) };
+}
+
+/** Tells of each partition of a source that an open transaction holds back. */
+export function tellHeld(
+  listener: RuntimeListener,
+  source: { readonly flow: string; readonly topic: string; readonly isAwaited: boolean },
+  ranges: ReadonlyMap<number, OffsetRange>,
+): void {
+  for (const [partition, { stable: offset, end }] of ranges) {
+    if (end <= offset) continue;
+    listener({ event: 'source_held', ...source, partition, offset, held: end - offset });
+  }
 }
 
 /** What the catalog has for the present generation of a flow; undefined: it goes on for ever, or did not start yet. */

@@ -13,9 +13,10 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Log, LogProducer } from '../../ports/log.ts';
 import { emptyOutgoingRecord } from '../../task/output/outgoing-record.ts';
 import { batchRows } from '../../task/view-query.ts';
+import type { RuntimeListener } from '../runtime-events.ts';
 import { generationOf } from '../takeover/generation.ts';
 import { type Catalog, catalogRecord } from '../topics/catalog.ts';
-import { readPins } from './once-pins.ts';
+import { readPins, tellHeld } from './once-pins.ts';
 import { readInputRows } from './read-input-rows.ts';
 
 export type OnceResultOptions = {
@@ -26,6 +27,7 @@ export type OnceResultOptions = {
   readonly log: Log;
   readonly catalog: Catalog;
   readonly clock: Clock;
+  readonly listener: RuntimeListener;
 };
 
 /** How long another instance that computes the same result is waited for before it is taken for dead. */
@@ -99,13 +101,24 @@ async function writeResult(options: OnceResultOptions, producer: LogProducer): P
   await producer.commit([]);
 }
 
-async function resultRows({
-  flow,
-  source,
-  plan,
-  log,
-  clock,
-}: OnceResultOptions): Promise<readonly Row[]> {
+/** Until no transaction that is open now holds back what stands in a source. */
+async function settledSource(
+  { log, clock, listener, flow }: OnceResultOptions,
+  topic: string,
+  partitions: number,
+): Promise<void> {
+  const numbers = Array.from({ length: partitions }, (_, partition) => partition);
+  let ranges = await log.offsetRanges(topic, numbers);
+  const ends = new Map([...ranges].map(([partition, { end }]) => [partition, end]));
+  tellHeld(listener, { flow: flow.name, topic, isAwaited: true }, ranges);
+  while ([...ranges].some(([partition, { stable }]) => stable < (ends.get(partition) ?? 0))) {
+    await clock.sleep(lookMs);
+    ranges = await log.offsetRanges(topic, numbers);
+  }
+}
+
+async function resultRows(options: OnceResultOptions): Promise<readonly Row[]> {
+  const { flow, source, plan, log, clock } = options;
   const { timeZone } = plan;
   const { batch } = source;
   if (batch === undefined) return [];
@@ -115,6 +128,7 @@ async function resultRows({
   for (const input of inputs) {
     const { name, topic } = input;
     const partitions = described.get(topic)?.partitions ?? 0;
+    await settledSource(options, topic, partitions);
     const facts = { kind: 'source' as const, name, topic, partitions, source: input };
     rows.set(name, await readInputRows(log, facts, timeZone));
   }

@@ -15,7 +15,7 @@ export type ReadAppendedOptions = {
 };
 
 /** Rows that were read together. */
-export type AppendedRows = { readonly rows: readonly CommittedRow[] };
+export type AppendedRows = { readonly partition: number; readonly rows: readonly CommittedRow[] };
 
 /**
  * Every committed row of a table that append flows write, by partition and offset. Invariant: each record is one
@@ -50,7 +50,7 @@ export async function* readAppendedRows({
       reader.assign(topic, partition, position);
       while (position < end) {
         for (const slice of await reader.poll(500)) {
-          yield { rows: readRows(slice, table) };
+          yield { partition, rows: readRows(slice, table) };
           position = slice.nextOffset;
           onProgress?.({ partition, partitions, position, end });
         }
@@ -79,5 +79,6 @@ function readRow(records: RecordCursor, table: TablePlan, partition: number): Co
   return {
     json: bytes.toString('utf8', valueStart, valueEnd),
     sources: (sources[0] ?? []).map((one) => readProvenance(one, 0)),
+    offset,
   };
 }

@@ -5,6 +5,7 @@ import type { Row } from '../../data/value.ts';
 import { hiddenColumns, type SourcePlan, type TablePlan } from '../../plan/pipeline-plan.ts';
 import type { Log } from '../../ports/log.ts';
 import { SourceReader } from '../../task/row/source-reader.ts';
+import { readAt } from '../../task/table-records.ts';
 import { type CommittedRow, readTable } from '../inspect/read-table.ts';
 import { readPartition } from '../worker/read-partition.ts';
 import { readAppendedRows } from './read-appended-rows.ts';
@@ -75,15 +76,18 @@ async function readTableRows(
   { table, sequenceType }: Extract<InputFacts, { kind: 'table' }>,
 ): Promise<readonly Row[]> {
   const decode = rowDecoder(table.columns);
-  const read = ({ json }: CommittedRow): Row => {
+  const read = (partition: number, { json, offset = 0 }: CommittedRow): Row => {
     const bytes = Buffer.from(json, 'utf8');
-    return decode({ bytes, start: 0, end: bytes.length });
+    const place = { topic: table.topic, partition };
+    return readAt(place, offset, () => decode({ bytes, start: 0, end: bytes.length }));
   };
   const rows: Row[] = [];
   const sets =
     table.output === 'append'
       ? readAppendedRows({ log, table })
       : readTable({ log, table, flow: { sequenceType } });
-  for await (const set of sets) for (const row of set.rows) rows.push(read(row));
+  for await (const { partition, rows: some } of sets) {
+    for (const row of some) rows.push(read(partition, row));
+  }
   return rows;
 }

@@ -1,6 +1,8 @@
 import type { Clock } from '../../ports/clock.ts';
 import type { CommittedOffset, Log } from '../../ports/log.ts';
 import type { FlowFacts } from '../inspect/flow-facts.ts';
+import type { RuntimeListener } from '../runtime-events.ts';
+import { tellHeld } from '../views/once-pins.ts';
 import type { FlowRunner } from './flow-runner.ts';
 import { isSettledWithin } from './is-settled-within.ts';
 
@@ -22,6 +24,7 @@ export class TriggeredUpdate {
   readonly #flows: readonly FlowFacts[];
   readonly #log: Log;
   readonly #clock: Clock;
+  readonly #listener: RuntimeListener;
   readonly #sourceGoals = new Map<string, Goal[]>();
   readonly #repartitionGoals = new Map<string, Goal>();
   /** Flows whose goals in tables of the pipeline are taken. */
@@ -31,7 +34,8 @@ export class TriggeredUpdate {
   readonly #asked = new Map<string, Promise<Checkpoints>>();
   #nextMs = 0;
 
-  constructor(flows: readonly FlowFacts[], log: Log, clock: Clock) {
+  constructor(flows: readonly FlowFacts[], log: Log, clock: Clock, listener: RuntimeListener) {
+    this.#listener = listener;
     this.#flows = flows;
     this.#log = log;
     this.#clock = clock;
@@ -48,15 +52,26 @@ export class TriggeredUpdate {
   }
 
   /** A flow that runs once has its end; one that ran has none left. */
-  async #sourceGoal({ once }: FlowFacts, topic: string, partitions: number): Promise<Goal> {
+  async #sourceGoal({ flow, once }: FlowFacts, topic: string, partitions: number): Promise<Goal> {
     const ends = once?.ends.get(topic);
-    if (once === undefined || ends === undefined) return this.#goal(topic, partitions, 'stable');
+    if (once === undefined || ends === undefined) {
+      return this.#goal(topic, partitions, 'stable', flow.name);
+    }
     return { topic, offsets: new Map(once.isDone ? [] : [...ends.entries()]) };
   }
 
-  async #goal(topic: string, count: number, bound: 'stable' | 'end'): Promise<Goal> {
+  async #goal(
+    topic: string,
+    count: number,
+    bound: 'stable' | 'end',
+    teller?: string,
+  ): Promise<Goal> {
     const partitions = Array.from({ length: count }, (_, partition) => partition);
     const ranges = await this.#log.offsetRanges(topic, partitions);
+    if (teller !== undefined) {
+      // What it holds back is left to the next update.
+      tellHeld(this.#listener, { flow: teller, topic, isAwaited: false }, ranges);
+    }
     return {
       topic,
       offsets: new Map([...ranges].map(([partition, range]) => [partition, range[bound]])),

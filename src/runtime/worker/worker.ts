@@ -279,8 +279,8 @@ export class Worker {
   }
 
   async #loop(): Promise<void> {
-    const { settings, flows, log, clock } = this.#options;
-    const update = settings.once ? new TriggeredUpdate(flows, log, clock) : undefined;
+    const { settings, flows, log, clock, listener } = this.#options;
+    const update = settings.once ? new TriggeredUpdate(flows, log, clock, listener) : undefined;
     if (update !== undefined) await this.#guard(() => update.start());
     while (!this.#isStopping) {
       await this.#guard(() => this.#turn());

@@ -6,6 +6,7 @@ import type { RecordCursor } from '../../ports/log.ts';
 import { parseSources } from '../output/output-record.ts';
 import { foreignToTable } from '../row/chained-source.ts';
 import type { RecordPlace } from '../row/source-reader.ts';
+import { readAt } from '../table-records.ts';
 
 const nothing = Buffer.alloc(0);
 
@@ -84,8 +85,9 @@ export class KeyVersionReader {
     if (sequence === undefined || source === undefined || !isWhole || records.keyEnd < 0) {
       throw foreignToTable(records, place);
     }
+    const text = sequence;
     return {
-      sequence: this.#parse(sequence),
+      sequence: readAt(place, records.offset, () => this.#parse(text)),
       source,
       rows: spans.map(({ start, end }, index) => ({ start, end, sources: groups?.[index] ?? [] })),
     };

@@ -7,7 +7,7 @@ import type { ChangeMerge } from '../change-merge.ts';
 import { unknownEntry } from '../key/key-state.ts';
 import { stateHeader } from '../output/change-output.ts';
 import { parseSources } from '../output/output-record.ts';
-import { foreignRecord, foreignTombstone, readTableHeaders } from '../table-records.ts';
+import { foreignRecord, foreignTombstone, readAt, readTableHeaders } from '../table-records.ts';
 
 /** What a record says of its key; undefined: nothing counts. */
 export type RestoredKey = { readonly key: StateKey; readonly entry: Buffer | undefined };
@@ -53,7 +53,7 @@ export class ChangeRestore {
     if (sequenceText === undefined || provenance === undefined || row === undefined) {
       throw foreignRecord(slice, offset, 'its row and its headers do not agree');
     }
-    const sequence = this.#parseSequence(sequenceText);
+    const sequence = readAt(slice, offset, () => this.#parseSequence(sequenceText));
     return encodeChanges([
       new Change(
         { bytes: sequence, start: 0, end: sequence.length },

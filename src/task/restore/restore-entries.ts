@@ -20,7 +20,7 @@ import type { RecordCursor, Slice } from '../../ports/log.ts';
 import type { StateKey } from '../../ports/state-store.ts';
 import { splitNumberedSpan } from '../output/numbered-key.ts';
 import { parseSources } from '../output/output-record.ts';
-import { foreignRecord, foreignTombstone, readTableHeaders } from '../table-records.ts';
+import { foreignRecord, foreignTombstone, readTableHeaders, withPlace } from '../table-records.ts';
 import { SingleRecords } from './restore-single.ts';
 
 export type RestoreOptions = {
@@ -57,7 +57,11 @@ export class Restore {
     const { records } = slice;
     while (records.next()) {
       if (records.keyEnd < 0) throw foreignRecord(slice, records.offset, 'it has no key');
-      changes.push(this.#change(slice, records));
+      try {
+        changes.push(this.#change(slice, records));
+      } catch (error) {
+        throw withPlace(error, slice, records.offset);
+      }
     }
     return changes;
   }

@@ -3,7 +3,7 @@ import { levelEntry, sequenceOf, storedRowCount } from '../../data/row-set.ts';
 import type { RecordCursor, Slice } from '../../ports/log.ts';
 import type { StateKey } from '../../ports/state-store.ts';
 import { parseSources } from '../output/output-record.ts';
-import { foreignRecord, foreignTombstone, readTableHeaders } from '../table-records.ts';
+import { foreignRecord, foreignTombstone, readAt, readTableHeaders } from '../table-records.ts';
 
 /** The level of one key, as a record of the levels topic tells it. */
 export type LevelChange = {
@@ -49,7 +49,8 @@ export class LevelRestore {
     if (sequence === undefined || provenance === undefined) {
       throw foreignRecord(slice, records.offset, 'its headers tm-seq and tm-src are missing');
     }
-    return { provenance, sequence: this.#parseSequence(sequence) };
+    const parse = () => this.#parseSequence(sequence);
+    return { provenance, sequence: readAt(slice, records.offset, parse) };
   }
 
   /** The entries that change; `present` answers the keys of the changes, by position. */

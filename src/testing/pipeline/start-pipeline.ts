@@ -54,7 +54,7 @@ export function pipelineStarter(settings: Partial<WorkerSettings> = {}): StartPi
       untilCaughtUp: async () => {
         if (worker === undefined) throw new FlowError('USAGE', 'the pipeline was not started');
         const { facts } = worker;
-        const update = new TriggeredUpdate(facts, log, clock);
+        const update = new TriggeredUpdate(facts, log, clock, () => undefined);
         await update.start();
         for (;;) {
           failed();

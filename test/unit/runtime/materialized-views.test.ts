@@ -243,6 +243,40 @@ CREATE MATERIALIZED VIEW regions AS SELECT DISTINCT region FROM newest;`;
     expect(rowsOf('regions', sql)).toEqual(['EU']);
   });
 
+  test.each([
+    [
+      'a row of another type',
+      '[{"region":"EU","item":"a","qty":"two","seq":9}]',
+      '9',
+      'column "qty" is no INT in a row',
+    ],
+    ['what is no row', '[7]', '9', 'a row is no JSON object'],
+  ])(
+    '%s in the topic of its table fails the view alone, and its record is told',
+    async (_, value, seq, what) => {
+      const sql = `${totals}
+CREATE STREAMING TABLE other FLOW REPLACE USING (item) SEQUENCE BY seq BY NAME SELECT item, seq FROM STREAM(orders);
+CREATE MATERIALIZED VIEW items AS SELECT item FROM other;`;
+      world = worldOf(sql, 1);
+      order('EU', 'a', 2, 1);
+      await updateOnce(sql);
+      const headers = { 'tm-seq': seq, 'tm-src': `${'0'.repeat(32)}/0@0`, 'tm-gen': '0' };
+      const offset = world.log.readCommitted('newest').length;
+      world.log.produce('newest', 0, { key: '{"region":"EU"}', value, headers });
+      order('US', 'b', 1, 1);
+      await expect(updateOnce(sql)).rejects.toMatchObject({
+        code: 'RECORD_CORRUPT',
+        message: 'topic "newest" holds a record that is not one of ours',
+        place: { topic: 'newest', partition: 0 },
+        detail: expect.stringContaining(what),
+        hint: expect.stringContaining('tidemark refresh'),
+      });
+      expect(offset).toBe(1);
+      expect(rowsOf('items', sql)).toEqual(['a', 'b']);
+      expect(rowsOf('totals', sql)).toEqual(['EU|1|2']);
+    },
+  );
+
   test('two instances compute a view once, and both end when it is up to date', async () => {
     world = worldOf(totals);
     for (let n = 0; n < 20; n += 1) order(`R${n % 3}`, 'a', n, 1);

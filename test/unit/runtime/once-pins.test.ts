@@ -28,7 +28,7 @@ test('FL-16 pins that were written first hold, whoever wakes up later and writes
   const [sleeper, owner] = [catalog(), catalog()];
   await sleeper.read();
   await owner.read();
-  const options = { flow, topics, log: log.connect(), nowMs: 0 };
+  const options = { flow, topics, log: log.connect(), nowMs: 0, listener: () => undefined };
   expect(endsOf(await pinOnce({ ...options, catalog: owner }))).toEqual([1]);
   log.produce('s', 0, { value: '{"id":2}' });
   // It knows of no pins: it looked before they were there.
@@ -53,7 +53,7 @@ test('FL-16 pins of a generation that is past hold no more', async () => {
   const { log, catalog } = world();
   const [former, now] = [catalog(), catalog()];
   await former.read();
-  const options = { flow, topics, log: log.connect(), nowMs: 0 };
+  const options = { flow, topics, log: log.connect(), nowMs: 0, listener: () => undefined };
   await pinOnce({ ...options, catalog: now });
   await now.write([{ kind: 'generation', name: 'f', value: { generation: 1 } }], 0);
   log.produce('s', 0, { value: '{"id":2}' });
