@@ -339,8 +339,8 @@ export const mutants: readonly Mutant[] = [
     'a flow that runs once reads all that was there',
     edit(
       'src/runtime/views/once-pins.ts',
-      'numbers.map((partition) => ranges.get(partition)?.stable ?? 0)',
-      'numbers.map((partition) => Math.max(0, (ranges.get(partition)?.stable ?? 0) - 1))',
+      'numbers.map((partition) => ranges.get(partition)?.end ?? 0)',
+      'numbers.map((partition) => Math.max(0, (ranges.get(partition)?.end ?? 0) - 1))',
     ),
   ),
   mutantIn(
