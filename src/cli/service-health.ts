@@ -39,6 +39,8 @@ export class ServiceHealth {
   #lastSignMs: number;
   /** undefined: nobody tells of requests. */
   #lastAnswerMs: number | undefined;
+  /** What the worker recovers from. */
+  #trouble: string | undefined;
 
   constructor(options: ServiceHealthOptions, nowMs: number) {
     this.#options = options;
@@ -66,6 +68,7 @@ export class ServiceHealth {
         break;
       case 'assigned': {
         this.#hasStarted = true;
+        this.#trouble = undefined;
         const flow = this.#flows.get(event.flow);
         if (flow === undefined) break;
         flow.isAssigned = true;
@@ -74,6 +77,7 @@ export class ServiceHealth {
         break;
       }
       case 'recovering':
+        this.#trouble = `${event.error.code}: ${event.error.message}`;
         for (const flow of this.#flows.values()) {
           flow.isAssigned = false;
           flow.restoring.clear();
@@ -132,6 +136,7 @@ export class ServiceHealth {
     return {
       reasons: [
         `the worker is ${progress.state}`,
+        ...(this.#trouble === undefined ? [] : [this.#trouble]),
         ...silence,
         ...progress.flows.flatMap(({ flow, failed }) =>
           failed === undefined ? [] : [`flow "${flow}" has failed: ${failed.code}`],

@@ -97,6 +97,20 @@ test('OP-03 it is not ready while Kafka, which answered before, answers nothing,
   expect(one.ready(progress(), 40_000).reasons).toEqual([]);
 });
 
+test('OP-03 a worker that recovers says from what, until it has its partitions again', () => {
+  const one = health();
+  one.hear(assigned, 1);
+  const error = new FlowError('STATE_UNAVAILABLE', 'redis at r:6379 is not reachable');
+  one.hear({ event: 'recovering', error, attempt: 1, delayMs: 0 }, 2);
+  const reasons = (state: 'recovering' | 'running') => one.ready(progress({ state }), 3).reasons;
+  expect(reasons('recovering')).toEqual([
+    'the worker is recovering',
+    'STATE_UNAVAILABLE: redis at r:6379 is not reachable',
+  ]);
+  one.hear(assigned, 4);
+  expect(reasons('running')).toEqual([]);
+});
+
 test('before the log has answered it says so, and of no number of records', () => {
   const one = health();
   one.hear(assigned, 1);
