@@ -239,6 +239,12 @@ export const mutants: readonly Mutant[] = [
         'isLoopOver ? this.#finish() : Promise.reject(stillTurning())',
         '(isLoopOver || stillTurning() !== undefined) ? this.#finish() : Promise.reject(stillTurning())',
       ),
+      // Else what is begun so is over before it has sent anything.
+      edit(
+        worker,
+        'if (!(await Promise.race([isFinished, this.#stopIsLate])))',
+        'if (!(await Promise.race(isLoopOver ? [isFinished, this.#stopIsLate] : [isFinished])))',
+      ),
     ),
     disturbance: 'linger',
   },

@@ -4,12 +4,20 @@ import { ServiceWorld } from '../support/service-world.ts';
 import { type PrivateKafka, startPrivateKafka } from '../support/services.ts';
 import { workload } from '../support/workload.ts';
 
+/** Ids of producers that write nothing are forgotten after seconds, as others are after a week. */
+const forgetful = {
+  'transactional.id.expiration.ms': '3000',
+  'transaction.remove.expired.transaction.cleanup.interval.ms': '500',
+  'producer.id.expiration.ms': '3000',
+  'producer.id.expiration.check.interval.ms': '500',
+};
+
 describe('the broker fails under a running service', () => {
   let kafka: PrivateKafka;
   let world: ServiceWorld;
 
   beforeAll(async () => {
-    kafka = await startPrivateKafka();
+    kafka = await startPrivateKafka({ settings: forgetful });
   });
 
   afterEach(() => world.close());
@@ -59,6 +67,22 @@ describe('the broker fails under a running service', () => {
     kafka.resume();
     await producing;
     await world.caughtUp(60_000);
+    expect(await service.end(), service.tail()).toEqual({ code: 0, signal: null });
+    expect((await world.check()).differences.slice(0, 20), world.tails()).toEqual([]);
+  });
+
+  test('P129 the brokers have forgotten the producer of a quiet pipeline: it goes on by itself, and is exact', async () => {
+    world = await ServiceWorld.open({ brokers: kafka.brokers, redisUrl: inject('redisUrl') });
+    const service = world.service('worker-1').start();
+    await world.produce(workload({ seed: 5, records: 300, partitions: 4 }));
+    await world.caughtUp();
+    // Until its transactional id has expired, and its producer id in every partition.
+    await sleep(5_000);
+    await world.produce(workload({ seed: 6, records: 300, partitions: 4 }));
+    await world.caughtUp(15_000);
+    const told = service.lines().filter(({ level }) => level !== 'info');
+    expect(told.map(({ level, code }) => [level, code])).toEqual([['warn', 'TRANSACTION_ABORTED']]);
+    expect(String(told[0]?.['error'])).toContain('the transactional id has expired');
     expect(await service.end(), service.tail()).toEqual({ code: 0, signal: null });
     expect((await world.check()).differences.slice(0, 20), world.tails()).toEqual([]);
   });
