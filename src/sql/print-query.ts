@@ -12,6 +12,7 @@ import type {
 } from './ast.ts';
 import { ExpressionPrinter } from './print-expression.ts';
 import { literalOfText } from './text-literal.ts';
+import { wordToken } from './tokens.ts';
 import { wordUse } from './word-use.ts';
 
 /** Queries in their canonical spelling, on one line. */
@@ -172,7 +173,14 @@ export abstract class QueryPrinter extends ExpressionPrinter {
   }
 
   #watermark({ column, delay }: Watermark): string {
-    return `WATERMARK ${this.expression(column)} DELAY OF ${this.expression(delay)}`;
+    const [value, name] =
+      column.node === 'alias'
+        ? [column.value, ` AS ${this.identifier(column.name)}`]
+        : [column, ''];
+    const text = this.expression(value);
+    // A clause word in front would make WATERMARK the alias of the table.
+    const isClause = wordUse.neverAlias.has(wordToken(/^\w*/.exec(text)?.[0] ?? ''));
+    return `WATERMARK ${isClause ? `(${text})` : text}${name} DELAY OF ${this.expression(delay)}`;
   }
 
   #alias(alias: TableAlias | undefined): string {

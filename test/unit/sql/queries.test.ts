@@ -23,6 +23,10 @@ function relation(text: string): Relation {
 describe('SELECT', () => {
   test.each([
     ['select 1', 'SELECT 1'],
+    [
+      'SELECT a FROM t WATERMARK !a AS ts DELAY OF INTERVAL 1 DAY',
+      'SELECT a FROM t WATERMARK (NOT a) AS ts DELAY OF INTERVAL 1 DAY',
+    ],
     ['SELECT a FROM (WHERE)', 'SELECT a FROM `WHERE`'],
     ['SELECT a FROM STREAM VALUES(k, j)', 'SELECT a FROM STREAM(`VALUES`(k, j))'],
     ['SELECT a b, c AS `d e`, 1 AS select', 'SELECT a AS b, c AS `d e`, 1 AS `select`'],
