@@ -83,7 +83,9 @@ function addStatement(
           `${statement.clause.clause.toUpperCase()} has no place in a pipeline`,
           statement.place,
           {
-            hint: 'A pipeline consists of CREATE SOURCE, STREAMING TABLE, FLOW, VIEW, MATERIALIZED VIEW and SINK, and of SET.',
+            hint: statement.clause.clause.startsWith('INSERT')
+              ? 'A flow inserts for as long as the pipeline runs: CREATE FLOW name AS INSERT INTO target BY NAME SELECT … .'
+              : 'A pipeline consists of CREATE SOURCE, STREAMING TABLE, FLOW, VIEW, MATERIALIZED VIEW and SINK, and of SET.',
           },
         ),
       );

@@ -86,8 +86,12 @@ export const planFaults = {
   TARGET_COLUMN_UNKNOWN: 'A column of the query does not stand among the declared columns.',
   TARGET_COLUMN_TYPE: 'A column of the query cannot be stored in the declared type.',
   OUTPUT_COLUMN_DUPLICATE: 'Two columns of the query have the same name.',
+  ALIAS_HIDES_COLUMN:
+    'An alias without AS is the name of another column: a comma may have been forgotten.',
   OUTPUT_COLUMN_UNNAMED: 'A column of the query has no name.',
   OUTPUT_COLUMN_UNTYPED: 'A column of the query is NULL without a type.',
+  TARGET_COLUMN_NARROW:
+    'A column is declared in a type that does not hold every value that the query may give.',
   DISTINCT_CAST: 'Storing a column of SELECT DISTINCT in its declared type may make rows equal.',
   DISTINCT_TYPE: 'SELECT DISTINCT gives a column whose values cannot be compared.',
   DISTINCT_NESTED: 'SELECT DISTINCT is not the outermost part of the query.',

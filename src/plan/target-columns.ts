@@ -8,7 +8,7 @@ import type { BoundColumn } from './bind/bound-column.ts';
 import { nameHint } from './bind/name-hint.ts';
 import { nameKey } from './bind/names.ts';
 import type { TableDataset } from './catalog.ts';
-import { type FaultList, planFault } from './faults.ts';
+import { type FaultList, planFault, planWarning } from './faults.ts';
 import { columnNode } from './flows/move-columns.ts';
 import type { ProjectedColumn } from './pipeline-plan.ts';
 import type { BoundRelation } from './relation.ts';
@@ -201,6 +201,7 @@ function checkAssignment(
     );
     return false;
   }
+  warnOfNarrow(target, found, faults);
   if (!isDistinct || keepsDistinct(found.type, target.type)) return true;
   faults.add(
     planFault(
@@ -211,6 +212,34 @@ function checkAssignment(
     ),
   );
   return false;
+}
+
+function warnOfNarrow(target: Column, found: BoundColumn, faults: FaultList): void {
+  const loss = narrowLoss(found.type, target.type);
+  if (loss === undefined) return;
+  const [from, to] = [found.type, target.type].map((type) => formatType(type).toUpperCase());
+  const message = `column "${target.name}" is declared ${to}, and the query gives ${from}`;
+  faults.add(
+    planWarning('TARGET_COLUMN_NARROW', message, found.place, {
+      detail: loss,
+      hint: `Declare it ${from}, or write CAST(… AS ${to}) if no such value comes.`,
+    }),
+  );
+}
+
+function narrowLoss(from: DataType, to: DataType): string | undefined {
+  if (from.kind === 'double' && to.kind === 'float') {
+    return 'A value keeps about 7 of its 16 digits, and a large one becomes infinite.';
+  }
+  const [source, kept] = [from, to].map(wholeDigits);
+  if (source === undefined || kept === undefined || kept >= source) return undefined;
+  return 'A row with a value out of its range becomes a bad row.';
+}
+
+/** How many digits before the point a number may have. */
+function wholeDigits(type: DataType): number | undefined {
+  if (type.kind === 'decimal') return type.precision - type.scale;
+  return integralDigits[integralOrder.indexOf(type.kind)];
 }
 
 const integralOrder: readonly string[] = ['tinyint', 'smallint', 'int', 'bigint'];

@@ -392,6 +392,8 @@ export type SelectItem = {
   readonly value: Expression;
   /** `AS a`; several for a generator: `AS (a, b)`. */
   readonly aliases: readonly Identifier[];
+  /** Where the alias stands if AS does not stand before it. */
+  readonly bareAliasPlace?: Place;
   readonly place: Place;
 };
 

@@ -20,7 +20,9 @@ export abstract class OtherStatementGrammar extends TableGrammar {
       this.refuse(
         this.placeOf(first),
         `${this.upper(first)} has no place in a pipeline`,
-        'A pipeline file says what there is: what is no longer in it is no longer kept up to date.',
+        this.is(0, K.MERGE)
+          ? 'Rows are merged by a flow: FLOW REPLACE USING (key) SEQUENCE BY sequence BY NAME SELECT …, or AUTO CDC … KEYS (key) for inserts, updates and deletes.'
+          : 'A pipeline file says what there is: what is no longer in it is no longer kept up to date.',
         'NOT_SUPPORTED',
       ),
     );

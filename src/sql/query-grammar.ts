@@ -312,7 +312,7 @@ export abstract class QueryGrammar extends SelectGrammar {
     const first = this.LA(1);
     const value = this.SUBRULE(this.groupItem);
     const aliases = this.SUBRULE(this.itemAliases);
-    return { value, aliases, place: this.placeFrom(first) };
+    return { value, ...aliases, place: this.placeFrom(first) };
   });
 
   readonly pipeAggregate = this.RULE('pipeAggregate', () => {

@@ -15,6 +15,8 @@ import { RelationGrammar } from './relation-grammar.ts';
 import { CloseParen, Comma, K, OpenParen, PipeArrow, Star } from './tokens.ts';
 import { wordUse } from './word-use.ts';
 
+type Aliases = Pick<SelectItem, 'aliases' | 'bareAliasPlace'>;
+
 /** One SELECT: what it selects, from what, and how rows are grouped and filtered; not its order. */
 export abstract class SelectGrammar extends RelationGrammar {
   readonly select = this.RULE('select', (): SelectQuery => {
@@ -94,7 +96,7 @@ export abstract class SelectGrammar extends RelationGrammar {
         ALT: () => {
           const value = this.SUBRULE(this.expression);
           const aliases = this.SUBRULE(this.itemAliases);
-          return { value, aliases, place: this.placeFrom(first) };
+          return { value, ...aliases, place: this.placeFrom(first) };
         },
       },
     ]);
@@ -115,19 +117,25 @@ export abstract class SelectGrammar extends RelationGrammar {
   }
 
   /** `AS a`, `a`, `AS (a, b)`, `(a, b)`. */
-  readonly itemAliases = this.RULE('itemAliases', (): Identifier[] => {
+  readonly itemAliases = this.RULE('itemAliases', (): Aliases => {
+    const first = this.LA(1);
+    let isBare = true;
     let aliases: Identifier[] = [];
     this.OPTION({
       GATE: () => this.is(1, K.AS) || this.startsAlias() || this.startsAliasList(),
       DEF: () => {
-        this.OPTION2(() => this.CONSUME(K.AS));
+        this.OPTION2(() => {
+          this.CONSUME(K.AS);
+          isBare = false;
+        });
         aliases = this.OR([
           { ALT: () => this.SUBRULE(this.someIdentifiers) },
           { ALT: () => [this.SUBRULE(this.identifier)] },
         ]);
       },
     });
-    return aliases;
+    const bare = isBare && aliases.length > 0;
+    return { aliases, ...(bare && { bareAliasPlace: this.placeFrom(first) }) };
   });
 
   readonly selectTail = this.RULE(

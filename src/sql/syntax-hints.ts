@@ -1,6 +1,18 @@
 import type { IRecognitionException, IToken, TokenType } from 'chevrotain';
 import type { Fault, Place } from '../base/place.ts';
-import { Comma, Equal, K, Minus, Numeral, OpenParen, PlainWord, Text, Word } from './tokens.ts';
+import {
+  CloseParen,
+  Comma,
+  Equal,
+  K,
+  Minus,
+  Numeral,
+  OpenParen,
+  PlainWord,
+  QuotedWord,
+  Text,
+  Word,
+} from './tokens.ts';
 
 /** What is known about a syntax error when a hint is looked for. */
 type Mistake = {
@@ -124,6 +136,31 @@ const commonMistakes: readonly (readonly [(mistake: Mistake) => boolean, Hint])[
       'REPLACE USING …).',
   ],
   [
+    ({ token, previous, before }) =>
+      /^(?:deletes|truncates)$/i.test(token.image) &&
+      previous?.tokenType === K.AS &&
+      before.at(-2)?.tokenType === K.APPLY,
+    ({ token }) => `Write APPLY AS ${token.image.slice(0, -1).toUpperCase()} WHEN.`,
+  ],
+  [
+    ({ previous, message }) =>
+      /expected (?:ROW|UPDATE)$/.test(message) &&
+      [K.DROP, K.FAIL].some((word) => previous?.tokenType === word),
+    'The action is ON VIOLATION DROP ROW or ON VIOLATION FAIL UPDATE.',
+  ],
+  [
+    ({ token, previous, message }) =>
+      isWord(token) &&
+      (message.endsWith("expected '('") || isBehindStatement(message)) &&
+      [K.COLUMNS, K.KEYS, K.ON, K.EXCEPT].some((word) => previous?.tokenType === word),
+    ({ previous }) => `Columns stand in parentheses: ${previous?.image.toUpperCase()} (a, b).`,
+  ],
+  [
+    ({ token, previous, before }) => isInSelectList(before, token) && isWord(previous),
+    ({ token, previous }) =>
+      `A comma may be missing before '${previous?.image}' or before '${token.image}'.`,
+  ],
+  [
     ({ previous, rule }) => rule === 'identifiers' && previous?.tokenType === K.USING,
     'Columns stand in parentheses: USING (a, b).',
   ],
@@ -159,6 +196,25 @@ const commonMistakes: readonly (readonly [(mistake: Mistake) => boolean, Hint])[
     'A query among arguments stands in parentheses of its own.',
   ],
 ];
+
+/** Whether a name stands behind an expression of a select list and its alias, and none of them is a keyword with a slip. */
+function isInSelectList(before: readonly IToken[], token: IToken): boolean {
+  const [value, alias] = before.slice(-2);
+  if (!isWord(token) || [token, alias].some((word) => word !== undefined && similarKeyword(word))) {
+    return false;
+  }
+  if (alias?.tokenType !== PlainWord || value === undefined || !endsValue(value)) return false;
+  const clause = before.findLast(({ tokenType }) => listEnds.has(tokenType));
+  return clause?.tokenType === K.SELECT;
+}
+
+function endsValue({ tokenType }: IToken): boolean {
+  return [PlainWord, QuotedWord, Numeral, Text, CloseParen].includes(tokenType);
+}
+
+const listEnds: ReadonlySet<TokenType> = new Set([
+  ...[K.SELECT, K.FROM, K.WHERE, K.GROUP, K.HAVING, K.ORDER, K.LIMIT, K.WINDOW, K.UNION],
+]);
 
 function isBehindStatement(message: string): boolean {
   return message.endsWith('the end of the statement');

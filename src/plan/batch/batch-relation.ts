@@ -1,4 +1,4 @@
-import type { Place } from '../../base/place.ts';
+import { FaultError, type Place } from '../../base/place.ts';
 import type { Column } from '../../data/types.ts';
 import { findAggregate } from '../../expr/aggregate-registry.ts';
 import { commonType, commonTypeOf } from '../../expr/coerce.ts';
@@ -74,7 +74,13 @@ function refuseStream(
   _context: BatchContext,
 ): void {
   if (!relation.stream && relation.watermark === undefined) return;
-  throw fault('NOT_SUPPORTED', 'a query over tables reads no stream', relation.place);
+  throw new FaultError({
+    ...{ severity: 'error', code: 'NOT_SUPPORTED', place: relation.place },
+    message: 'a query over tables reads no stream',
+    hint: relation.stream
+      ? 'Such a query sees all rows at once: write FROM with the name alone, without STREAM.'
+      : 'Leave WATERMARK out: such a query sees all rows at once.',
+  });
 }
 
 function bindNamed(

@@ -348,11 +348,18 @@ function notAStream(dataset: Dataset, relation: NamedRelation, faults: FaultList
   return undefined;
 }
 
-export function notStreaming(what: string, place: Place, faults: FaultList): undefined {
+const fileFunctions: ReadonlySet<string> = new Set(['read_files', 'cloud_files']);
+
+export function notStreaming(
+  what: string,
+  place: Place,
+  faults: FaultList,
+  hint = 'Read a source with FROM STREAM(name).',
+): undefined {
   faults.add(
     planFault('SOURCE_NOT_STREAMING', `${what} is no stream`, place, {
       detail: 'A flow into a streaming table reads each record once, as it arrives.',
-      hint: 'Read a source with FROM STREAM(name).',
+      hint,
     }),
   );
   return undefined;
@@ -367,7 +374,10 @@ function bindFunction(
   const name = functionName(relation.call);
   const { faults } = context;
   if (name !== 'read_kafka') {
-    return notStreaming(`the table function ${name}`, relation.place, faults);
+    const hint = fileFunctions.has(name)
+      ? "Files are no stream here: send their records to a topic, declared with CREATE SOURCE name (column TYPE, …) WITH (topic = '…', format = 'json'), and read FROM STREAM(name). A file can be the static side of a join."
+      : undefined;
+    return notStreaming(`the table function ${name}`, relation.place, faults, hint);
   }
   const bound = bindReadKafka(relation.call, relation.stream || context.isStreamed, faults);
   const marked = withWatermark(bound, relation.watermark, context);

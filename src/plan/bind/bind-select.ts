@@ -5,7 +5,7 @@ import { literal } from '../../expr/call.ts';
 import { columnsOf, isDeterministic } from '../../expr/columns.ts';
 import type { Expression as BoundExpression } from '../../expr/expression.ts';
 import type { CallExpression, Expression, SelectItem, SelectQuery } from '../../sql/ast.ts';
-import { AlreadyReported, planFault } from '../faults.ts';
+import { AlreadyReported, planFault, planWarning } from '../faults.ts';
 import { refuseLimit } from '../flows/limit.ts';
 import { type ColumnNode, columnNode, moveColumns } from '../flows/move-columns.ts';
 import {
@@ -267,12 +267,42 @@ function bindItems(
     context,
     isComplete: true,
   };
+  warnOfBareAliases(select, relation, context);
   for (const item of select.items) {
     if (item !== generatorItem) addItem(list, item, fine.has(item));
     else if (generated === undefined) addBroken(list, item);
     else addGenerated(list, generated.columns);
   }
   return list.isComplete ? project(list, base) : undefined;
+}
+
+/** `SELECT id, cust seq` is valid, and no column seq comes out of it; one that is selected beside it is meant so. */
+function warnOfBareAliases(
+  { items }: SelectQuery,
+  { columns }: BoundRelation,
+  { faults }: BindContext,
+): void {
+  const selected = new Set(items.map(({ value }) => nameKey(lastPart(value) ?? '')));
+  for (const { value, aliases, bareAliasPlace } of items) {
+    const [alias] = aliases;
+    const own = lastPart(value);
+    if (bareAliasPlace === undefined || alias === undefined || own === undefined) continue;
+    const key = nameKey(alias.text);
+    const isColumn = columns.some(({ name, hidden }) => !hidden && nameKey(name ?? '') === key);
+    if (!isColumn || selected.has(key)) continue;
+    const message = `alias "${alias.text}" hides the column "${alias.text}" of the source`;
+    faults.add(
+      planWarning('ALIAS_HIDES_COLUMN', message, bareAliasPlace, {
+        detail: `Without AS or a comma, column "${own}" is stored under the name "${alias.text}".`,
+        hint: `Write AS if that is meant (${own} AS ${alias.text}), or a comma if both are (${own}, ${alias.text}).`,
+      }),
+    );
+  }
+}
+
+/** The name of what is nothing but a column. */
+function lastPart(value: Expression): string | undefined {
+  return value.node === 'column' ? value.name.parts.at(-1)?.text : undefined;
 }
 
 function bindItemGenerator(item: SelectItem, relation: BoundRelation, context: BindContext) {

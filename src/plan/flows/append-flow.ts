@@ -5,6 +5,7 @@ import { warnOfRowChance } from '../explain/row-chance.ts';
 import { planFault } from '../faults.ts';
 import { type BoundRelation, withStep } from '../relation.ts';
 import { matchTarget, type TargetColumn, unitedColumns } from '../target-columns.ts';
+import { warnOfEnvelope } from './cdc-hint.ts';
 import { checkByName } from './flow-rules.ts';
 import { warnOfLimit } from './limit.ts';
 
@@ -53,6 +54,7 @@ export function bindAppendFlows(
     const { columns, projection } = matchTarget(target, query, context.faults);
     const relation = withStep(query, { step: 'project', columns: projection });
     warnOfRowChance(relation, context.faults);
+    warnOfEnvelope(relation, declaration.place, context.faults);
     return { kind: 'append', once: body.once, declaration, table, columns, relation };
   });
 }

@@ -306,6 +306,10 @@ const volatileFunctions: ReadonlySet<string> = new Set([
   ...['unix_timestamp', 'rand', 'random', 'randn', 'randstr', 'shuffle', 'uniform', 'uuid'],
 ]);
 
+const withoutMeaning: ReadonlySet<string> = new Set([
+  ...['place', 'orderPlace', 'bareAliasPlace', 'quoted'],
+]);
+
 /** The tree of a query or expression without places and quotes: equal text, equal meaning. */
 export function meaningOf(query: Query | Expression): {
   readonly text: string;
@@ -313,7 +317,7 @@ export function meaningOf(query: Query | Expression): {
 } {
   let isVolatile = false;
   const text = JSON.stringify(query, (key, value: unknown) => {
-    if (key === 'place' || key === 'orderPlace' || key === 'quoted') return undefined;
+    if (withoutMeaning.has(key)) return undefined;
     if (key === 'name' && isName(value)) {
       const last = value.parts.at(-1)?.text.toLowerCase() ?? '';
       isVolatile ||= volatileFunctions.has(last);

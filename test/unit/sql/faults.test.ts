@@ -83,6 +83,24 @@ test.each([
   ['SELECT a,, b FROM t', 'a comma too many'],
   ['SELECT "abc', 'A quote inside a string'],
   ['SELECT :p', 'no parameters'],
+  ['SELECT id cust seq FROM t', "A comma may be missing before 'cust' or before 'seq'."],
+  ['MERGE INTO t USING s ON a = b', 'Rows are merged by a flow'],
+  [
+    'CREATE FLOW f AS AUTO CDC INTO t FROM s KEYS (k) APPLY AS DELETES WHEN a SEQUENCE BY b',
+    'Write APPLY AS DELETE WHEN.',
+  ],
+  [
+    'CREATE FLOW f AS AUTO CDC INTO t FROM s KEYS (k) SEQUENCE BY b COLUMNS a, b',
+    'Columns stand in parentheses: COLUMNS (a, b).',
+  ],
+  [
+    'CREATE FLOW f AS AUTO CDC INTO t FROM s KEYS k SEQUENCE BY b',
+    'Columns stand in parentheses: KEYS (a, b).',
+  ],
+  [
+    'CREATE STREAMING TABLE t (CONSTRAINT c EXPECT (a) ON VIOLATION DROP) AS SELECT 1',
+    'ON VIOLATION DROP ROW',
+  ],
 ])('%s: %s', (source, hint) => {
   expect(parsePipeline(source, 'p.sql').faults.map((fault) => fault.hint)).toEqual([
     expect.stringContaining(hint),
