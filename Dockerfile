@@ -16,6 +16,10 @@ FROM ${BASE_IMAGE} AS packages
 WORKDIR /build
 COPY package.json package-lock.json ./
 RUN npm ci --omit=dev --no-audit --no-fund && mkdir -p /out/state
+# The tracing SDK, which config.traces.enabled needs.
+ARG WITH_TRACES=0
+RUN if [ "$WITH_TRACES" = 1 ]; then npm install --no-save --omit=dev --no-audit --no-fund @opentelemetry/sdk-trace-node@2.12.1 \
+  @opentelemetry/resources@2.12.1 @opentelemetry/exporter-trace-otlp-http@0.223.1; fi
 
 FROM ${RUNTIME_IMAGE}
 ARG VERSION=0.1.0

@@ -1,3 +1,4 @@
+import { missingSdk } from '../adapters/otel/tracing-sdk.ts';
 import { systemClock } from '../adapters/system/system-clock.ts';
 import { flowMaturity, type Maturity } from '../plan/explain/maturity.ts';
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
@@ -42,7 +43,10 @@ export const plan: Command = {
     const loaded = await toldPipeline(invocation, paths);
     if (loaded === undefined) return 3;
     return openDeployment(invocation, config, loaded.plan, async (deployment) => {
-      const gathered = await gatherDeployment({ ...deployment, nowMs: systemClock.now() });
+      const facts = await gatherDeployment({ ...deployment, nowMs: systemClock.now() });
+      const untraced = config['traces.enabled'] ? missingSdk() : undefined;
+      const refusals = untraced === undefined ? facts.refusals : [untraced, ...facts.refusals];
+      const gathered = { ...facts, refusals };
       const decided = deploymentPlan(gathered);
       const isAsked = invocation.isSet('effect');
       const effects = isAsked ? await effectsOf(deployment, decided) : [];

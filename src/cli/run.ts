@@ -8,7 +8,7 @@ import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import type { RuntimeListener } from '../runtime/runtime-events.ts';
 import { PauseWatch } from '../runtime/worker/pauses.ts';
 import type { Worker } from '../runtime/worker/worker.ts';
-import type { Command, ExitCode, Invocation } from './command.ts';
+import type { Command, ExitCode, Invocation, Terminal } from './command.ts';
 import { takeInstanceName } from './instance-name.ts';
 import { pipelineFlag, pipelinePaths, toldPipeline } from './pipeline-files.ts';
 import { type ServiceLog, serviceLog, tellConfig } from './run-log.ts';
@@ -122,7 +122,7 @@ async function runShown(
     front.stopping();
     worker?.stop();
   });
-  const tracing = await openTracing(config, plan);
+  const tracing = await openTracing(config, plan, terminal.environment);
   tracing?.tracer.step(planStep(plan, planned));
   const service = await composeUnlessStopped(() => stopAsked, {
     config,
@@ -199,6 +199,7 @@ function loggable(error: unknown): unknown {
 async function openTracing(
   config: Config,
   plan: PipelinePlan,
+  environment: Terminal['environment'],
 ): Promise<(OpenedTracer & { readonly listener: RuntimeListener }) | undefined> {
   if (!config['traces.enabled']) return undefined;
   const pipeline = config['pipeline.name'] ?? '';
@@ -211,6 +212,7 @@ async function openTracing(
     share: config['traces.perThousand'] / 1000,
     propagates: config['traces.propagate'],
     store: config['state.kind'],
+    environment,
   });
   const topics = new Map(
     plan.flows.map(({ name, target }) => [

@@ -54,6 +54,12 @@ export function schemaFaults(
           at('has an item twice');
         }
         break;
+      case 'propertyNames':
+        if (isObject(value)) {
+          for (const name of Object.keys(value))
+            faults.push(...schemaFaults(rule as Schema, name, root, `${path}.${name}`));
+        }
+        break;
       case 'minProperties':
         if (isObject(value) && Object.keys(value).length < Number(rule)) at('has too few members');
         break;

@@ -63,6 +63,16 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{/* What a schema cannot say. */}}
 {{- define "tidemark.check" -}}
+{{- $fullname := include "tidemark.fullname" . -}}
+{{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" $fullname) -}}
+{{- fail (printf "fullnameOverride: %q cannot be the name of a Service, which begins with a letter and has only small letters, digits and hyphens; give another one, as for a release with a dot in its name" $fullname) -}}
+{{- end -}}
+{{- if not (regexMatch "^[a-zA-Z0-9_-]+$" (include "tidemark.pipelineName" .)) -}}
+{{- fail (printf "pipeline.name: the name of the release, %q, cannot be that of a pipeline; give another one" .Release.Name) -}}
+{{- end -}}
+{{- if and .Values.gate.refresh (or (not .Values.gate.enabled) (eq .Values.gate.plan "never")) -}}
+{{- fail "gate.refresh: only a gate that plans knows whether a refresh is needed; set gate.enabled, and gate.plan to auto or required" -}}
+{{- end -}}
 {{- if and (not .Values.pipeline.files) (not .Values.pipeline.existingConfigMap) -}}
 {{- fail "pipeline.files: at least one SQL file is needed, or pipeline.existingConfigMap" -}}
 {{- end -}}
@@ -80,6 +90,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- if and (or .Values.kafka.tls.certKey .Values.kafka.tls.keyKey) (not (and .Values.kafka.tls.certKey .Values.kafka.tls.keyKey .Values.kafka.tls.existingSecret)) -}}
 {{- fail "kafka.tls: certKey, keyKey and existingSecret belong together" -}}
+{{- end -}}
+{{- if and .Values.kafka.tls.existingSecret (not .Values.kafka.tls.enabled) -}}
+{{- fail "kafka.tls.enabled: kafka.tls.existingSecret is of no use without it, and the connections would be in the clear" -}}
+{{- end -}}
+{{- if and .Values.kafka.sasl.existingSecret (eq .Values.kafka.sasl.mechanism "none") -}}
+{{- fail "kafka.sasl.mechanism: kafka.sasl.existingSecret is of no use without it, and nobody would log in" -}}
 {{- end -}}
 {{- if and (eq .Values.state.kind "embedded") (or (gt (int .Values.replicaCount) 1) (ne .Values.autoscaling.mode "none")) -}}
 {{- fail "state.kind: embedded state belongs to one pod; with more than one, or with autoscaling, it has to be redis" -}}
@@ -176,11 +192,39 @@ capabilities:
       key: {{ .usernameKey }}
 {{- end }}
 {{- end }}
+{{- with .Values.extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* For a container with the memory of a pod of the service. */}}
+{{- define "tidemark.nodeOptions" -}}
 {{- with .Values.nodeOptions }}
 - name: NODE_OPTIONS
   value: {{ . | quote }}
 {{- end }}
-{{- with .Values.extraEnv }}
+{{- end }}
+
+{{/* Where pods that work on Kafka go: the service, and the gate before it. */}}
+{{- define "tidemark.egress" -}}
+# Names.
+- ports:
+    - { port: 53, protocol: UDP }
+    - { port: 53, protocol: TCP }
+# Kafka: the brokers tell their own addresses, so only the ports are known.
+- ports:
+    {{- $ports := list }}
+    {{- range .Values.kafka.brokers }}
+    {{- $ports = append $ports (regexFind "[0-9]+$" .) }}
+    {{- end }}
+    {{- range uniq $ports }}
+    - port: {{ . }}
+    {{- end }}
+{{- if eq .Values.state.kind "redis" }}
+- ports:
+    - port: {{ .Values.state.redis.port }}
+{{- end }}
+{{- with .Values.networkPolicy.extraEgress }}
 {{ toYaml . }}
 {{- end }}
 {{- end }}

@@ -1,9 +1,8 @@
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Tracer as SpanMaker } from '@opentelemetry/api';
-import { FlowError } from '../../base/errors.ts';
 import type { Tracer } from '../../ports/tracer.ts';
+import { serviceResource } from './service-resource.ts';
+import { sdkPath, type TracingPackage } from './tracing-sdk.ts';
 
 export type OpenTracerOptions = {
   readonly serviceName: string;
@@ -14,6 +13,7 @@ export type OpenTracerOptions = {
   readonly share: number;
   readonly propagates: boolean;
   readonly store: 'redis' | 'embedded';
+  readonly environment: Readonly<Record<string, string | undefined>>;
 };
 
 export type OpenedTracer = {
@@ -45,18 +45,14 @@ type SdkExporter = {
  * this call, so that whoever does not trace pays for none of it.
  */
 export async function openTracer(options: OpenTracerOptions): Promise<OpenedTracer> {
-  const { endpoint, serviceName, instance, version } = options;
+  const { endpoint, version } = options;
   const sdk = await load<SdkTrace>('@opentelemetry/sdk-trace-node');
   const resources = await load<SdkResources>('@opentelemetry/resources');
   const exporters = await load<SdkExporter>('@opentelemetry/exporter-trace-otlp-http');
   const url = endpoint === undefined ? {} : { url: endpoint };
   const provider = new sdk.NodeTracerProvider({
     spanProcessors: [new sdk.BatchSpanProcessor(new exporters.OTLPTraceExporter(url))],
-    resource: resources.resourceFromAttributes({
-      'service.name': serviceName,
-      'service.instance.id': instance,
-      'service.version': version,
-    }),
+    resource: resources.resourceFromAttributes(serviceResource(options)),
   });
   const { SpanTracer } = await import('./span-tracer.ts');
   const { share, propagates, store } = options;
@@ -67,19 +63,6 @@ export async function openTracer(options: OpenTracerOptions): Promise<OpenedTrac
   };
 }
 
-/** Looked for beside Tidemark, then in the folder that it was started in. */
-async function load<Module>(name: string): Promise<Module> {
-  for (const from of [import.meta.url, pathToFileURL(join(process.cwd(), 'x.js')).href]) {
-    let path: string;
-    try {
-      path = createRequire(from).resolve(name);
-    } catch {
-      continue;
-    }
-    return (await import(pathToFileURL(path).href)) as Module;
-  }
-  throw new FlowError('CONFIG_INVALID', `traces are on, and the package ${name} is not there`, {
-    detail: 'The tracing SDK is not part of Tidemark.',
-    hint: 'Install @opentelemetry/sdk-trace-node, @opentelemetry/resources and @opentelemetry/exporter-trace-otlp-http beside it, or turn traces.enabled off.',
-  });
+async function load<Module>(name: TracingPackage): Promise<Module> {
+  return (await import(pathToFileURL(sdkPath(name)).href)) as Module;
 }

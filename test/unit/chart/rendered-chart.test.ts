@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
@@ -329,7 +329,7 @@ function renderedChart(program: string): void {
   test('the gate runs before installations and upgrades, with the new pipeline', () => {
     const manifests = render(base);
     const job = manifests.one('Job', 'shop-tidemark-gate');
-    expect(job.metadata.annotations?.['helm.sh/hook']).toBe('pre-install,pre-upgrade');
+    expect(job.metadata.annotations?.['helm.sh/hook']).toBe('pre-install,pre-upgrade,pre-rollback');
     const config = manifests.one('ConfigMap', 'shop-tidemark-gate');
     const pipeline = manifests.one('ConfigMap', 'shop-tidemark-gate-pipeline');
     for (const before of [config, pipeline]) {
@@ -346,6 +346,51 @@ function renderedChart(program: string): void {
     expect(render({ ...base, gate: { enabled: false } }).find('Job')).toBeUndefined();
   });
 
+  test('the gate runs where the pods do, with the memory of its own unless it makes a refresh', () => {
+    const given = {
+      ...base,
+      affinity: { nodeAffinity: {} },
+      priorityClassName: 'high',
+      serviceAccount: { create: false, name: 'shared' },
+      nodeOptions: '--max-old-space-size=768',
+    };
+    const node = { name: 'NODE_OPTIONS', value: '--max-old-space-size=768' };
+    const container = 'spec.template.spec.containers.0';
+    const plain = render(given);
+    const gate = plain.one('Job');
+    expect(at(gate, 'spec.template.spec')).toMatchObject({
+      affinity: { nodeAffinity: {} },
+      priorityClassName: 'high',
+      serviceAccountName: 'shared',
+    });
+    expect(at(plain.one('StatefulSet'), `${container}.env`)).toContainEqual(node);
+    expect(at(gate, `${container}.env`)).not.toContainEqual(node);
+    expect(at(gate, `${container}.resources.limits.memory`)).toBe('512Mi');
+    expect(at(render(base).one('Job'), 'spec.template.spec.serviceAccountName')).toBeUndefined();
+
+    const refresh = ['latest', '--in-place'];
+    const refreshes = render({ ...given, gate: { refresh } }).one('Job');
+    const env = at(refreshes, `${container}.env`);
+    expect(env).toContainEqual(node);
+    expect(env).toContainEqual({ name: 'GATE_REFRESH', value: JSON.stringify(refresh) });
+    expect(at(refreshes, `${container}.resources.limits.memory`)).toBe('1Gi');
+    expect(at(refreshes, `${container}.volumeMounts`)).toContainEqual({
+      name: 'state',
+      mountPath: '/var/lib/tidemark',
+    });
+    expect(at(refreshes, 'spec.template.spec.volumes')).toContainEqual({
+      name: 'state',
+      emptyDir: {},
+    });
+  });
+
+  test.each(readdirSync(join(chart, 'ci')))('linters of charts find values: %s', (file) => {
+    const values = parse(readFileSync(join(chart, 'ci', file), 'utf8')) as Values;
+    const { ok, err, out } = runHelm(helm ?? '', ['lint', '--strict', chart], values);
+    expect(ok, err + out).toBe(true);
+    expect(render(values).one('StatefulSet').metadata.name).toBe('shop-tidemark');
+  });
+
   test('a pod that restores does not keep its node from being drained', () => {
     expect(at(render(base).one('PodDisruptionBudget'), 'spec')).toMatchObject({
       maxUnavailable: 1,
@@ -354,17 +399,27 @@ function renderedChart(program: string): void {
   });
 
   test('the network policy lets in the scrape, and out to names, brokers and Redis', () => {
-    const policy = render({
+    const policies = render({
       ...base,
       state: { kind: 'redis', redis: { existingSecret: 'r', port: 6380 } },
       networkPolicy: {
         enabled: true,
         metricsFrom: [{ podSelector: { matchLabels: { app: 'prom' } } }],
       },
-    }).one('NetworkPolicy');
+    });
+    const policy = policies.one('NetworkPolicy', 'shop-tidemark');
+    const gate = policies.one('NetworkPolicy', 'shop-tidemark-gate');
+    const tests = policies.one('Pod', 'shop-tidemark-test').metadata.labels;
     expect(at(policy, 'spec.ingress.0.from')).toEqual([
       { podSelector: { matchLabels: { app: 'prom' } } },
+      { podSelector: { matchLabels: tests } },
     ]);
+    expect(at(gate, 'spec.egress')).toEqual(at(policy, 'spec.egress'));
+    expect(at(gate, 'spec.ingress')).toBeUndefined();
+    expect(at(gate, 'spec.podSelector.matchLabels')).toEqual(
+      at(policies.one('Job'), 'spec.template.metadata.labels'),
+    );
+    expect(gate.metadata.annotations).toMatchObject({ 'helm.sh/hook-weight': '-10' });
     const ports = (at(policy, 'spec.egress') as { ports: { port: number }[] }[]).flatMap((rule) =>
       rule.ports.map(({ port }) => port),
     );
@@ -485,6 +540,32 @@ function renderedChart(program: string): void {
     expect(value).toContain(`${manifests.one('Service').metadata.name}`);
   });
 
+  test('a release whose name cannot be that of a Service, or of a pipeline, is refused until both are given', () => {
+    const refused = (release: string, values: Values): string =>
+      runHelm(helm ?? '', ['template', release, chart], { ...base, ...values }).err;
+    expect(refused('my.rel', {})).toContain('fullnameOverride');
+    expect(refused('1st', {})).toContain('fullnameOverride');
+    expect(refused('my.rel', { fullnameOverride: 'my-rel' })).toContain('pipeline.name');
+    const pipeline = { files, name: 'my-rel' };
+    expect(refused('my.rel', { fullnameOverride: 'my-rel', pipeline })).toBe('');
+  });
+
+  test('a target that is down is known whatever the name of the chart', () => {
+    const expression = (values: Values): string => {
+      const metrics = { prometheusRule: { enabled: true } };
+      const groups = at(
+        render({ ...base, ...values, metrics }).one('PrometheusRule'),
+        'spec.groups',
+      ) as { rules: { alert?: string; expr: string }[] }[];
+      const all = groups.flatMap(({ rules }) => rules);
+      return all.find(({ alert }) => alert === 'TidemarkTargetDown')?.expr ?? '';
+    };
+    expect(expression({})).toContain('up{job=~".*tidemark.*"} == 0');
+    expect(expression({ nameOverride: 'bookingsvc' })).toContain(
+      'up{job=~".*tidemark.*|bookingsvc"} == 0',
+    );
+  });
+
   test('topics of Strimzi are made where they are listed, and never deleted by helm', () => {
     const list = [
       { name: 'Orders_v1', partitions: 12, replicas: 3, config: { 'retention.ms': 86_400_000 } },
@@ -554,6 +635,32 @@ function renderedChart(program: string): void {
       'SASL without a password',
       { kafka: { ...base.kafka, sasl: { mechanism: 'plain' } } },
       'existingSecret',
+    ],
+    [
+      'a Secret of TLS without TLS',
+      { kafka: { ...base.kafka, tls: { existingSecret: 'x' } } },
+      'kafka.tls.enabled',
+    ],
+    [
+      'a Secret of SASL without SASL',
+      { kafka: { ...base.kafka, sasl: { existingSecret: 'x' } } },
+      'kafka.sasl.mechanism',
+    ],
+    [
+      'a file name that is no key of a ConfigMap',
+      { pipeline: { files: { 'a/b.sql': 'x' } } },
+      'a/b.sql',
+    ],
+    ['a name with a dot', { fullnameOverride: 'my.rel' }, 'fullnameOverride'],
+    [
+      'a name that begins with a digit',
+      { nameOverride: '', fullnameOverride: '1a' },
+      'fullnameOverride',
+    ],
+    [
+      'a refresh that no plan asks for',
+      { gate: { plan: 'never', refresh: ['t'] } },
+      'gate.refresh',
     ],
     ['half a certificate', { kafka: { ...base.kafka, tls: { certKey: 'x' } } }, 'belong together'],
     [

@@ -3,7 +3,9 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
 import { MemoryLog } from '../../../src/adapters/memory/memory-log.ts';
 import { openTracer } from '../../../src/adapters/otel/open-tracer.ts';
+import { serviceResource } from '../../../src/adapters/otel/service-resource.ts';
 import { SpanTracer, type SpanTracerOptions } from '../../../src/adapters/otel/span-tracer.ts';
+import { missingSdk } from '../../../src/adapters/otel/tracing-sdk.ts';
 import { systemClock } from '../../../src/adapters/system/system-clock.ts';
 import { FlowError } from '../../../src/base/errors.ts';
 import { RefreshSpans } from '../../../src/cli/refresh-spans.ts';
@@ -200,12 +202,38 @@ test('without an SDK the error names what to install', async () => {
     share: 1,
     propagates: false,
     store: 'redis',
+    environment: {},
   });
   await expect(opening).rejects.toMatchObject({
     code: 'CONFIG_INVALID',
     message: expect.stringContaining('@opentelemetry/sdk-trace-node'),
     hint: expect.stringContaining('traces.enabled'),
   });
+  expect(missingSdk()).toMatchObject({ code: 'CONFIG_INVALID' });
+});
+
+test('the variables of every SDK say what the service is called and where it runs', () => {
+  const options = { serviceName: 'tidemark p', instance: 'p-0', version: '1' };
+  const own = {
+    'service.name': 'tidemark p',
+    'service.instance.id': 'p-0',
+    'service.version': '1',
+  };
+  expect(serviceResource({ ...options, environment: {} })).toEqual(own);
+  const OTEL_RESOURCE_ATTRIBUTES =
+    'deployment.environment=prod, k8s.pod.name = p%2C0 ,service.name=named,=x,nothing,bad=%zz';
+  expect(serviceResource({ ...options, environment: { OTEL_RESOURCE_ATTRIBUTES } })).toEqual({
+    ...own,
+    'service.name': 'named',
+    'deployment.environment': 'prod',
+    'k8s.pod.name': 'p,0',
+    bad: '%zz',
+  });
+  const environment = { OTEL_RESOURCE_ATTRIBUTES, OTEL_SERVICE_NAME: 'shop' };
+  expect(serviceResource({ ...options, environment })['service.name']).toBe('shop');
+  expect(
+    serviceResource({ ...options, environment: { OTEL_SERVICE_NAME: '' } })['service.name'],
+  ).toBe('tidemark p');
 });
 
 describe('every step of the list has its span', () => {
