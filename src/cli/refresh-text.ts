@@ -74,6 +74,12 @@ export function previewText(
     for (const [reason, count] of Object.entries(report.reasons)) {
       lines.push(`  ${count} ${reasonTexts[reason as RowLoss['reason']]}`);
     }
+    for (const { topic, partition, logStart, lost: there } of uniqueSources(report)) {
+      if (there === null) continue;
+      lines.push(
+        `  of ${topic}/${partition}, whose log starts at ${logStart}: ${there.rows}, from offset ${there.first} to ${there.last}`,
+      );
+    }
     if (atRisk.keys > 0) {
       lines.push(
         `  ${atRisk.keys} of these keys are only at risk: a compacted source keeps the newest offset of a record key, not the highest sequence, so what it has left can't be known.`,
@@ -104,6 +110,12 @@ export function previewText(
     );
   }
   return `${lines.join('\n')}\n`;
+}
+
+/** A topic that several sources read is told once. */
+function uniqueSources({ sources }: RefreshReport): RefreshReport['sources'] {
+  const byPlace = new Map(sources.map((one) => [`${one.topic}/${one.partition}`, one]));
+  return [...byPlace.values()];
 }
 
 /** How the records that are there fare with the present definition. */

@@ -59,8 +59,19 @@ export type LossReport = {
   /** The part of it that a compacted source may still have. */
   readonly atRisk: LossCounts;
   readonly reasons: Readonly<Partial<Record<RowLoss['reason'], number>>>;
+  /** By partition of a source: its topic's id in hexadecimal digits, a slash and the number. */
+  readonly places: ReadonlyMap<string, LostPlaces>;
   /** The first keys, for a person. */
   readonly sample: readonly KeyLoss[];
+};
+
+/** What comes from one partition of a source and is lost with it. */
+export type LostPlaces = {
+  /** Rows and levels; equal rows count where the first of them came from. */
+  readonly rows: number;
+  /** Offsets of the first and the last of them. */
+  readonly first: number;
+  readonly last: number;
 };
 
 const sampleMax = 10;
@@ -71,6 +82,7 @@ export class LossAccount {
   readonly #atRisk = { keys: 0, rows: 0, levels: 0 };
   readonly #reasons = new Map<RowLoss['reason'], number>();
   readonly #sample: KeyLoss[] = [];
+  readonly #places = new Map<string, LostPlaces>();
 
   add(loss: KeyLoss): void {
     const parts = [...loss.rows, ...(loss.level === undefined ? [] : [loss.level])];
@@ -82,10 +94,26 @@ export class LossAccount {
       this.#count(this.#atRisk, loss, possible);
       if (possible.length < parts.length) this.#atRisk.keys -= 1;
     }
-    for (const { reason } of parts) {
+    for (const { reason, sources } of parts) {
       this.#reasons.set(reason, (this.#reasons.get(reason) ?? 0) + 1);
+      const [source] = sources;
+      if (source !== undefined) this.#place(source);
     }
     if (this.#sample.length < sampleMax) this.#sample.push(loss);
+  }
+
+  #place({ topicId, partition, offset }: Provenance): void {
+    const name = `${topicId}/${partition}`;
+    const { rows, first, last } = this.#places.get(name) ?? {
+      rows: 0,
+      first: offset,
+      last: offset,
+    };
+    this.#places.set(name, {
+      rows: rows + 1,
+      first: Math.min(first, offset),
+      last: Math.max(last, offset),
+    });
   }
 
   #count(
@@ -104,6 +132,7 @@ export class LossAccount {
       lost: { ...this.#lost },
       atRisk: { ...this.#atRisk },
       reasons: Object.fromEntries(this.#reasons),
+      places: new Map(this.#places),
       sample: [...this.#sample],
     };
   }

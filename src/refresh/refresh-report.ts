@@ -1,6 +1,7 @@
+import { topicIdHex } from '../data/provenance.ts';
 import type { PipelinePlan, TablePlan } from '../plan/pipeline-plan.ts';
 import { sourcesOf } from '../plan/topology.ts';
-import type { LossCounts, LossReport, RowLoss } from './loss.ts';
+import type { LossCounts, LossReport, LostPlaces, RowLoss } from './loss.ts';
 import type { SourcePartitionFacts } from './retention.ts';
 import { isUnreadable, type TrialReport } from './trial.ts';
 import type { UntoldLoss } from './untold-loss.ts';
@@ -56,6 +57,8 @@ export type SourceReport = {
   readonly from: string | null;
   readonly to: string | null;
   readonly compacted: boolean;
+  /** What of the table came from there and can not be read again; null: nothing. */
+  readonly lost: LostPlaces | null;
 };
 
 export type ReportInput = {
@@ -87,6 +90,7 @@ export function refreshReport(input: ReportInput): RefreshReport {
       from: fromMs === undefined ? null : isoTime(fromMs),
       to: toMs === undefined ? null : isoTime(toMs),
       compacted: facts.isCompacted,
+      lost: loss.places.get(`${topicIdHex(facts.topicId)}/${partition}`) ?? null,
     };
   });
   const records = sourceRecords(input.sources);

@@ -28,9 +28,11 @@ const trials: Record<string, TrialReport | undefined> = {
   'a stop': { ...good, stops: 1 },
 };
 
+const idOf = (topic: string): string => topic.charCodeAt(0).toString(16).padStart(32, '0');
+
 function source(partition: number, topic = 'a', logStart = 10, end = 60): SourcePartitionFacts {
   return {
-    ...{ source: `s_${topic}`, topic, topicId: topic, partition, logStart, end },
+    ...{ source: `s_${topic}`, topic, topicId: idOf(topic), partition, logStart, end },
     ...{ committed: undefined, fromMs: 0, toMs: undefined, isCompacted: false },
     ...{ retentionMs: undefined, retentionBytes: undefined },
   };
@@ -44,7 +46,7 @@ function report(
 ) {
   return refreshReport({
     ...{ table: 't', generation: 0, sources, trial, downstream: [], rate: assumedRate },
-    loss: { lost, atRisk: none, reasons: {}, sample: [] },
+    loss: { lost, atRisk: none, reasons: {}, places: new Map(), sample: [] },
     pending: { rows: pendingLost, lost: pendingLost },
     untold: undefined,
     isoTime: (ms) => new Date(ms).toISOString(),
@@ -114,7 +116,7 @@ test('FR-07 what nobody can tell is not called lossless', () => {
   const told = refreshReport({
     ...{ table: 't', generation: 0, sources: [], trial: undefined, downstream: [] },
     ...{ rate: assumedRate, pending: { rows: 0, lost: 0 }, untold },
-    loss: { lost: none, atRisk: none, reasons: {}, sample: [] },
+    loss: { lost: none, atRisk: none, reasons: {}, places: new Map(), sample: [] },
     isoTime: String,
   });
   expect(told).toMatchObject({ lossless: false, untold });

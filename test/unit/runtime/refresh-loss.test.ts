@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { previewText } from '../../../src/cli/refresh-text.ts';
 import { previewRefresh } from '../../../src/runtime/refresh/refresh-preview.ts';
 import { scanLoss } from '../../../src/runtime/refresh/refresh-scan.ts';
 import { Random } from '../../../src/testing/random.ts';
@@ -155,7 +156,7 @@ describe('the report', () => {
     await world.produce('a', 0, ...['R1', 'R2', 'R3', 'R4', 'R5', 'R6'].map(row));
     await world.update();
     await world.log.deleteRecords('a', new Map([[0, 3]]));
-    const { report, losses } = await world.preview('t');
+    const { report, loss, losses } = await world.preview('t');
     expect(losses.map(({ key }) => key).sort()).toEqual(['{"k":"R1"}', '{"k":"R2"}', '{"k":"R3"}']);
     expect(report).toMatchObject({
       table: 't',
@@ -170,8 +171,20 @@ describe('the report', () => {
       rate: { basis: 'assumed' },
     });
     expect(report.sources).toMatchObject([
-      { source: 'a', topic: 'a', partition: 0, logStart: 3, committed: 6, end: 6, records: 3 },
+      {
+        source: 'a',
+        topic: 'a',
+        partition: 0,
+        logStart: 3,
+        committed: 6,
+        end: 6,
+        records: 3,
+        lost: { rows: 3, first: 0, last: 2 },
+      },
     ]);
+    expect(previewText({ report, loss }, await world.facts('t'), world.plan)).toContain(
+      '  of a/0, whose log starts at 3: 3, from offset 0 to 2\n',
+    );
     expect(report.sources[0]?.from).toMatch(/^\d{4}-\d\d-\d\dT/);
   });
 
