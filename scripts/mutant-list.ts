@@ -286,8 +286,9 @@ export const mutants: readonly Mutant[] = [
       'return;',
     ),
   ),
+  // In a pipeline without truncates: each of those touches every key.
   mutantIn(
-    'upserted',
+    'historical',
     'cache of changes without bound',
     'so does a task of AUTO CDC',
     edit('src/task/key/key-cache.ts', 'if (this.#youngBytes <= this.#bytesMax) return;', 'return;'),

@@ -160,6 +160,8 @@ class SimulatedReader implements LogReader {
   readonly #process: SimulatedProcess;
   /** "topic/partition" → how often it was assigned. */
   readonly #assigned = new Map<string, number>();
+  /** In the order in which they were fetched: what has not arrived yet. */
+  #held: Slice[] = [];
 
   constructor(reader: LogReader, process: SimulatedProcess) {
     this.#reader = reader;
@@ -169,17 +171,20 @@ class SimulatedReader implements LogReader {
   assign(topic: string, partition: number, offset: number): void {
     const name = `${topic}/${partition}`;
     this.#assigned.set(name, (this.#assigned.get(name) ?? 0) + 1);
+    this.#forget(topic, partition);
     this.#reader.assign(topic, partition, offset);
   }
 
   unassign(topic: string, partition: number): void {
+    this.#forget(topic, partition);
     this.#reader.unassign(topic, partition);
   }
 
   /** An answer that is lost is asked for again by the adapter itself: slices are never skipped. */
   async poll(maxWaitMs: number): Promise<readonly Slice[]> {
     await this.#process.pause('poll');
-    const slices = await this.#reader.poll(maxWaitMs);
+    const hasArrived = this.#held.some((slice) => !this.#isSilent(slice));
+    const slices = this.#arrived(await this.#reader.poll(hasArrived ? 0 : maxWaitMs));
     const late = this.#process.pause('poll_answer');
     if (late === undefined) return slices;
     const before = new Map(this.#assigned);
@@ -188,6 +193,23 @@ class SimulatedReader implements LogReader {
       const name = `${topic}/${partition}`;
       return this.#assigned.get(name) === before.get(name);
     });
+  }
+
+  /** What of it, and of what was held before, arrives now: each partition by itself, and in order. */
+  #arrived(fetched: readonly Slice[]): readonly Slice[] {
+    if (this.#held.length === 0 && !fetched.some((slice) => this.#isSilent(slice))) return fetched;
+    const all = [...this.#held, ...fetched];
+    this.#held = all.filter((slice) => this.#isSilent(slice));
+    return all.filter((slice) => !this.#held.includes(slice));
+  }
+
+  #isSilent({ topic, partition }: Slice): boolean {
+    return this.#process.isSilent(topic, partition);
+  }
+
+  #forget(topic: string, partition: number): void {
+    if (this.#held.length === 0) return;
+    this.#held = this.#held.filter((one) => one.topic !== topic || one.partition !== partition);
   }
 
   wake(): void {

@@ -106,6 +106,11 @@ export class SimulatedProcess {
     return ambush.misfortune;
   }
 
+  /** Whether what is fetched of the partition does not arrive yet. */
+  isSilent(topic: string, partition: number): boolean {
+    return this.#options.outages?.isSilent(topic, partition) ?? false;
+  }
+
   /** Somebody sets the clock on the wall, forwards or back. */
   skew(ms: number): void {
     this.#skewMs += ms;

@@ -9,11 +9,12 @@ const outageMsMax = 8_000;
 /** Some of it is more than a stop waits for. */
 const lingerMsMax = 20_000;
 const foreignMsMax = 30_000;
+const silentMsMax = 30_000;
 const skewMsMax = 86_400_000;
 
 /** Lets something happen to a world beside what befalls single calls. */
 export async function disturb(world: SimulatedWorld, disturbance: Disturbance): Promise<void> {
-  const { random, site, clock } = world;
+  const { random, site, clock, log } = world;
   const instance = random.pick(world.instances);
   world.note(() => `disturbance: ${disturbance}`);
   switch (disturbance) {
@@ -69,6 +70,41 @@ export async function disturb(world: SimulatedWorld, disturbance: Disturbance): 
     case 'rewind':
       await rewind(world);
       return;
+    case 'silence':
+      silence(world);
+      return;
+    case 'oust':
+      await log.removeMembers(random.pick(world.flows)?.group ?? '');
+      return;
+    case 'bounce':
+      await bounce(world);
+      return;
+  }
+}
+
+/** The leader of one partition is away for long, or slow, while all others go on. */
+function silence({ random, log, site, scenario, plan, flows }: SimulatedWorld): void {
+  const topics = [
+    ...scenario.shape.topics,
+    ...plan.tables.map(({ topic }) => topic),
+    ...flows.map(({ repartitionTopic }) => repartitionTopic),
+    `${simulatedPipeline}.catalog`,
+  ];
+  const topic = random.pick(topics) ?? '';
+  const count = log.partitionCountNow(topic);
+  if (count > 0) site.outages.silence(topic, random.below(count), random.below(silentMsMax));
+}
+
+/** Two restarts within what one rebalance takes. */
+async function bounce(world: SimulatedWorld): Promise<void> {
+  const { random, scenario, clock } = world;
+  for (let round = 0; round < 2; round += 1) {
+    world.forgetGone();
+    const instance = random.pick(world.instances);
+    if (random.chance(500)) instance?.process.crash();
+    else instance?.stop();
+    world.begin();
+    await clock.sleep(random.below(scenario.settings.sessionTimeoutMs));
   }
 }
 

@@ -33,18 +33,21 @@ export const disturbances = [
   'rewind',
 ] as const;
 
+/** These come in some worlds beside the others: derived, not drawn, so that worlds which once showed a fault stay as they were. */
+const lateDisturbances = ['silence', 'oust', 'bounce'] as const;
+
 /** Of a thousand worlds, how many have more of everything. */
 const largePermille = 100;
 
-export type Disturbance = (typeof disturbances)[number];
+export type Disturbance = (typeof disturbances | typeof lateDisturbances)[number];
 
 /** What may be wished for: beside the disturbances, which come in any round, a topic that is created again in the last. */
-export const wishes = [...disturbances, 'recreate'] as const;
+export const wishes = [...disturbances, ...lateDisturbances, 'recreate'] as const;
 
 export type Wish = (typeof wishes)[number];
 
 /** With which a process may stop for a while and go on. */
-const stalling: readonly Disturbance[] = ['stall', 'ambush', 'oversleep'];
+const stalling: readonly Disturbance[] = ['stall', 'ambush', 'oversleep', 'oust'];
 
 /** All that a seed decides about its world before anything runs. */
 export type Scenario = {
@@ -100,6 +103,8 @@ export function drawScenario(random: Random, wish: ScenarioWish = {}): Scenario 
   // Some worlds have one thing happen again and again, the others a little of several.
   const theme = random.chance(250) ? random.pick(possible) : undefined;
   const chosen = theme === undefined ? possible.filter(() => random.chance(400)) : [theme];
+  const late = lateDisturbances.filter((one) => isExact || !stalling.includes(one));
+  const present = sessionTimeoutMs % 13 === 5 ? [...chosen, ...late] : chosen;
   // Derived, not drawn, as growth is.
   const recreates = wish.disturbance === 'recreate' || sessionTimeoutMs % 23 === 7;
   return {
@@ -120,7 +125,7 @@ export function drawScenario(random: Random, wish: ScenarioWish = {}): Scenario 
       theme === undefined ? random.below(700) : 500 + random.below(500),
       disturbance,
     ),
-    disturbances: (disturbance === undefined ? chosen : [disturbance]).filter((one) =>
+    disturbances: (disturbance === undefined ? present : [disturbance]).filter((one) =>
       isPossibleIn(drawn, one),
     ),
     ...endingOf(drawn, drawEnding(random, isExact), recreates),
