@@ -40,7 +40,8 @@ export const sourceColumns = 'k STRING, seq BIGINT, v STRING, gone BOOLEAN';
 /** A pipeline on the log in memory, run update by update, and everything that was ever produced to it. */
 export class RefreshWorld {
   readonly log: MemoryLog;
-  readonly state = new MemoryStateStore();
+  /** May be that of another world. */
+  state = new MemoryStateStore();
   /** Every record, with where it lies: what a brute-force recomputation starts from. */
   readonly produced: KnownRecord[] = [];
   pipeline = 'p';

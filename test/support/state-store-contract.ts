@@ -128,7 +128,11 @@ export function describeStateStore(
       expect(await again.mark()).toEqual(at(1));
       const second = await store.open(task, 6);
       expect(await read(second, ['a'])).toEqual({ mark: at(1), values: ['1'] });
-      await expectCode(store.open(task, 5), 'TASK_MIGRATED');
+      await expect(store.open(task, 5)).rejects.toMatchObject({
+        code: 'TASK_MIGRATED',
+        standingEpoch: 6,
+      });
+      await expect(store.forget(task, 5)).rejects.toMatchObject({ standingEpoch: 6 });
     });
 
     test('rule 1: epochs are compared as numbers, up to 2^53', async () => {

@@ -1,6 +1,7 @@
 import { existsSync, realpathSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FlowError } from '../../base/errors.ts';
+import { NewerOwnerError } from '../../ports/newer-owner.ts';
 import type { StateSession, StateStore, StateTaskId, StateUsage } from '../../ports/state-store.ts';
 import { stateTaskName } from '../../ports/state-task-name.ts';
 import { DirectoryLock } from './directory-lock.ts';
@@ -81,15 +82,7 @@ class EmbeddedStateStore implements StateStore {
     try {
       const log = await opened.loading;
       if (this.#isClosed) throw closedError();
-      if (log.epoch > epoch) {
-        throw new FlowError(
-          'TASK_MIGRATED',
-          `the state of task "${opened.name}" has a newer owner`,
-          {
-            detail: `Its epoch is ${log.epoch}, ours is ${epoch}.`,
-          },
-        );
-      }
+      if (log.epoch > epoch) throw new NewerOwnerError(opened.name, log.epoch, epoch);
       log.takeOver(epoch);
       return new EmbeddedStateSession(opened, epoch, leave);
     } catch (error) {

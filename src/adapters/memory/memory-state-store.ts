@@ -1,4 +1,5 @@
 import { FlowError } from '../../base/errors.ts';
+import { NewerOwnerError } from '../../ports/newer-owner.ts';
 import type {
   StateKey,
   StateMark,
@@ -57,9 +58,7 @@ export class MemoryStateStore implements StateStore {
   #ownedBy(name: string, epoch: number): TaskState | undefined {
     const state = this.#tasks.get(name);
     if (state !== undefined && state.epoch > epoch) {
-      throw new FlowError('TASK_MIGRATED', `the state of task "${name}" has a newer owner`, {
-        detail: `Its epoch is ${state.epoch}, ours is ${epoch}.`,
-      });
+      throw new NewerOwnerError(name, state.epoch, epoch);
     }
     return state;
   }

@@ -1,4 +1,5 @@
 import { FlowError } from '../../base/errors.ts';
+import { NewerOwnerError } from '../../ports/newer-owner.ts';
 import type { StateSession, StateStore, StateTaskId, StateUsage } from '../../ports/state-store.ts';
 import { stateTaskName } from '../../ports/state-task-name.ts';
 import { RedisClient, type RedisClientOptions } from './redis-client.ts';
@@ -57,9 +58,7 @@ class RedisStateStore implements StateStore {
     const request = plainRequest('EVAL', script, '1', hash, String(epoch));
     const [isOwn, answer] = (await this.#client.send(request)) as [number, Buffer | null];
     if (isOwn === 1) return answer;
-    throw new FlowError('TASK_MIGRATED', `the state "${hash}" has a newer owner`, {
-      detail: `Its epoch is ${answer}, ours is ${epoch}.`,
-    });
+    throw new NewerOwnerError(hash, Number(answer), epoch);
   }
 
   async usage(): Promise<StateUsage> {

@@ -6,6 +6,7 @@ import { levelsPositionKey } from '../../task/restore/levels-position.ts';
 import { type OutsideOptions, whileNobodyReads } from '../refresh/refresh-checkpoints.ts';
 import { generationStart } from '../takeover/generation.ts';
 import { partitionKey } from '../takeover/partition-key.ts';
+import { pastFormerEpochs } from '../takeover/past-former-epochs.ts';
 import { takeOverTable } from '../takeover/takeover.ts';
 import { isChanging, outputSteps } from '../worker/table-stage.ts';
 import {
@@ -121,7 +122,8 @@ function inTurn<Result>(
       const entry = { kind: 'takeover' as const, name, value: owner };
       const epoch = await catalog.write([entry], clock.now());
       const { generation } = facts;
-      const session = await state.open({ pipeline, flow, generation, partition }, epoch);
+      const id = { pipeline, flow, generation, partition };
+      const session = await pastFormerEpochs(options, epoch, (own) => state.open(id, own));
       try {
         results.push(await work(partition, session, epoch));
       } finally {

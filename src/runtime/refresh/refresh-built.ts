@@ -15,6 +15,7 @@ import { deployedFlow, readDeployedFlow } from '../../refresh/deployed-flow.ts';
 import { parseFlowMetadata } from '../../task/row-account.ts';
 import { generationOf, swapsOf } from '../takeover/generation.ts';
 import { partitionKey } from '../takeover/partition-key.ts';
+import { pastFormerEpochs } from '../takeover/past-former-epochs.ts';
 import { lockName } from '../topics/locks.ts';
 import { awaitNobody } from './refresh-checkpoints.ts';
 import { flowsOf, numbersTo } from './refresh-facts.ts';
@@ -366,7 +367,8 @@ export class BuiltGeneration {
     const { generation } = this.#run.progress.record;
     for (const flow of this.#names) {
       for (const partition of numbersTo(partitions)) {
-        await state.forget({ pipeline, flow, generation, partition }, epoch);
+        const id = { pipeline, flow, generation, partition };
+        await pastFormerEpochs({ log, catalog }, epoch, (own) => state.forget(id, own));
       }
     }
     // Last of all: they tell how many states there are.

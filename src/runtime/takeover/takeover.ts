@@ -26,6 +26,7 @@ import { readAt, TableSlot } from '../worker/table-slot.ts';
 import { levelSteps, outputSteps, tableTask } from '../worker/table-stage.ts';
 import { generationStart } from './generation.ts';
 import { movedStart, refuseMovedStarts } from './log-starts.ts';
+import { pastFormerEpochs } from './past-former-epochs.ts';
 
 export type TakeoverOptions = {
   readonly pipeline: string;
@@ -73,10 +74,8 @@ export async function takeOverTable(
   const range = await settledRange(options, stateTopicOf(facts).topic, partition);
   refuseLostStart(options, stateTopicOf(facts), partition, range);
   await forgetFormerState(options, partition, epoch);
-  const session = await state.open(
-    { pipeline, flow: facts.flow.name, generation: facts.generation, partition },
-    epoch,
-  );
+  const id = { pipeline, flow: facts.flow.name, generation: facts.generation, partition };
+  const session = await pastFormerEpochs(options, epoch, (own) => state.open(id, own));
   try {
     const mark = await restore(options, session, partition, range);
     await restoreLevels(options, session, partition, mark);
@@ -107,14 +106,16 @@ function refuseLostStart(
 
 /** What refreshes left of the states before them is of no more use. */
 async function forgetFormerState(
-  { facts, state, pipeline }: TableTakeover,
+  options: TableTakeover,
   partition: number,
   epoch: number,
 ): Promise<void> {
+  const { facts, state, pipeline } = options;
   const { generation: present, flow } = facts;
   const forgetting: Promise<void>[] = [];
   for (let generation = Math.max(0, present - formerMax); generation < present; generation += 1) {
-    forgetting.push(state.forget({ pipeline, flow: flow.name, generation, partition }, epoch));
+    const id = { pipeline, flow: flow.name, generation, partition };
+    forgetting.push(pastFormerEpochs(options, epoch, (own) => state.forget(id, own)));
   }
   await Promise.all(forgetting);
 }
