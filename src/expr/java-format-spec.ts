@@ -1,4 +1,5 @@
 import { ExpressionError } from './expression-error.ts';
+import { isTimePart } from './java-format-time.ts';
 import { tooLarge } from './row-errors.ts';
 
 const widthMax = 10_000_000;
@@ -11,6 +12,8 @@ export type FormatSpec = {
   readonly flags: string;
   readonly width: number | undefined;
   readonly precision: number | undefined;
+  /** As it is written, of a time too. */
+  readonly letter: string;
   /** In lower case. */
   readonly conversion: string;
   readonly isUpper: boolean;
@@ -62,6 +65,7 @@ function specOf(match: RegExpExecArray): FormatSpec {
     flags,
     width: width === undefined ? undefined : Number(width),
     precision: precision === undefined ? undefined : Number(precision),
+    letter,
     conversion,
     isUpper: time === undefined ? letter !== conversion : time === 'T',
     isTime: time !== undefined,
@@ -86,6 +90,8 @@ function check(spec: FormatSpec, letter: string): void {
   if (spec.isTime) {
     refuse(spec, '#+ 0,(');
     if (precision !== undefined) throw wrongFormat(`'${written}' can't have a precision`);
+    if (!isTimePart(letter)) throw wrongFormat(`there is no conversion %t${letter}`);
+    if (flags.includes('-') && width === undefined) throw wrongFormat(`'${written}' needs a width`);
     return;
   }
   if (letter === '%' || letter === 'n') {

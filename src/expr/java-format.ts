@@ -1,6 +1,7 @@
 import type { DataType } from '../data/types.ts';
 import type { Value } from '../data/value.ts';
 import { type FormatSpec, readFormat, refuse, wrongFormat } from './java-format-spec.ts';
+import { javaTimePart } from './java-format-time.ts';
 import { doubleBits, javaDigits, javaHashCode, javaText } from './java-text.ts';
 import { textLength } from './row-errors.ts';
 
@@ -30,7 +31,7 @@ export function javaFormat(format: string, args: readonly FormatArgument[]): str
 }
 
 function converted(spec: FormatSpec, { value, type }: FormatArgument): string {
-  if (spec.isTime) return timeText(spec, value);
+  if (spec.isTime) return timeText(spec, value, type);
   switch (spec.conversion) {
     case 'b':
       return plain(String(type.kind === 'boolean' ? value === true : value !== null), spec);
@@ -68,10 +69,11 @@ function justified(text: string, { flags, width = 0 }: FormatSpec): string {
   return flags.includes('-') ? text.padEnd(width) : text.padStart(width);
 }
 
-function timeText(spec: FormatSpec, value: Value): string {
-  if (value !== null)
-    throw wrongFormat(`%${spec.isUpper ? 'T' : 't'} is not there, use date_format`);
-  return plain('null', spec);
+/** A long is a count of milliseconds to Java, whatever Spark means by it. */
+function timeText(spec: FormatSpec, value: Value, type: DataType): string {
+  if (value === null) return plain('null', spec);
+  if (integerBits(type) !== 64) throw mismatch(spec);
+  return plain(javaTimePart(spec.letter, BigInt(value as number | bigint)) ?? '', spec);
 }
 
 function mismatch(spec: FormatSpec): Error {

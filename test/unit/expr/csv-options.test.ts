@@ -62,6 +62,23 @@ describe('format_string', () => {
     ["format_string('%08.3f|%+.1f', double('NaN'), double('NaN'))", '     NaN|NaN'],
     ["format_string('%08d', CAST(NULL AS INT))", '    null'],
     ["format_string('%c', DATE'2020-01-01')", '\u4756'],
+    [
+      "format_string('%1$tF %1$tT.%1$tL %1$tN %1$tQ %1$ts', 1700000000123L)",
+      '2023-11-14 22:13:20.123 123000000 1700000000123 1700000000',
+    ],
+    [
+      "format_string('%tc|%<Tr|%<tD', 1700000000123L)",
+      'Tue Nov 14 22:13:20 UTC 2023|10:13:20 PM|11/14/23',
+    ],
+    ["format_string('%tA %<tB %<te %<tk %<tl %<tp', -99999999999L)", 'Monday October 31 14 2 pm'],
+    ["format_string('%tF %<tj', -12219292800001L)", '1582-10-04 277'],
+    [
+      "format_string('%tF %<ta %<tC|%<ty', -9223372036854775808L)",
+      '292269055-12-02 Sun 2922690|55',
+    ],
+    ["format_string('%tF %<tj', 951782400000L)", '2000-02-29 060'],
+    ["format_string('%tF %<tj', -2203977600000L)", '1900-02-28 059'],
+    ["format_string('%5tY|%<-8tB|%<TZ', 5L)", ' 1970|January |UTC'],
   ])('%s', (sql, expected) => {
     expect(evaluate(sql)).toBe(expected);
   });
@@ -92,3 +109,10 @@ describe('paths and clusters', () => {
     expect(evaluate(sql)).toEqual(expected);
   });
 });
+
+test.each(["'%tY', 5", "'%tY', DATE'2024-01-01'", "'%tE', 5L", "'%-tY', 5L", "'%.2tY', 5L"])(
+  'format_string(%s) is refused',
+  (text) => {
+    expect(() => evaluate(`format_string(${text})`)).toThrow('the format is wrong');
+  },
+);
