@@ -1,4 +1,5 @@
 import type { TableBody } from '../sql/ast.ts';
+import type { OptionKinds } from './check-options.ts';
 import type { Columns } from './column-type.ts';
 import type { TreeBuilder } from './tree-builder.ts';
 
@@ -46,6 +47,19 @@ const settingNames: Readonly<Record<string, string>> = {
   tombstoneRetention: 'tombstone_retention',
   refreshEvery: 'refresh_every',
 };
+
+const kindsOf = (names: readonly string[]): OptionKinds =>
+  Object.fromEntries(names.map((name) => [name, 'any?']));
+
+/** What a source may say beside its columns; the values are judged where SQL's are. */
+export const sourceOptions = kindsOf(['topic', 'format', 'tombstones', 'with', 'comment']);
+
+/** What a table, view or sink may say beside its own. */
+export const tableOptions = kindsOf([
+  ...Object.keys(settingNames).filter((name) => name !== 'format' && name !== 'tombstones'),
+  'with',
+  'comment',
+]);
 
 type BodyOptions = {
   readonly columns?: Columns;

@@ -1,6 +1,7 @@
 import type { Fault, Place } from '../base/place.ts';
 import type { FlowBody, Statement } from '../sql/ast.ts';
 import { callPlace } from './call-place.ts';
+import { checkOptions, type OptionKinds } from './check-options.ts';
 import type { Columns, Shape, ShapeOf } from './column-type.ts';
 import {
   type Condition,
@@ -11,7 +12,14 @@ import {
   Table,
   View,
 } from './dataset.ts';
-import { type OptionText, type SourceSettings, type TableSettings, tableBody } from './options.ts';
+import {
+  type OptionText,
+  type SourceSettings,
+  sourceOptions,
+  type TableSettings,
+  tableBody,
+  tableOptions,
+} from './options.ts';
 import type { BuiltQuery, Query } from './query.ts';
 import type { SqlText } from './sql-text.ts';
 import {
@@ -85,8 +93,40 @@ export type AutoCdcOptions<Changes extends Shape> = FlowOptions & {
 type Draft = {
   readonly what: string;
   readonly place: Place;
+  /** The options of the call, and what they have to be. */
+  readonly given: unknown;
+  readonly kinds: OptionKinds | undefined;
   readonly make: (builder: TreeBuilder) => Statement;
 };
+
+const flowOptions = { name: 'name?', comment: 'any?', target: 'dataset' } as const;
+const replaceOptions = {
+  // Each has a fault of its own where it is of no use, or there without the others.
+  replaceUsing: 'any?',
+  sequenceBy: 'any?',
+  emptyWhen: 'expression?',
+} as const;
+const expectOptions = {
+  expectAll: 'any?',
+  expectAllOrDrop: 'any?',
+  expectAllOrFail: 'any?',
+} as const;
+const viewOptions = { ...tableOptions, name: 'name', query: 'query' } as const;
+const declaredOptions = { ...tableOptions, name: 'name', columns: 'columns?' } as const;
+const queryOptions = { query: 'query', once: 'flag?' } as const;
+const cdcOptions = {
+  ...flowOptions,
+  source: 'dataset',
+  keys: 'names',
+  sequenceBy: 'expression',
+  once: 'flag?',
+  ignoreNullUpdates: 'any?',
+  applyAsDeletes: 'expression?',
+  applyAsTruncates: 'expression?',
+  columns: 'selection?',
+  storedAsScdType: 'any?',
+  trackHistory: 'selection?',
+} as const;
 
 /** The statements of a pipeline in TypeScript. */
 export class Pipeline {
@@ -103,15 +143,16 @@ export class Pipeline {
     name: string,
     options: SourceSettings & { readonly columns: Declared; readonly comment?: string },
   ): Source<ShapeOf<Declared>> {
-    this.#draft(`source "${name}"`, (builder) => ({
+    const make = (builder: TreeBuilder): Statement => ({
       node: 'create_source',
       name: builder.name(name),
       orReplace: false,
       ifNotExists: false,
       body: tableBody(options, [], builder),
       place: builder.place,
-    }));
-    return new Source(name, options.topic ?? name);
+    });
+    this.#draft(`source "${name}"`, make, options, { ...sourceOptions, columns: 'columns?' });
+    return new Source(name, (options as SourceSettings | undefined)?.topic ?? name);
   }
 
   /** A table and its default flow, which has the table's name: REPLACE USING, or append without it. */
@@ -133,12 +174,17 @@ export class Pipeline {
     } & Replacing<Shape>,
   ): Table<Shape> {
     const table = new Table<Shape>(options.name);
-    this.#draft(`table "${options.name}"`, (builder) => ({
+    const make = (builder: TreeBuilder): Statement => ({
       ...created(options.name, builder),
       node: 'create_streaming_table',
       body: tableBody(options, table.constraints(builder), builder),
       flow: insertBody(insertOf(options), builder),
-    }));
+    });
+    this.#draft(`table "${options.name}"`, make, options, {
+      ...declaredOptions,
+      query: 'query',
+      ...replaceOptions,
+    });
     return table;
   }
 
@@ -154,12 +200,13 @@ export class Pipeline {
       .expectAll(options.expectAll ?? {})
       .expectAllOrDrop(options.expectAllOrDrop ?? {})
       .expectAllOrFail(options.expectAllOrFail ?? {});
-    this.#draft(`table "${options.name}"`, (builder) => ({
+    const make = (builder: TreeBuilder): Statement => ({
       ...created(options.name, builder),
       node: 'create_streaming_table',
       body: tableBody(options, table.constraints(builder), builder),
       flow: undefined,
-    }));
+    });
+    this.#draft(`table "${options.name}"`, make, options, { ...declaredOptions, ...expectOptions });
     return table;
   }
 
@@ -176,7 +223,8 @@ export class Pipeline {
       readonly once?: boolean;
     } & Extract<Replacing<Given>, { readonly replaceUsing: readonly string[] }>,
   ): void {
-    this.#flow(options, options.target.name, (builder) => insertBody(insertOf(options), builder));
+    const kinds = { ...flowOptions, ...queryOptions, ...replaceOptions };
+    this.#flow(options, kinds, (builder) => insertBody(insertOf(options), builder));
   }
 
   /** A flow that appends the rows of a query to a table or sink; `once`: a batch query that runs one time. */
@@ -187,7 +235,7 @@ export class Pipeline {
       readonly once?: boolean;
     },
   ): void {
-    this.#flow(options, options.target.name, (builder) =>
+    this.#flow(options, { ...flowOptions, ...queryOptions }, (builder) =>
       insertBody({ query: options.query, once: options.once === true }, builder),
     );
   }
@@ -203,16 +251,17 @@ export class Pipeline {
       readonly once?: boolean;
     },
   ): void {
-    const { query, replaceWhere, once } = options;
-    const where = replaceWhere as Condition<never>;
-    this.#flow(options, options.target.name, (builder) =>
-      insertBody({ query, replaceWhere: where, once: once === true }, builder),
-    );
+    const kinds = { ...flowOptions, ...queryOptions, replaceWhere: 'expression' } as const;
+    this.#flow(options, kinds, (builder) => {
+      const { query, replaceWhere, once } = options;
+      const where = replaceWhere as Condition<never>;
+      return insertBody({ query, replaceWhere: where, once: once === true }, builder);
+    });
   }
 
   /** A flow that applies a feed of changes to a table. */
   autoCdcFlow<Changes extends Shape>(options: AutoCdcOptions<Changes>): void {
-    this.#flow(options, options.target.name, (builder) => ({
+    this.#flow(options, cdcOptions, (builder) => ({
       node: 'auto_cdc',
       cdc: autoCdcTree(options, builder),
       place: builder.place,
@@ -230,14 +279,15 @@ export class Pipeline {
     options: Described & TableSettings & { readonly query: GivenQuery },
   ): MaterializedView<Shape> {
     const view = new MaterializedView<Shape>(options.name);
-    this.#draft(`materialized view "${options.name}"`, (builder) => ({
+    const make = (builder: TreeBuilder): Statement => ({
       ...created(options.name, builder),
       node: 'create_materialized_view',
       columns: [],
       body: tableBody(options, view.constraints(builder), builder),
       query: queryTree(options.query, builder),
       place: builder.place,
-    }));
+    });
+    this.#draft(`materialized view "${options.name}"`, make, options, viewOptions);
     return view;
   }
 
@@ -248,7 +298,7 @@ export class Pipeline {
   ): View<Given>;
   view(options: Described & { readonly query: GivenQuery }): View<Shape> {
     const view = new View<Shape>(options.name);
-    this.#draft(`view "${options.name}"`, (builder) => ({
+    const make = (builder: TreeBuilder): Statement => ({
       node: 'create_view',
       columns: [],
       name: builder.name(options.name),
@@ -258,19 +308,21 @@ export class Pipeline {
       body: tableBody(options, view.constraints(builder), builder),
       query: queryTree(options.query, builder),
       place: builder.place,
-    }));
+    });
+    this.#draft(`view "${options.name}"`, make, options, viewOptions);
     return view;
   }
 
   /** A topic outside of the pipeline, which append flows write. */
   sink(name: string, options: Omit<TableSettings, 'output' | 'maxRowSetRows'> = {}): Sink {
-    this.#draft(`sink "${name}"`, (builder) => ({
+    const make = (builder: TreeBuilder): Statement => ({
       node: 'create_sink',
       name: builder.name(name),
       ifNotExists: false,
       body: tableBody(options, [], builder),
       place: builder.place,
-    }));
+    });
+    this.#draft(`sink "${name}"`, make, options, tableOptions);
     return new Sink(name);
   }
 
@@ -278,30 +330,43 @@ export class Pipeline {
   definition(): PipelineDefinition {
     const files: SqlPiece[] = [];
     const faults: Fault[] = [];
-    const statements = this.#drafts.map(({ what, place, make }) => {
+    const statements = this.#drafts.flatMap(({ what, place, given, kinds, make }) => {
       const builder = new TreeBuilder(place, what);
-      const statement = make(builder);
+      const isFine = kinds === undefined || checkOptions(what, given, kinds, builder);
+      const made = isFine ? [make(builder)] : [];
       files.push(...builder.pieces);
       faults.push(...builder.faults);
-      return statement;
+      return made;
     });
     return { files, statements, faults };
   }
 
-  #flow(options: FlowOptions, target: string, body: (builder: TreeBuilder) => FlowBody): void {
-    const name = options.name ?? target;
-    this.#draft(`flow "${name}"`, (builder) => ({
+  #flow(
+    options: FlowOptions & { readonly target: { readonly name: string } },
+    kinds: OptionKinds,
+    body: (builder: TreeBuilder) => FlowBody,
+  ): void {
+    // What was not asked of the compiler may be missing here.
+    const target = (options as Partial<typeof options> | undefined)?.target?.name;
+    const name = (options as FlowOptions | undefined)?.name ?? target;
+    const make = (builder: TreeBuilder): Statement => ({
       node: 'create_flow',
-      name: builder.name(name),
+      name: builder.name(name ?? ''),
       comment: options.comment,
-      target: builder.name(target),
+      target: builder.name(target ?? ''),
       body: body(builder),
       place: builder.place,
-    }));
+    });
+    this.#draft(name === undefined ? 'flow' : `flow "${name}"`, make, options, kinds);
   }
 
-  #draft(what: string, make: (builder: TreeBuilder) => Statement): void {
-    this.#drafts.push({ what, place: callPlace(), make });
+  #draft(
+    what: string,
+    make: (builder: TreeBuilder) => Statement,
+    given?: unknown,
+    kinds?: OptionKinds,
+  ): void {
+    this.#drafts.push({ what, place: callPlace(), given, kinds, make });
   }
 }
 

@@ -143,9 +143,13 @@ export class ViewUpdates {
     this.#isReleased = true;
   }
 
-  /** Throws where something failed that no view is to blame for. */
-  get isDone(): boolean {
+  /** Throws where something failed that no view is to blame for: from then on none of them is computed. */
+  check(): void {
     if (this.#failure !== undefined) throw this.#failure.error;
+  }
+
+  get isDone(): boolean {
+    this.check();
     return this.#slots.every(({ isDone, failed }) => isDone || failed !== undefined);
   }
 

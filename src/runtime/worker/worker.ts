@@ -283,6 +283,7 @@ export class Worker {
     const update = settings.once ? new TriggeredUpdate(flows, log, clock, listener) : undefined;
     if (update !== undefined) await this.#guard(() => update.start());
     while (!this.#isStopping) {
+      this.#options.views?.check();
       await this.#guard(() => this.#turn());
       if (update === undefined || this.#machine.state !== 'running') continue;
       const isDone = await this.#guard(() => this.#isUpdateDone(update));

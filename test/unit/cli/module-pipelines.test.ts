@@ -153,6 +153,56 @@ export default p;
     ]);
   });
 
+  test('options that are missing, of another kind or unknown are faults at the call', async () => {
+    const path = folder.write(
+      'options.ts',
+      `import { pipeline, stream } from 'tidemark';
+const p = pipeline() as any;
+const s = p.source('s', { columns: { id: 'BIGINT', v: 'BIGINT' } });
+const c = p.createStreamingTable({ name: 'c' });
+p.autoCdcFlow({ target: 'c' });
+p.autoCdcFlow({ name: 'g', target: c, source: s, keys: 'id', sequenceBy: 7 });
+p.autoCdcFlow({ target: c, source: s, keys: ['id'], sequenceBy: 'v', applyAsDelete: 'v = 1' });
+p.appendFlow();
+p.replaceFlow({ target: undefined, query: 3 });
+p.replaceWhereFlow({ target: c, query: 'SELECT 1' });
+p.materializedView({ name: 'm' });
+p.view({ name: 'w', query: {} });
+p.source('t', { columns: { id: 3 }, formt: 'json' });
+p.sink('out', { topik: 'x' });
+export default p;
+`,
+    );
+    const { code, out } = await runCli(['validate', path, '--json']);
+    expect(code).toBe(3);
+    const { faults } = JSON.parse(out) as {
+      faults: { code: string; line: number; message: string; hint?: string }[];
+    };
+    const told = faults.map((one) => `${one.line} ${one.code} ${one.message}`);
+    expect(told).toEqual(
+      expect.arrayContaining([
+        '5 OPTION_VALUE option "target" of flow is of no use',
+        '5 OPTION_VALUE option "source" of flow is missing',
+        '5 OPTION_VALUE option "keys" of flow is missing',
+        '5 OPTION_VALUE option "sequenceBy" of flow is missing',
+        '6 OPTION_VALUE option "keys" of flow "g" is of no use',
+        '6 OPTION_VALUE option "sequenceBy" of flow "g" is of no use',
+        '7 OPTION_UNKNOWN flow "c" has no option "applyAsDelete"',
+        '8 OPTION_VALUE flow has no options',
+        '9 OPTION_VALUE option "target" of flow is missing',
+        '9 OPTION_VALUE option "query" of flow is of no use',
+        '10 OPTION_VALUE option "replaceWhere" of flow "c" is missing',
+        '11 OPTION_VALUE option "query" of materialized view "m" is missing',
+        '12 OPTION_VALUE option "query" of view "w" is of no use',
+        '13 OPTION_VALUE option "columns" of source "t" is of no use',
+        '13 OPTION_UNKNOWN source "t" has no option "formt"',
+        '14 OPTION_UNKNOWN sink "out" has no option "topik"',
+      ]),
+    );
+    const unknown = faults.find(({ message }) => message.includes('applyAsDelete'));
+    expect(unknown?.hint).toMatch(/^Did you mean "applyAsDeletes"\?/);
+  });
+
   test('try shows no table that nobody declared', async () => {
     const text = `CREATE SOURCE s (id INT) WITH (topic = 's');
 CREATE STREAMING TABLE t AS SELECT DISTINCT id FROM STREAM(s);

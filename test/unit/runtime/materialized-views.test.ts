@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { rowDecoder } from '../../../src/data/row-decoder.ts';
 import { planPipeline } from '../../../src/plan/plan-pipeline.ts';
+import type { Log } from '../../../src/ports/log.ts';
+import type { RuntimeEvent } from '../../../src/runtime/runtime-events.ts';
 import { readViewStatus } from '../../../src/runtime/views/view-status.ts';
 import type { PipelineWorld } from '../../../src/testing/pipeline/pipeline-world.ts';
 import { plainValue } from '../../../src/testing/pipeline/plain-value.ts';
@@ -276,6 +278,56 @@ CREATE MATERIALIZED VIEW items AS SELECT item FROM other;`;
       expect(rowsOf('totals', sql)).toEqual(['EU|1|2']);
     },
   );
+
+  test('a service that goes on tells of the view that cannot be computed, and computes the others', async () => {
+    const sql = `${totals}
+CREATE STREAMING TABLE other FLOW REPLACE USING (item) SEQUENCE BY seq BY NAME SELECT item, seq FROM STREAM(orders);
+CREATE MATERIALIZED VIEW items AS SELECT item FROM other;`;
+    world = worldOf(sql, 1);
+    order('EU', 'a', 2, 1);
+    await updateOnce(current);
+    const headers = { 'tm-seq': '9', 'tm-src': `${'0'.repeat(32)}/0@0`, 'tm-gen': '0' };
+    const value = '[{"region":"EU","item":"a","qty":"two","seq":9}]';
+    world.log.produce('newest', 0, { key: '{"region":"EU"}', value, headers });
+    const events: RuntimeEvent[] = [];
+    const listener = (event: RuntimeEvent) => events.push(event);
+    const worker = await workerOf(world, sql, {}, world.log.connect(), listener);
+    const running = worker.run();
+    while (!events.some(({ event }) => event === 'flow_failed')) await world.clock.sleep(20);
+    while (rowsOf('items', sql).length === 0) await world.clock.sleep(20);
+    const [failed] = events.filter(({ event }) => event === 'flow_failed');
+    expect(failed).toMatchObject({ flow: 'totals', error: { code: 'RECORD_CORRUPT' } });
+    const views = worker.progress().views ?? [];
+    expect(views.map(({ view, failed: why }) => [view, why?.code])).toEqual([
+      ['totals', 'RECORD_CORRUPT'],
+      ['items', undefined],
+    ]);
+    await worker.stop();
+    await running.catch(() => undefined);
+  });
+
+  test('a fault of the service itself among the views ends it, and is not kept', async () => {
+    world = worldOf(totals, 1);
+    const log = world.log.connect();
+    const broken = new Proxy(log, {
+      get(inner, name) {
+        if (name !== 'joinGroup')
+          return (inner[name as keyof Log] as unknown as () => unknown).bind(inner);
+        return (options: Parameters<Log['joinGroup']>[0]) => {
+          const member = inner.joinGroup(options);
+          if (options.group !== 'test.totals') return member;
+          return new Proxy(member, {
+            get: (_, called) => {
+              if (called === 'close' || called === 'leave') return async () => undefined;
+              throw new RangeError('a fault of ours');
+            },
+          });
+        };
+      },
+    });
+    const worker = await workerOf(world, totals, {}, broken);
+    await expect(worker.run()).rejects.toThrow('a fault of ours');
+  });
 
   test('two instances compute a view once, and both end when it is up to date', async () => {
     world = worldOf(totals);
