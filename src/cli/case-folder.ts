@@ -8,7 +8,8 @@ import { readText } from './read-text.ts';
 
 /**
  * Cases as files of their own: `name.sql` (or a module such as `name.ts`), `name.TOPIC.input.jsonl` for each topic, and `name.expected.json` with
- * the members of a case that say what must come out (`target`, `schema`, `expected`, `expectations`, `error`).
+ * the members of a case that say what must come out (`target`, `schema`, `expected`, `expectations`, `error`). Records that
+ * stand in files of other names are named there: `inputFiles`, a file beside it for each topic.
  */
 export function readCaseFolder(pipelines: readonly string[]): PipelineCase[] {
   return pipelines.flatMap((path) => {
@@ -26,14 +27,17 @@ export function readCaseFolder(pipelines: readonly string[]): PipelineCase[] {
       );
     }
     const inputs: Record<string, string[]> = {};
+    const take = (topic: string, file: string): void => {
+      const lines = readText(join(folder, file)).split('\n');
+      inputs[topic] = [...(inputs[topic] ?? []), ...lines.filter((line) => line !== '')];
+    };
     for (const file of files.sort()) {
-      const topic = file.slice(name.length + 1, -'.input.jsonl'.length);
-      inputs[topic] = readText(join(folder, file))
-        .split('\n')
-        .filter((line) => line !== '');
+      take(file.slice(name.length + 1, -'.input.jsonl'.length), file);
     }
     try {
       const rest = parseExactJson(readText(expected)) as Record<string, unknown>;
+      const { inputFiles = {} } = rest as { inputFiles?: Readonly<Record<string, string>> };
+      for (const [topic, file] of Object.entries(inputFiles)) take(topic, file);
       const own = isModule(path) ? { sql: '', file: path } : { sql: readText(path) };
       return [pipelineCaseOf({ name, ...own, inputs, ...rest })];
     } catch (error) {

@@ -108,7 +108,7 @@ function noCaseError(paths: readonly string[]): Error {
     .map((path) => `${path} has no ${expectedName(path)}`)
     .join(', ');
   const form =
-    'A case is name.sql with name.TOPIC.input.jsonl for each topic and name.expected.json, or a line of a .jsonl file.';
+    'A case is name.sql (or name.ts) with name.TOPIC.input.jsonl for each topic and name.expected.json, or a line of a .jsonl file.';
   return usageError('no test case is found', lacking === '' ? form : `${lacking}. ${form}`);
 }
 

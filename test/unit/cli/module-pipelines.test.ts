@@ -229,6 +229,22 @@ CREATE STREAMING TABLE t AS SELECT DISTINCT id FROM STREAM(s);
     expect(cases[0]?.schedules).toHaveLength(11);
   });
 
+  test('records of a case may stand in a file of another name', async () => {
+    write();
+    folder.write('events.jsonl', records);
+    const schema = [
+      ['region', 'INT'],
+      ['clicks', 'INT'],
+      ['version', 'BIGINT'],
+    ];
+    const inputFiles = { region_events: 'events.jsonl' };
+    const given = { inputFiles, target: 'regions', schema, expected: [[1, 2, 2]] };
+    folder.write('regions.expected.json', JSON.stringify(given));
+    expect((await runCli(['test', folder.path])).out).toBe('1 passed, 0 failed, 0 skipped\n');
+    folder.write('regions.expected.json', JSON.stringify({ ...given, expected: [[1, 1, 1]] }));
+    expect((await runCli(['test', folder.path])).code).toBe(5);
+  });
+
   test('verbs that need a flow refuse sinks and materialized views by name', async () => {
     const path = folder.write(
       'views.sql',
