@@ -1,9 +1,10 @@
+import { viewOf } from '../../data/byte-copy.ts';
 import { ByteWriter } from '../../data/byte-writer.ts';
 import { valueEnd } from '../../data/json-lex.ts';
 import { provenanceTemplate } from '../../data/provenance.ts';
 import { headerName } from '../../data/record-headers.ts';
-import { writeEnvelopeHead } from '../../data/row-envelope.ts';
-import { singleEntry } from '../../data/row-set.ts';
+import { beginEnvelope, endSequence } from '../../data/row-envelope.ts';
+import { makeSingleEntry } from '../../data/row-set.ts';
 import type { SequenceCodec } from '../../data/sequence.ts';
 import type { RecordCursor } from '../../ports/log.ts';
 import { EntrySlab } from '../key/entry-slab.ts';
@@ -17,7 +18,7 @@ export type SingleRecordOptions = {
 };
 
 /** The place of a source as the header has it, and the provenance that begins with it. */
-type Place = { readonly text: Buffer; readonly provenance: Buffer };
+type Place = { readonly text: Buffer; readonly provenance: DataView };
 
 // What `OutputWriter` puts before each value of the headers; the section begins with their count.
 const three = 6;
@@ -42,7 +43,6 @@ const offsetDigitsMax = 15;
  */
 export class SingleRecords {
   readonly #options: SingleRecordOptions;
-  readonly #sequence = new ByteWriter(32);
   readonly #entry = new ByteWriter(1024);
   readonly #slab = new EntrySlab();
   readonly #places: Place[] = [];
@@ -68,14 +68,16 @@ export class SingleRecords {
     if (!isOurs || this.#end !== headersEnd) return undefined;
     const provenance = this.#provenance(bytes, sourceStart, sourceEnd);
     if (provenance === undefined) return undefined;
-    this.#readSequence(bytes, sequenceStart, sequenceEnd);
     const entry = this.#entry;
     entry.reset();
-    writeEnvelopeHead(entry, 0, provenance, this.#sequence);
+    beginEnvelope(entry, provenance);
+    this.#readSequence(entry, bytes, sequenceStart, sequenceEnd);
+    endSequence(entry, 0, 0);
     if (this.#options.withRow) {
       entry.bytes(bytes, valueStart + (this.#options.isList ? 1 : 0), rowEnd);
     }
-    return singleEntry(this.#slab.copy(entry.buffer, 0, entry.length));
+    makeSingleEntry(entry.buffer, 0);
+    return this.#slab.copy(entry.buffer, entry.view, 0, entry.length);
   }
 
   /** Where the only row of the value ends; -1: there are none, or several. */
@@ -100,15 +102,14 @@ export class SingleRecords {
     return this.#end <= end ? at + 1 : -1;
   }
 
-  #readSequence(bytes: Buffer, start: number, end: number): void {
+  #readSequence(out: ByteWriter, bytes: Buffer, start: number, end: number): void {
     const { sequence } = this.#options;
-    this.#sequence.reset();
-    if (sequence.readText(this.#sequence, bytes, start, end)) return;
-    this.#sequence.bytes(sequence.parse(bytes.toString('utf8', start, end)));
+    if (sequence.readText(out, bytes, start, end)) return;
+    out.bytes(sequence.parse(bytes.toString('utf8', start, end)));
   }
 
   /** Of `<topic id>/<partition>@<offset>` and nothing behind it. */
-  #provenance(bytes: Buffer, start: number, end: number): Buffer | undefined {
+  #provenance(bytes: Buffer, start: number, end: number): DataView | undefined {
     const place = this.#placeAt(bytes, start, end);
     if (place === undefined) return undefined;
     const first = start + place.text.length + 1;
@@ -120,8 +121,8 @@ export class SingleRecords {
       offset = offset * 10 + digit;
     }
     const { provenance } = place;
-    provenance.writeUInt32BE(Math.floor(offset / 0x1_0000_0000), 20);
-    provenance.writeUInt32BE(offset >>> 0, 24);
+    provenance.setUint32(20, Math.floor(offset / 0x1_0000_0000));
+    provenance.setUint32(24, offset >>> 0);
     return provenance;
   }
 
@@ -139,7 +140,7 @@ export class SingleRecords {
     const text = Buffer.from(bytes.subarray(start, at));
     const found = /^([0-9a-f]{32})\/(\d{1,9})$/.exec(text.toString('latin1'));
     if (found === null || at === end) return undefined;
-    const provenance = provenanceTemplate(found[1] as string, Number(found[2]), 0);
+    const provenance = viewOf(provenanceTemplate(found[1] as string, Number(found[2]), 0));
     if (this.#places.length === placesMax) this.#places.length = 0;
     this.#place = { text, provenance };
     this.#places.push(this.#place);
