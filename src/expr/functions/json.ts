@@ -121,6 +121,7 @@ function fromJson(c: FunctionCall): Expression {
     throw fault('PARSE_MODE_UNSUPPORTED', `from_json has no mode ${mode}`, c.place);
   }
   const isFailFast = mode === 'FAILFAST';
+  const isWhole = options.has('singlevariantcolumn') && isOneVariant(type);
   const corruptName = options.get('columnnameofcorruptrecord') ?? corruptColumn;
   return strictCall({
     name: `from_json(${JSON.stringify([...options])})`,
@@ -131,7 +132,9 @@ function fromJson(c: FunctionCall): Expression {
       const formats = formatsOf(options, recordZone(options, context.timeZone));
       const syntax = syntaxOf(options);
       const parse: Parse = (text) => parseJson(text, syntax);
-      const read = rootReader(type, formats, corruptName, parse);
+      const read = isWhole
+        ? wholeReader(formats, parse)
+        : rootReader(type, formats, corruptName, parse);
       return (text: string) => {
         const value = read(text);
         if (!(value instanceof Misfit)) return value;
@@ -145,6 +148,23 @@ function fromJson(c: FunctionCall): Expression {
       };
     },
   });
+}
+
+/** A struct that the option `singleVariantColumn` fills with the whole record, whatever it is. */
+function isOneVariant(type: DataType): boolean {
+  return (
+    type.kind === 'struct' && type.fields.length === 1 && type.fields[0]?.type.kind === 'variant'
+  );
+}
+
+function wholeReader(formats: JsonFormats, parse: Parse): RootReader {
+  const convert = jsonConverter(types.variant, formats);
+  return (text) => {
+    const result = parse(text);
+    if (result.state === 'empty') return null;
+    if (result.state === 'malformed') return new Misfit([null]);
+    return wrapped(convert(result.node));
+  };
 }
 
 type Parse = (text: string) => JsonResult;

@@ -116,3 +116,15 @@ test.each(["'%tY', 5", "'%tY', DATE'2024-01-01'", "'%tE', 5L", "'%-tY', 5L", "'%
     expect(() => evaluate(`format_string(${text})`)).toThrow('the format is wrong');
   },
 );
+
+describe('from_json with singleVariantColumn', () => {
+  test.each([
+    ['{"a":1}', '{"v":{"a":1}}'],
+    ['[1,{"b":2}]', '{"v":[1,{"b":2}]}'],
+    ['null', '{"v":null}'],
+    ['{"a":1', '{}'],
+  ])('reads %s whole', (json, expected) => {
+    const options = "map('singleVariantColumn', 'v')";
+    expect(evaluate(`to_json(from_json('${json}', 'v VARIANT', ${options}))`)).toBe(expected);
+  });
+});
