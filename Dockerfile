@@ -16,9 +16,10 @@ FROM ${BASE_IMAGE} AS packages
 WORKDIR /build
 COPY package.json package-lock.json ./
 RUN npm ci --omit=dev --no-audit --no-fund && mkdir -p /out/state
-# The tracing SDK, which config.traces.enabled needs.
+# The tracing SDK, which config.traces.enabled needs: in a folder of its own, since it brings the interface in a version of its own.
 ARG WITH_TRACES=0
-RUN if [ "$WITH_TRACES" = 1 ]; then npm install --no-save --omit=dev --no-audit --no-fund @opentelemetry/sdk-trace-node@2.12.1 \
+WORKDIR /out/traces
+RUN if [ "$WITH_TRACES" = 1 ]; then npm install --prefix /out/traces --no-save --no-audit --no-fund @opentelemetry/sdk-trace-node@2.12.1 \
   @opentelemetry/resources@2.12.1 @opentelemetry/exporter-trace-otlp-http@0.223.1; fi
 
 FROM ${RUNTIME_IMAGE}
@@ -32,6 +33,7 @@ LABEL org.opencontainers.image.title="Tidemark" \
 ENV NODE_ENV=production
 COPY --from=packages /build/node_modules /opt/tidemark/node_modules
 COPY --from=build /build/dist /opt/tidemark/dist
+COPY --from=packages /out/traces /opt
 COPY package.json LICENSE /opt/tidemark/
 # The only folder that is written to, and only with the embedded state: mount a volume there.
 COPY --from=packages --chown=10001:10001 /out/state /var/lib/tidemark

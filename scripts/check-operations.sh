@@ -21,7 +21,9 @@ cp deploy/compose/prometheus.yaml deploy/prometheus/tidemark.rules.yaml "$folder
 "$PROMTOOL" check config "$folder/prometheus.yaml"
 
 echo "== chart, by helm $("$HELM" version --short)"
-"$HELM" lint --strict --kube-version 1.34.4 helm/tidemark --values deploy/manifests/values.yaml
+for values in deploy/manifests/values.yaml helm/tidemark/ci/*-values.yaml; do
+  "$HELM" lint --strict --kube-version 1.34.4 helm/tidemark --values "$values"
+done
 if [ "${1:-}" != --without-tests ]; then
   npx vitest run --config test/vitest.config.ts --project unit test/unit/chart
 fi
@@ -35,7 +37,7 @@ redis="state.kind=redis,state.redis.existingSecret=redis"
 watched="metrics.prometheusRule.enabled=true,metrics.dashboards.enabled=true"
 for values in "" "$redis,replicaCount=3" "$redis,workload=Deployment,autoscaling.mode=hpa-cpu" "$redis,autoscaling.mode=hpa-lag" \
   "$redis,autoscaling.mode=keda,autoscaling.prometheusAddress=http://prometheus:9090,metrics.monitor=PodMonitor" \
-  "$watched,metrics.monitor=ServiceMonitor" "networkPolicy.enabled=true,podDisruptionBudget.enabled=true" \
+  "$watched,metrics.monitor=ServiceMonitor" "networkPolicy.enabled=true,podDisruptionBudget.enabled=true,gate.refresh={latest}" \
   "gate.enabled=false,topologySpread.enabled=false,podDisruptionBudget.enabled=false" "http.tokenExistingSecret=token" \
   "kafka.tls.enabled=true,kafka.tls.existingSecret=tls,kafka.sasl.mechanism=plain,kafka.sasl.existingSecret=sasl"; do
   "$HELM" template tidemark helm/tidemark --kube-version 1.34.4 --values deploy/manifests/values.yaml --set "$values" >"$folder/rendered.yaml"

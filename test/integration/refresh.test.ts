@@ -146,6 +146,11 @@ CREATE FLOW ${flow} AS INSERT INTO t BY NAME REPLACE USING (${using}) SEQUENCE B
     expect((await planned()).flows).toMatchObject([{ status: 'unchanged', gaps: [] }]);
     expect((await planned()).topics.every(({ action }) => action === 'keep')).toBe(true);
 
+    // A gate must not let pods through that end at their start.
+    const untraced = await world.cli('plan', '--traces.enabled', 'true');
+    expect(untraced.code).toBe(2);
+    expect(untraced.out).toContain('run refuses:\n  error CONFIG_INVALID: traces are on');
+
     world.define(table('f', '', "SELECT k, seq, v, upper(v) AS w FROM STREAM(a) WHERE v <> 'no'"));
     const added = await planned();
     expect(added.flows[0]).toMatchObject({

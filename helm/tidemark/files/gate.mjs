@@ -34,7 +34,7 @@ if (refresh.length > 0 && mayHelp) {
   console.error(`tidemark refresh ${refresh.join(' ')}, as gate.refresh says:`);
   const refreshed = run(['refresh', ...refresh]);
   if (refreshed !== 0) {
-    end(refreshed, 'refused: the refresh has not come to its end; the release was not changed. The same upgrade goes on with it');
+    end(refreshed, 'refused: the refresh has not come to its end; the release was not changed. One that was cut short goes on with the same upgrade');
   }
   planned = run(asked);
 }

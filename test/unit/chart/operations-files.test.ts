@@ -318,6 +318,12 @@ test('the image: a user of its own, no builder that a registry has to bring, eve
   expect(text).not.toContain('--mount');
   expect(text).toMatch(/^ARG BASE_IMAGE=/m);
   expect(text).toContain('npm ci --omit=dev');
+  // The SDK of traces is found from /opt/tidemark, and has its own dependencies beside it.
+  expect(text).toMatch(/^ARG WITH_TRACES=0\nWORKDIR \/out\/traces$/m);
+  expect(text).toContain('COPY --from=packages /out/traces /opt\n');
+  for (const name of ['sdk-trace-node', 'resources', 'exporter-trace-otlp-http']) {
+    expect(text).toMatch(new RegExp(`@opentelemetry/${name}@\\d+\\.\\d+\\.\\d+`));
+  }
   expect(text).toMatch(/^ENTRYPOINT \["node"/m);
   // It would win over whatever file somebody mounts.
   expect(text).not.toMatch(/^(ENV .*|\s+)TIDEMARK_\w+=/m);
