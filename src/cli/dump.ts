@@ -2,6 +2,7 @@ import { requireOptions } from '../config/load-config.ts';
 import { readTable } from '../runtime/inspect/read-table.ts';
 import { readAppendedRows } from '../runtime/views/read-appended-rows.ts';
 import type { ReadProgress } from '../runtime/worker/read-partition.ts';
+import { readAt } from '../task/table-records.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
 import { countText } from './count-text.ts';
 import { csvLine } from './csv-line.ts';
@@ -46,8 +47,10 @@ export const dump: Command = {
       const options = { log, table, onProgress: (one: ReadProgress) => progress.show(one) };
       const groups =
         table.output === 'append' ? readAppendedRows(options) : readTable({ ...options, flow });
-      for await (const { rows } of groups) {
-        terminal.out(rows.map(({ json }) => lineOf(json)).join(''));
+      for await (const { partition, rows } of groups) {
+        const place = { topic: table.topic, partition };
+        const lines = rows.map(({ json, offset = 0 }) => readAt(place, offset, () => lineOf(json)));
+        terminal.out(lines.join(''));
         progress.rows += rows.length;
         await terminal.drained?.();
       }

@@ -3,6 +3,7 @@ import { hasJoinedRows } from '../plan/flows/joined-rows.ts';
 import { isKeyed, type TablePlan } from '../plan/pipeline-plan.ts';
 import { type CommittedSet, readTableKeys } from '../runtime/inspect/read-table.ts';
 import { keyColumnsOf, keyless, parseTableKey } from '../runtime/inspect/table-key.ts';
+import { readAt } from '../task/table-records.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
 import { deployedNote } from './definition-note.ts';
 import { namedPipeline, namedTable, pipelineFlag, withLog } from './pipeline-files.ts';
@@ -46,7 +47,7 @@ export const get: Command = {
           invocation.terminal.err(`table "${table.name}" has no rows for key ${text}\n`);
         }
         if (invocation.json)
-          invocation.terminal.out(`${rowSetJson({ key: text, set, flow, origins })}\n`);
+          invocation.terminal.out(`${rowSetJson({ key: text, set, table, flow, origins })}\n`);
         else if (set !== undefined) printPeople(invocation, table, set, origins);
       }
       return exitCode;
@@ -64,8 +65,9 @@ function printPeople(
   terminal.out(`key ${key}, sequence ${sequence}, partition ${partition}, rows: ${rows.length}\n`);
   const columns = table.columns.map((column) => column.name);
   const cellsOf = cellReader(columns);
-  const lines = rows.map(({ json, sources }) => [
-    ...cellsOf(json).map((cell) => cell ?? 'NULL'),
+  const place = { topic: table.topic, partition };
+  const lines = rows.map(({ json, sources, offset = 0 }) => [
+    ...readAt(place, offset, () => cellsOf(json)).map((cell) => cell ?? 'NULL'),
     sources.map((source) => rowSourceText(source, origins)).join(' and '),
   ]);
   terminal.out(`${tableText([...columns, '(from)'], lines)}\n`);

@@ -1,3 +1,4 @@
+import { FlowError } from '../base/errors.ts';
 import type { JsonKind } from '../data/json-lex.ts';
 import { kindAscii, kindMissing, kindNull, kindText } from '../data/json-lex.ts';
 import { JsonObjectScanner, scanOk } from '../data/json-scan.ts';
@@ -15,7 +16,7 @@ export function cellReader(columns: readonly string[]): CellReader {
   return (json) => {
     const bytes = Buffer.from(json, 'utf8');
     if (scanner.scan(bytes, 0, bytes.length) !== scanOk) {
-      throw new Error(`an output row is no JSON object: ${json}`);
+      throw new FlowError('RECORD_CORRUPT', 'a row is no JSON object', { detail: json });
     }
     return columns.map((_, index) => {
       const kind = (scanner.kinds[index] ?? kindMissing) as JsonKind;

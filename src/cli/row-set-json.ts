@@ -1,9 +1,9 @@
 import { jsonText } from '../data/json-encode.ts';
 import { topicIdHex } from '../data/provenance.ts';
 import { sequenceCodec } from '../data/sequence.ts';
-import type { KeyedFlowPlan, PipelinePlan } from '../plan/pipeline-plan.ts';
+import type { KeyedFlowPlan, PipelinePlan, TablePlan } from '../plan/pipeline-plan.ts';
 import type { Log } from '../ports/log.ts';
-import type { CommittedSet } from '../runtime/inspect/read-table.ts';
+import { type CommittedSet, sequenceOfSet } from '../runtime/inspect/read-table.ts';
 import { type RowOrigins, rowSourceJson, type TopicNames } from './row-source.ts';
 
 export async function sourceTopicsById(plan: PipelinePlan, log: Log): Promise<TopicNames> {
@@ -16,6 +16,7 @@ export type RowSetToTell = {
   /** JSON object of the key columns. */
   readonly key: string;
   readonly set: CommittedSet | undefined;
+  readonly table: Pick<TablePlan, 'topic'>;
   readonly flow: KeyedFlowPlan;
   readonly origins: RowOrigins;
 };
@@ -25,22 +26,26 @@ export type RowSetToTell = {
  * lost on the way. `more`: members that come after them.
  */
 export function rowSetJson(
-  { key, set, flow, origins }: RowSetToTell,
+  { key, set, table, flow, origins }: RowSetToTell,
   more: Readonly<Record<string, string>> = {},
 ): string {
   const rows = (set?.rows ?? []).map(({ json }) => json).join(',');
   const sources = (set?.rows ?? []).flatMap((row, index) =>
     row.sources.map((source) => ({ row: index, ...rowSourceJson(source, origins) })),
   );
-  const sequence = set === undefined ? 'null' : sequenceJson(flow, set.sequence);
+  const sequence = set === undefined ? 'null' : sequenceJson(flow, set, table);
   const members = Object.entries(more).map(
     ([name, text]) => `,${JSON.stringify(name)}:${JSON.stringify(text)}`,
   );
   return `{"key":${key},"sequence":${sequence},"rows":[${rows}],"sources":${JSON.stringify(sources)}${members.join('')}}`;
 }
 
-function sequenceJson({ sequenceType }: KeyedFlowPlan, text: string): string {
-  const { parse, decode } = sequenceCodec(sequenceType);
-  const bytes = parse(text);
-  return jsonText(sequenceType, decode(bytes, 0, bytes.length));
+function sequenceJson(
+  { sequenceType }: KeyedFlowPlan,
+  set: CommittedSet,
+  table: RowSetToTell['table'],
+): string {
+  const codec = sequenceCodec(sequenceType);
+  const bytes = sequenceOfSet(codec, set, table);
+  return jsonText(sequenceType, codec.decode(bytes, 0, bytes.length));
 }

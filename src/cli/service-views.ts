@@ -240,10 +240,10 @@ export class ServiceViews implements ServiceApi {
     const stored = isWhole ? await parts.worker.peek(flow.name, key) : undefined;
     if (stored !== undefined) {
       const set = storedSet(flow, key, stored);
-      return rowSetJson({ key: key.toString(), set, flow, origins }, { readFrom: 'state' });
+      return rowSetJson({ key: key.toString(), set, table, flow, origins }, { readFrom: 'state' });
     }
     const set = await this.#readLog(parts.log, table, flow, key);
-    return rowSetJson({ key: key.toString(), set, flow, origins }, { readFrom: 'log' });
+    return rowSetJson({ key: key.toString(), set, table, flow, origins }, { readFrom: 'log' });
   }
 
   async #readLog(

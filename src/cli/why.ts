@@ -60,7 +60,7 @@ export const why: Command = {
       const text = key.toString('utf8');
       if (invocation.json) {
         const { set, rows, records, bad } = history;
-        const current = rowSetJson({ key: text, set, flow, origins });
+        const current = rowSetJson({ key: text, set, table: first.table, flow, origins });
         const told = JSON.stringify({ lately: rows, records, bad });
         invocation.terminal.out(`${current.slice(0, -1)},${told.slice(1)}\n`);
       } else {

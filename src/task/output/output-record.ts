@@ -332,19 +332,29 @@ export function parseSources(text: string): Buffer[][] | undefined {
       if (match === null) return undefined;
       place = match[1] ?? place;
       if (place === '') return undefined;
-      group.push(
-        sourceBytes(place, Number(match[2]), Number(match[3] ?? 0), Number(match[4] ?? 0)),
-      );
+      const [, , offset, branch = 0, index = 0] = match;
+      const source = sourceBytes(place, Number(offset), Number(branch), Number(index));
+      if (source === undefined) return undefined;
+      group.push(source);
     }
     rows.push(group);
   }
   return rows;
 }
 
-function sourceBytes(place: string, offset: number, branch: number, index: number): Buffer {
+/** undefined: a number is larger than any of ours. */
+function sourceBytes(
+  place: string,
+  offset: number,
+  branch: number,
+  index: number,
+): Buffer | undefined {
+  const partition = Number(place.slice(33));
+  if (partition > 0xffff_ffff || branch > 0xff) return undefined;
+  if (offset > Number.MAX_SAFE_INTEGER || index > Number.MAX_SAFE_INTEGER) return undefined;
   const bytes = Buffer.alloc(provenanceSize);
   bytes.write(place.slice(0, 32), 0, 'hex');
-  bytes.writeUInt32BE(Number(place.slice(33)), 16);
+  bytes.writeUInt32BE(partition, 16);
   bytes.writeUInt32BE(Math.floor(offset / 0x1_0000_0000), 20);
   bytes.writeUInt32BE(offset >>> 0, 24);
   bytes[28] = branch;

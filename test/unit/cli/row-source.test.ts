@@ -29,7 +29,7 @@ async function sourcesOf(name: string) {
     const [set] = await readTableKeys({ log, table, flow }, [Buffer.from('{"id":1}')]);
     const topics = await sourceTopicsById(plan, log);
     const origins = { topics, areJoined: hasJoinedRows(plan, flow) };
-    const json = rowSetJson({ key: '{"id":1}', set, flow, origins });
+    const json = rowSetJson({ key: '{"id":1}', set, table, flow, origins });
     return {
       texts: (set?.rows ?? []).flatMap(({ sources }) =>
         sources.map((source) => rowSourceText(source, origins)),

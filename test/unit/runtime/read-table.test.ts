@@ -3,12 +3,14 @@ import { describe, expect, test } from 'vitest';
 import { MemoryLog } from '../../../src/adapters/memory/memory-log.ts';
 import { FlowError } from '../../../src/base/errors.ts';
 import { partitionOf } from '../../../src/data/murmur2.ts';
+import { sequenceCodec } from '../../../src/data/sequence.ts';
 import type { OutputMode } from '../../../src/plan/pipeline-plan.ts';
 import {
   type CommittedSet,
   type ReadTableOptions,
   readTable,
   readTableKeys,
+  sequenceOfSet,
 } from '../../../src/runtime/inspect/read-table.ts';
 import { samplePlan } from '../../support/sample-plan.ts';
 
@@ -198,6 +200,37 @@ test('a record that no pipeline wrote is named', async () => {
   expect(error).toBeInstanceOf(FlowError);
   expect(error).toMatchObject({ code: 'RECORD_CORRUPT' });
   expect((error as FlowError).detail).toContain('Partition 0, offset 0');
+});
+
+test.each([
+  ['a partition', `${'0'.repeat(32)}/99999999999@1`],
+  ['an offset', `${'0'.repeat(32)}/0@99999999999999999999`],
+  ['a branch', `${'0'.repeat(32)}/0@1#256.0`],
+  ['an index', `${'0'.repeat(32)}/0@1#0.99999999999999999999`],
+])('a record with %s that none of ours has is named', async (_, source) => {
+  const table = new WrittenTable('row_set');
+  const headers = { 'tm-seq': '1', 'tm-src': source, 'tm-gen': '0' };
+  table.log.produce('t', 0, { key: '{"k":1}', value: '[{"k":1}]', headers });
+  await expect(table.all()).rejects.toMatchObject({
+    code: 'RECORD_CORRUPT',
+    place: { topic: 't', partition: 0, offset: 0 },
+  });
+});
+
+test('the sequence of another type is told with its record', () => {
+  const set = {
+    partition: 3,
+    key: '{"k":1}',
+    sequence: '5.00',
+    rows: [{ json: '{}', sources: [], offset: 7 }],
+  };
+  expect(() => sequenceOfSet(sequenceCodec({ kind: 'bigint' }), set, { topic: 't' })).toThrow(
+    expect.objectContaining({
+      code: 'RECORD_CORRUPT',
+      place: { topic: 't', partition: 3, offset: 7 },
+      detail: 'Partition 3, offset 7: "5.00" is no sequence of type bigint.',
+    }),
+  );
 });
 
 test('a table whose topic does not exist yet is told so', async () => {
