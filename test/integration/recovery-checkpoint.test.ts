@@ -5,7 +5,7 @@ import { readCommitted } from '../support/check-output.ts';
 import { overwriteCheckpoint } from '../support/checkpoint-tools.ts';
 import { recreateTopic, withAdmin } from '../support/kafka-admin.ts';
 import { textRecord } from '../support/log-worker.ts';
-import type { ServiceProcess } from '../support/service-process.ts';
+import { type ServiceProcess, until } from '../support/service-process.ts';
 import { inWorld, type ServiceWorld, type WorldOptions } from '../support/service-world.ts';
 import { produce, workload } from '../support/workload.ts';
 
@@ -327,15 +327,14 @@ describe.concurrent('checkpoints, and logs that change under them', () => {
       await world.rows(0, ['US', 'small', 1, 1]);
       await world.caughtUp();
       await limitRecords(target, 10_240);
-      // Hardly compressible: the broker's limit counts what is sent.
-      const random = new Random(97);
-      const large = Array.from({ length: 20_000 }, () => random.below(36).toString(36)).join('');
+      const large = incompressible();
       await world.rows(0, ['EU', large, 1, 1], ['EU', 'b', 1, 1]);
-      expect(await failure(service)).toContain('RECORD_TOO_LARGE');
-      service.start();
-      const text = await failure(service);
-      expect(text).toContain('RECORD_TOO_LARGE');
-      expect(text).toContain('EU');
+      for (const when of ['while it runs', 'at its start']) {
+        const text = await failure(service);
+        expect(text, when).toContain('RECORD_TOO_LARGE');
+        expect(text, when).toMatch(/Key \S*EU/);
+        if (when === 'while it runs') service.start();
+      }
       await limitRecords(target, 1_048_588);
       service.start();
       await world.caughtUp();
@@ -343,6 +342,41 @@ describe.concurrent('checkpoints, and logs that change under them', () => {
       await expectExact(world);
     });
   });
+
+  test('P097 one of two outputs takes no large records any more: that flow stops by name, the other goes on', async () => {
+    await inWorld(services(), async (world) => {
+      const { target, pipeline } = world;
+      const other = `${pipeline}-other`;
+      const sql = `${world.sql}
+CREATE STREAMING TABLE other WITH (topic = '${other}') FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME SELECT region, qty, seq FROM STREAM(orders);`;
+      const service = world.service('worker-1', { sql }).start();
+      await world.rows(0, ['US', 'small', 1, 1]);
+      await world.caughtUp();
+      await limitRecords(target, 10_240);
+      await world.rows(0, ['EU', incompressible(), 1, 1]);
+      await until('the flow has stopped', () => Promise.resolve(stopOf(service) !== undefined));
+      expect(JSON.stringify(stopOf(service))).toContain('RECORD_TOO_LARGE');
+      await world.rows(0, ['DE', 'c', 7, 1]);
+      await until('the other table goes on', async () => {
+        const records = await readCommitted(world.log, other);
+        return records.some(({ value }) => `${value}`.includes('"DE"'));
+      });
+      expect(service.isRunning, service.tail()).toBe(true);
+      expect(await items(world)).toEqual(['small']);
+      await service.end();
+    });
+  });
+
+  /** Of the flow whose output takes no large records. */
+  function stopOf(service: ServiceProcess): Readonly<Record<string, unknown>> | undefined {
+    return service.lines().find(({ flow, level }) => flow === 'cur' && level === 'error');
+  }
+
+  /** The broker's limit counts what is sent. */
+  function incompressible(): string {
+    const random = new Random(97);
+    return Array.from({ length: 20_000 }, () => random.below(36).toString(36)).join('');
+  }
 
   async function limitRecords(topic: string, bytes: number): Promise<void> {
     await withAdmin(inject('kafkaBrokers'), (admin) =>

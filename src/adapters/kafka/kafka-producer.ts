@@ -2,6 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { assert } from '../../base/assert.ts';
 import { FlowError } from '../../base/errors.ts';
 import type { CommitResult, LogProducer, OffsetCommit, OutgoingRecord } from '../../ports/log.ts';
+import { RefusedRecordError } from '../../ports/refused-record.ts';
 import type { Channel, KafkaCluster } from './cluster.ts';
 import { actionOf, brokerError, connectionError } from './kafka-errors.ts';
 import { OutgoingBatches, type SealedBatch } from './outgoing-batches.ts';
@@ -16,6 +17,7 @@ import {
 import type { Compression } from './wire/compression.ts';
 import { endTxn } from './wire/end-txn.ts';
 import { type ProducedPartition, produce } from './wire/produce.ts';
+import { RecordBatchCursor } from './wire/record-batch-reader.ts';
 import { txnOffsetCommit } from './wire/txn-offset-commit.ts';
 
 export type ProducerSettings = {
@@ -505,9 +507,12 @@ export class KafkaProducer implements LogProducer {
         detail: `A batch of ${batch.recordCount} records and ${batch.bytes.length} bytes was refused.`,
       });
     }
-    return new FlowError('RECORD_TOO_LARGE', `${where}: a record is larger than the topic takes`, {
-      detail: `The record has ${batch.plainBytes} bytes, ${batch.bytes.length} when compressed.`,
-      hint: 'Raise max.message.bytes of the topic, or make the rows smaller.',
+    const { topic, partition } = batches;
+    return new RefusedRecordError({
+      topic,
+      partition,
+      key: keyOfFirst(batches, batch),
+      size: `The record has ${batch.plainBytes} bytes, ${batch.bytes.length} when compressed.`,
     });
   }
 
@@ -630,6 +635,23 @@ export class KafkaProducer implements LogProducer {
 
 function keyOf(item: { readonly topic: string; readonly partition: number }): string {
   return `${item.topic}/${item.partition}`;
+}
+
+/** The key of the first record of a batch; undefined: it has none. */
+function keyOfFirst(
+  { topic, partition }: OutgoingBatches,
+  { bytes }: SealedBatch,
+): string | undefined {
+  const abortedTransactions = null;
+  const decompressedBytesMax = Number.POSITIVE_INFINITY;
+  const set = { topic, partition, bytes, position: 0, abortedTransactions, decompressedBytesMax };
+  const cursor = new RecordBatchCursor(set);
+  if (!cursor.next() || cursor.keyEnd < 0) return undefined;
+  return cursor.bytes.toString(
+    'utf8',
+    cursor.keyStart,
+    Math.min(cursor.keyEnd, cursor.keyStart + 200),
+  );
 }
 
 function nameOf(item: { readonly topic: string; readonly partition: number }): string {

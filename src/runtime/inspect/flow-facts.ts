@@ -66,6 +66,14 @@ export type AppendFlowFacts = SharedFacts & {
   readonly levels: undefined;
 };
 
+/** Topics that a flow itself writes. */
+export function writtenBy(facts: FlowFacts): readonly string[] {
+  const feed = feedOf(facts);
+  const isFeeder = feed !== undefined && facts.repartition === undefined;
+  const topics = [feed, facts.deadLetter, ...(isFeeder ? [] : [facts.output, facts.levels])];
+  return topics.flatMap((one) => one?.topic ?? []);
+}
+
 /** Where the rows of a flow meet those of their key; undefined: they need not meet. */
 export function feedOf(facts: FlowFacts): TopicFacts | undefined {
   return 'feeds' in facts ? facts.feeds : facts.repartition;

@@ -3,9 +3,10 @@ import { FlowError } from '../../base/errors.ts';
 import { StateMachine } from '../../base/state-machine.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log, LogProducer, Slice } from '../../ports/log.ts';
+import { RefusedRecordError } from '../../ports/refused-record.ts';
 import type { StateStore } from '../../ports/state-store.ts';
 import type { Tracer } from '../../ports/tracer.ts';
-import { type FlowFacts, feedOf } from '../inspect/flow-facts.ts';
+import { type FlowFacts, feedOf, writtenBy } from '../inspect/flow-facts.ts';
 import type { RuntimeListener } from '../runtime-events.ts';
 import { inPresentGeneration } from '../takeover/generation.ts';
 import { StuckPartitions } from '../takeover/stuck-partitions.ts';
@@ -491,6 +492,7 @@ export class Worker {
       error = error.cause;
     }
     if (!(error instanceof FlowError)) throw error;
+    if (error instanceof RefusedRecordError) blamed ??= this.#onlyWriterOf(error.topic);
     // Whatever becomes of it, it has to be over before its producer is closed and its tasks are dropped.
     await this.#transaction.settle().catch(() => undefined);
     const { remedy, code } = error;
@@ -522,6 +524,12 @@ export class Worker {
     // Opened again under the same id, it ends the transaction for good.
     await this.#transaction.close();
     await clock.sleep(delayMs);
+  }
+
+  /** A commit is of all flows; undefined: several write the topic. */
+  #onlyWriterOf(topic: string): FlowRunner | undefined {
+    const writers = this.#activeRunners().filter(({ facts }) => writtenBy(facts).includes(topic));
+    return writers.length === 1 ? writers[0] : undefined;
   }
 
   /** Ends this process where a later one of its name is why it was fenced, or thrown out of its group. */
