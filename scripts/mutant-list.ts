@@ -613,7 +613,7 @@ export const mutants: readonly Mutant[] = [
     'a producer that was fenced between the steps of a commit has not committed',
     edit(
       'src/adapters/memory/memory-producer.ts',
-      '        // Somebody may have taken the id over in between, and has aborted the transaction then.\n        if (session.fenced) throw this.#fenced();\n',
+      '    // Somebody may have taken the id over in between, and has aborted the transaction then.\n    if (session.fenced) throw this.#fenced();\n',
       '',
     ),
   ),

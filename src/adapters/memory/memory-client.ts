@@ -9,7 +9,7 @@ import type {
   TopicDescription,
   TopicSpec,
 } from '../../ports/log.ts';
-import { ClientLife } from './client-life.ts';
+import { ClientLife, type Tolls } from './client-life.ts';
 import type { MemoryBroker } from './memory-broker.ts';
 import { MemoryMember } from './memory-member.ts';
 import type { ReadBounds } from './memory-partition.ts';
@@ -19,7 +19,9 @@ import { MemoryReader } from './memory-reader.ts';
 export type MemoryClientOptions = {
   readonly bounds: ReadBounds;
   /** Runs when the offsets of a transaction are pending and its end is not written yet. */
-  readonly betweenCommitSteps: () => Promise<void>;
+  readonly betweenCommitSteps: () => Promise<void> | undefined;
+  /** What befalls its calls; undefined: nothing. */
+  readonly tolls: Tolls | undefined;
 };
 
 /** As many partitions as a broker makes where it is not told. */
@@ -43,7 +45,7 @@ export class MemoryClient implements Log {
   }
 
   describeTopics(names: readonly string[]): Promise<ReadonlyMap<string, TopicDescription>> {
-    return this.#life.through(() => {
+    return this.#ask(() => {
       const found = new Map<string, TopicDescription>();
       for (const name of names) {
         const topic = this.#broker.topic(name);
@@ -63,11 +65,11 @@ export class MemoryClient implements Log {
   }
 
   topicNames(): Promise<readonly string[]> {
-    return this.#life.through(() => this.#broker.topicNames);
+    return this.#ask(() => this.#broker.topicNames);
   }
 
   createTopics(topics: readonly TopicSpec[]): Promise<void> {
-    return this.#life.through(() => {
+    return this.#ask(() => {
       refuseTwice(topics);
       for (const { name, partitions, configs } of topics) {
         this.#broker.createTopic(name, partitions < 1 ? partitionsDefault : partitions, configs);
@@ -79,7 +81,7 @@ export class MemoryClient implements Log {
     topic: string,
     partitions: readonly number[],
   ): Promise<ReadonlyMap<number, OffsetRange>> {
-    return this.#life.through(() => {
+    return this.#ask(() => {
       this.#broker.expireTransactions();
       return new Map(
         partitions.map((partition) => {
@@ -95,20 +97,26 @@ export class MemoryClient implements Log {
     topic: string,
     partitions: readonly number[],
   ): Promise<ReadonlyMap<number, CommittedOffset>> {
-    return this.#life.through(async () => {
-      const coordinator = this.#broker.group(group);
-      while (coordinator.isPending(topic, partitions)) await this.#settled();
+    const read = (): ReadonlyMap<number, CommittedOffset> => {
       const found = new Map<number, CommittedOffset>();
+      const coordinator = this.#broker.group(group);
       for (const partition of partitions) {
         const committed = coordinator.committed(topic, partition);
         if (committed !== undefined) found.set(partition, committed);
       }
       return found;
-    });
+    };
+    return this.#life.through(
+      () =>
+        this.#broker.group(group).isPending(topic, partitions)
+          ? this.#standing(group, topic, partitions).then(read)
+          : read(),
+      this.#options.tolls?.checkpoints,
+    );
   }
 
   deleteRecords(topic: string, before: ReadonlyMap<number, number>): Promise<void> {
-    return this.#life.through(() => {
+    return this.#ask(() => {
       for (const [partition, offset] of before) {
         const log = this.#broker.partition(topic, partition);
         if (offset > log.end) {
@@ -128,7 +136,7 @@ export class MemoryClient implements Log {
     partitions: readonly number[],
     timestampMs: number,
   ): Promise<ReadonlyMap<number, number>> {
-    return this.#life.through(
+    return this.#ask(
       () =>
         new Map(
           partitions.map((partition) => [
@@ -140,25 +148,25 @@ export class MemoryClient implements Log {
   }
 
   deleteTopics(names: readonly string[]): Promise<void> {
-    return this.#life.through(() => {
+    return this.#ask(() => {
       for (const name of names) this.#broker.deleteTopic(name);
     });
   }
 
   groupsOn(topics: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
-    return this.#life.through(() => this.#broker.groupsOn(topics));
+    return this.#ask(() => this.#broker.groupsOn(topics));
   }
 
   groupMembers(group: string): Promise<readonly SeatedMember[]> {
-    return this.#life.through(() => this.#broker.group(group).members());
+    return this.#ask(() => this.#broker.group(group).members());
   }
 
   removeMembers(group: string): Promise<void> {
-    return this.#life.through(() => this.#broker.group(group).removeAll());
+    return this.#ask(() => this.#broker.group(group).removeAll());
   }
 
   commitCheckpoint(group: string, offsets: OffsetCommit['offsets']): Promise<void> {
-    return this.#life.through(() => {
+    return this.#ask(() => {
       const coordinator = this.#broker.group(group);
       coordinator.checkEmpty();
       for (const { topic, partition } of offsets) this.#broker.partition(topic, partition);
@@ -167,7 +175,7 @@ export class MemoryClient implements Log {
   }
 
   deleteCheckpoints(group: string): Promise<void> {
-    return this.#life.through(() => {
+    return this.#ask(() => {
       const coordinator = this.#broker.group(group);
       coordinator.checkEmpty();
       coordinator.clear();
@@ -184,12 +192,13 @@ export class MemoryClient implements Log {
     transactionalId: string | undefined,
     mayWrite: () => boolean = () => true,
   ): Promise<MemoryProducer> {
-    return this.#life.through(() => {
+    return this.#ask(() => {
       const { betweenCommitSteps } = this.#options;
       const producer = new MemoryProducer(this.#broker, this.#life, {
         transactionalId,
         mayWrite,
         betweenCommitSteps,
+        tolls: this.#options.tolls,
       });
       this.#producers.add(producer);
       return producer;
@@ -203,7 +212,11 @@ export class MemoryClient implements Log {
   }
 
   fence(transactionalId: string): Promise<void> {
-    return this.#life.through(() => this.#broker.fence(transactionalId));
+    return this.#ask(() => this.#broker.fence(transactionalId));
+  }
+
+  #ask<T>(work: () => T | Promise<T>): Promise<T> {
+    return this.#life.through(work, this.#options.tolls?.asking);
   }
 
   async close(): Promise<void> {
@@ -237,6 +250,12 @@ export class MemoryClient implements Log {
       member.resume();
       void this.#broker.clock.sleep(member.heartbeatMs).then(() => member.see());
     }
+  }
+
+  /** Resolves once no open transaction may move the checkpoints any more. */
+  async #standing(group: string, topic: string, partitions: readonly number[]): Promise<void> {
+    const coordinator = this.#broker.group(group);
+    while (coordinator.isPending(topic, partitions)) await this.#settled();
   }
 
   /** Resolves with the next event; transactions that nobody ends time out meanwhile. */

@@ -13,6 +13,7 @@ import type {
   TopicDescription,
   TopicSpec,
 } from '../../ports/log.ts';
+import type { Tolls } from './client-life.ts';
 import { idleClock } from './idle-clock.ts';
 import { MemoryBroker } from './memory-broker.ts';
 import { MemoryClient } from './memory-client.ts';
@@ -30,7 +31,9 @@ export type MemoryLogOptions = {
 export type ConnectOptions = {
   readonly sliceRecordsMax?: number;
   /** Runs when the offsets of a transaction are pending and its end is not written yet. */
-  readonly betweenCommitSteps?: () => Promise<void>;
+  readonly betweenCommitSteps?: () => Promise<void> | undefined;
+  /** What befalls the calls of this client. */
+  readonly tolls?: Tolls;
 };
 
 /** A record as a test writes it; text stands for its UTF-8 bytes. */
@@ -76,8 +79,11 @@ export class MemoryLog implements Log {
   connect(options: ConnectOptions = {}): MemoryClient {
     const recordsMax = options.sliceRecordsMax ?? this.#options.sliceRecordsMax ?? 100_000;
     const bytesMax = this.#options.sliceBytesMax ?? 1 << 20;
-    const betweenCommitSteps = options.betweenCommitSteps ?? (() => Promise.resolve());
-    return new MemoryClient(this.#broker, { bounds: { recordsMax, bytesMax }, betweenCommitSteps });
+    return new MemoryClient(this.#broker, {
+      bounds: { recordsMax, bytesMax },
+      betweenCommitSteps: options.betweenCommitSteps ?? (() => undefined),
+      tolls: options.tolls,
+    });
   }
 
   createTopic(

@@ -1,6 +1,6 @@
 import { FlowError } from '../../base/errors.ts';
 import type { CommitResult, LogProducer, OffsetCommit, OutgoingRecord } from '../../ports/log.ts';
-import type { ClientLife } from './client-life.ts';
+import type { ClientLife, Tolls } from './client-life.ts';
 import type { MemoryBroker, MemoryTopic, ProducerSession } from './memory-broker.ts';
 import { recordSize } from './memory-segment.ts';
 
@@ -10,7 +10,8 @@ const recordOverhead = 70;
 export type MemoryProducerOptions = {
   readonly transactionalId: string | undefined;
   readonly mayWrite: () => boolean;
-  readonly betweenCommitSteps: () => Promise<void>;
+  readonly betweenCommitSteps: () => Promise<void> | undefined;
+  readonly tolls: Tolls | undefined;
 };
 
 /**
@@ -24,7 +25,8 @@ export class MemoryProducer implements LogProducer {
   readonly #life: ClientLife;
   readonly #session: ProducerSession | undefined;
   readonly #mayWrite: () => boolean;
-  readonly #betweenCommitSteps: () => Promise<void>;
+  readonly #betweenCommitSteps: () => Promise<void> | undefined;
+  readonly #tolls: Tolls | undefined;
   #ends = new Map<string, number>();
   #failure: FlowError | undefined;
   #closed = false;
@@ -34,7 +36,7 @@ export class MemoryProducer implements LogProducer {
   constructor(
     broker: MemoryBroker,
     life: ClientLife,
-    { transactionalId, mayWrite, betweenCommitSteps }: MemoryProducerOptions,
+    { transactionalId, mayWrite, betweenCommitSteps, tolls }: MemoryProducerOptions,
   ) {
     this.#broker = broker;
     this.#life = life;
@@ -42,6 +44,7 @@ export class MemoryProducer implements LogProducer {
     this.#session = transactionalId === undefined ? undefined : broker.openSession(transactionalId);
     this.#mayWrite = mayWrite;
     this.#betweenCommitSteps = betweenCommitSteps;
+    this.#tolls = tolls;
   }
 
   append(topic: string, partition: number, record: OutgoingRecord): void {
@@ -68,8 +71,13 @@ export class MemoryProducer implements LogProducer {
   }
 
   commit(commits: readonly OffsetCommit[]): Promise<CommitResult> {
+    // However late the call arrives, the transaction ends where the caller ended it.
     this.seal();
-    return this.#life.through(() => this.#commit(commits)).finally(() => this.#catchUp());
+    return this.#life.through(
+      () => this.#commit(commits),
+      this.#tolls?.commit,
+      () => this.#catchUp(),
+    );
   }
 
   /** From now on, what is appended belongs to the next transaction: `commit` begins so. */
@@ -88,7 +96,7 @@ export class MemoryProducer implements LogProducer {
     return this.#life.through(() => {
       this.#abort();
       if (this.#session?.fenced === true) throw this.#fenced();
-    });
+    }, this.#tolls?.asking);
   }
 
   close(): Promise<void> {
@@ -116,7 +124,7 @@ export class MemoryProducer implements LogProducer {
     if (session === undefined) this.#broker.announce();
   }
 
-  async #commit(commits: readonly OffsetCommit[]): Promise<CommitResult> {
+  #commit(commits: readonly OffsetCommit[]): CommitResult | Promise<CommitResult> {
     this.#checkUsable();
     const ends = this.#ends;
     const withOffsets = commits.filter(({ offsets }) => offsets.length > 0);
@@ -126,29 +134,56 @@ export class MemoryProducer implements LogProducer {
       for (const { member } of withOffsets) this.#broker.group(member.group).check(member);
       if (session === undefined) {
         for (const commit of withOffsets) this.#broker.group(commit.member.group).store(commit);
-      } else {
-        const transaction = this.#broker.beginTransaction(session);
-        for (const commit of withOffsets) {
-          const group = this.#broker.group(commit.member.group);
-          group.addPending(commit);
-          session.offsets.push({ group, commit });
-        }
-        await this.#betweenCommitSteps();
-        // Somebody may have taken the id over in between, and has aborted the transaction then.
-        if (session.fenced) throw this.#fenced();
-        if (this.#life.killed) return { ends };
-        // Aborted in between, it is never called done (simulation seed 222157).
-        if (session.transaction !== transaction) {
-          throw new FlowError('TRANSACTION_ABORTED', 'the transaction was aborted meanwhile');
-        }
-        this.#broker.endTransaction(session, true);
+        return this.#committed();
       }
+      const transaction = this.#broker.beginTransaction(session);
+      for (const commit of withOffsets) {
+        const group = this.#broker.group(commit.member.group);
+        group.addPending(commit);
+        session.offsets.push({ group, commit });
+      }
+      const pause = this.#betweenCommitSteps();
+      if (pause === undefined) return this.#endTransaction(session, transaction);
+      return this.#endLater(pause, session, transaction);
     } catch (error) {
-      if (error instanceof FlowError) this.#failure = error;
-      throw error;
+      throw this.#failed(error);
     }
+  }
+
+  async #endLater(
+    pause: Promise<void>,
+    session: ProducerSession,
+    transaction: number,
+  ): Promise<CommitResult> {
+    try {
+      await pause;
+      return this.#endTransaction(session, transaction);
+    } catch (error) {
+      throw this.#failed(error);
+    }
+  }
+
+  #endTransaction(session: ProducerSession, transaction: number): CommitResult {
+    // Somebody may have taken the id over in between, and has aborted the transaction then.
+    if (session.fenced) throw this.#fenced();
+    if (this.#life.killed) return { ends: this.#ends };
+    // Aborted in between, it is never called done (simulation seed 222157).
+    if (session.transaction !== transaction) {
+      throw new FlowError('TRANSACTION_ABORTED', 'the transaction was aborted meanwhile');
+    }
+    this.#broker.endTransaction(session, true);
+    return this.#committed();
+  }
+
+  #committed(): CommitResult {
+    const ends = this.#ends;
     this.#ends = new Map();
     return { ends };
+  }
+
+  #failed(error: unknown): unknown {
+    if (error instanceof FlowError) this.#failure = error;
+    return error;
   }
 
   #checkUsable(): void {

@@ -65,17 +65,26 @@ export class MemoryReader implements LogReader {
     return Promise.resolve();
   }
 
-  async #poll(maxWaitMs: number): Promise<readonly PositionedSlice[]> {
-    const { clock } = this.#broker;
-    const deadlineMs = clock.monotonic() + maxWaitMs;
+  #poll(maxWaitMs: number): readonly PositionedSlice[] | Promise<readonly PositionedSlice[]> {
+    const deadlineMs = this.#broker.clock.monotonic() + maxWaitMs;
+    return this.#look(deadlineMs) ?? this.#wait(deadlineMs);
+  }
+
+  async #wait(deadlineMs: number): Promise<readonly PositionedSlice[]> {
     for (;;) {
-      if (this.#woken || this.#closed || this.#life.killed) break;
+      await this.#news(this.#broker.clock.monotonic(), deadlineMs);
+      const slices = this.#look(deadlineMs);
+      if (slices !== undefined) return slices;
+    }
+  }
+
+  /** Undefined: there is nothing yet, and time to wait. */
+  #look(deadlineMs: number): readonly PositionedSlice[] | undefined {
+    if (!this.#woken && !this.#closed && !this.#life.killed) {
       this.#broker.expireTransactions();
       const slices = this.#collect();
       if (slices.length > 0) return slices;
-      const nowMs = clock.monotonic();
-      if (nowMs >= deadlineMs) break;
-      await this.#news(nowMs, deadlineMs);
+      if (this.#broker.clock.monotonic() < deadlineMs) return undefined;
     }
     this.#woken = false;
     return [];

@@ -1,6 +1,8 @@
 import type { Clock } from '../../ports/clock.ts';
 import { ManualClock } from '../manual-clock.ts';
 
+const rested = Promise.resolve();
+
 /** Turns between two that let the event loop go round, so that signals and the world's own timers are heard. */
 const turnsPerLoop = 1000;
 
@@ -47,8 +49,10 @@ export class LeapingClock implements Clock {
     this.#isTurning = true;
     this.#turns += 1;
     if (this.#turns % turnsPerLoop === 0) setImmediate(this.#leap);
-    else queueMicrotask(() => process.nextTick(this.#leap));
+    else void rested.then(this.#atRest);
   }
+
+  readonly #atRest = (): void => process.nextTick(this.#leap);
 
   readonly #leap = (): void => {
     this.#isTurning = false;

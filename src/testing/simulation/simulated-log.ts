@@ -1,3 +1,4 @@
+import type { Toll } from '../../adapters/memory/client-life.ts';
 import type { MemoryClient } from '../../adapters/memory/memory-client.ts';
 import type { MemoryLog } from '../../adapters/memory/memory-log.ts';
 import type { MemoryProducer } from '../../adapters/memory/memory-producer.ts';
@@ -43,8 +44,6 @@ const committing: CallKind = {
   unknown: 'BROKER_TIMEOUT',
 };
 
-const done = Promise.resolve();
-
 /** The log in memory as one simulated process reaches it: it keeps the contract and fails wherever a broker may. */
 export class SimulatedLog implements Log {
   readonly #process: SimulatedProcess;
@@ -52,9 +51,18 @@ export class SimulatedLog implements Log {
 
   constructor(log: MemoryLog, process: SimulatedProcess, sliceRecordsMax: number) {
     // A crash between the two steps of a commit leaves its offsets pending.
+    const toll = (kind: CallKind): Toll => ({
+      before: () => process.before(kind),
+      after: () => process.after(kind),
+    });
     const client = log.connect({
       sliceRecordsMax,
-      betweenCommitSteps: () => process.pause('commit_middle') ?? done,
+      betweenCommitSteps: () => process.pause('commit_middle'),
+      tolls: {
+        asking: toll(asking),
+        checkpoints: toll(askingForCheckpoints),
+        commit: toll(committing),
+      },
     });
     process.attach(client);
     this.#process = process;
@@ -62,22 +70,22 @@ export class SimulatedLog implements Log {
   }
 
   describeTopics(names: readonly string[]): Promise<ReadonlyMap<string, TopicDescription>> {
-    return this.#call(() => this.#log.describeTopics(names));
+    return this.#log.describeTopics(names);
   }
 
   topicNames(): Promise<readonly string[]> {
-    return this.#call(() => this.#log.topicNames());
+    return this.#log.topicNames();
   }
 
   createTopics(topics: readonly TopicSpec[]): Promise<void> {
-    return this.#call(() => this.#log.createTopics(topics));
+    return this.#log.createTopics(topics);
   }
 
   offsetRanges(
     topic: string,
     partitions: readonly number[],
   ): Promise<ReadonlyMap<number, OffsetRange>> {
-    return this.#call(() => this.#log.offsetRanges(topic, partitions));
+    return this.#log.offsetRanges(topic, partitions);
   }
 
   committedOffsets(
@@ -85,13 +93,11 @@ export class SimulatedLog implements Log {
     topic: string,
     partitions: readonly number[],
   ): Promise<ReadonlyMap<number, CommittedOffset>> {
-    return this.#process.call(askingForCheckpoints, () =>
-      this.#log.committedOffsets(group, topic, partitions),
-    );
+    return this.#log.committedOffsets(group, topic, partitions);
   }
 
   deleteRecords(topic: string, before: ReadonlyMap<number, number>): Promise<void> {
-    return this.#call(() => this.#log.deleteRecords(topic, before));
+    return this.#log.deleteRecords(topic, before);
   }
 
   offsetsAt(
@@ -99,31 +105,31 @@ export class SimulatedLog implements Log {
     partitions: readonly number[],
     timestampMs: number,
   ): Promise<ReadonlyMap<number, number>> {
-    return this.#call(() => this.#log.offsetsAt(topic, partitions, timestampMs));
+    return this.#log.offsetsAt(topic, partitions, timestampMs);
   }
 
   deleteTopics(names: readonly string[]): Promise<void> {
-    return this.#call(() => this.#log.deleteTopics(names));
+    return this.#log.deleteTopics(names);
   }
 
   groupsOn(topics: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
-    return this.#call(() => this.#log.groupsOn(topics));
+    return this.#log.groupsOn(topics);
   }
 
   groupMembers(group: string): Promise<readonly SeatedMember[]> {
-    return this.#call(() => this.#log.groupMembers(group));
+    return this.#log.groupMembers(group);
   }
 
   removeMembers(group: string): Promise<void> {
-    return this.#call(() => this.#log.removeMembers(group));
+    return this.#log.removeMembers(group);
   }
 
   commitCheckpoint(group: string, offsets: OffsetCommit['offsets']): Promise<void> {
-    return this.#call(() => this.#log.commitCheckpoint(group, offsets));
+    return this.#log.commitCheckpoint(group, offsets);
   }
 
   deleteCheckpoints(group: string): Promise<void> {
-    return this.#call(() => this.#log.deleteCheckpoints(group));
+    return this.#log.deleteCheckpoints(group);
   }
 
   openReader(): LogReader {
@@ -134,7 +140,7 @@ export class SimulatedLog implements Log {
     transactionalId: string | undefined,
     mayWrite?: () => boolean,
   ): Promise<LogProducer> {
-    const producer = await this.#call(() => this.#log.openProducer(transactionalId, mayWrite));
+    const producer = await this.#log.openProducer(transactionalId, mayWrite);
     return new SimulatedProducer(producer, this.#process);
   }
 
@@ -143,15 +149,11 @@ export class SimulatedLog implements Log {
   }
 
   fence(transactionalId: string): Promise<void> {
-    return this.#call(() => this.#log.fence(transactionalId));
+    return this.#log.fence(transactionalId);
   }
 
   close(): Promise<void> {
     return this.#log.close();
-  }
-
-  #call<T>(work: () => Promise<T>): Promise<T> {
-    return this.#process.call(asking, work);
   }
 }
 
@@ -182,7 +184,8 @@ class SimulatedReader implements LogReader {
 
   /** An answer that is lost is asked for again by the adapter itself: slices are never skipped. */
   async poll(maxWaitMs: number): Promise<readonly Slice[]> {
-    await this.#process.pause('poll');
+    const early = this.#process.pause('poll');
+    if (early !== undefined) await early;
     const hasArrived = this.#held.some((slice) => !this.#isSilent(slice));
     const slices = this.#arrived(await this.#reader.poll(hasArrived ? 0 : maxWaitMs));
     const late = this.#process.pause('poll_answer');
@@ -245,18 +248,17 @@ class SimulatedProducer implements LogProducer {
   }
 
   async drain(): Promise<void> {
-    await this.#process.pause('broker_answer');
+    const late = this.#process.pause('broker_answer');
+    if (late !== undefined) await late;
     await this.#producer.drain();
   }
 
   commit(commits: readonly OffsetCommit[]): Promise<CommitResult> {
-    // However late the call arrives, the transaction ends where the caller ended it.
-    this.#producer.seal();
-    return this.#process.call(committing, () => this.#producer.commit(commits));
+    return this.#producer.commit(commits);
   }
 
   abort(): Promise<void> {
-    return this.#process.call(asking, () => this.#producer.abort());
+    return this.#producer.abort();
   }
 
   close(): Promise<void> {
@@ -288,9 +290,11 @@ class SimulatedMember implements GroupMember {
   }
 
   async rejoin(): Promise<Assignment> {
-    await this.#process.pause('join');
+    const early = this.#process.pause('join');
+    if (early !== undefined) await early;
     const assignment = await this.#member.rejoin();
-    await this.#process.pause('join_answer');
+    const late = this.#process.pause('join_answer');
+    if (late !== undefined) await late;
     return assignment;
   }
 

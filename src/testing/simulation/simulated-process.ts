@@ -125,8 +125,8 @@ export class SimulatedProcess {
     work: () => Promise<T>,
     onState?: (misfortune: Misfortune) => void,
   ): Promise<T> {
-    const before = this.#strike(kind.place) ?? this.#away(kind.service, 'refuse');
-    if (before !== undefined || !this.#isFree) await this.#meet(before, kind, onState);
+    const before = this.before(kind, onState);
+    if (before !== undefined) await before;
     let answer: T;
     try {
       answer = await work();
@@ -134,9 +134,23 @@ export class SimulatedProcess {
       if (!this.#isFree) await this.#alive();
       throw error;
     }
-    const after = this.#strike(kind.answer) ?? this.#away(kind.service, 'lose_answer');
-    if (after !== undefined || !this.#isFree) await this.#meet(after, kind, onState);
+    const after = this.after(kind, onState);
+    if (after !== undefined) await after;
     return answer;
+  }
+
+  /** Before a call is made. Undefined: nothing befalls it. */
+  before(kind: CallKind, onState?: (misfortune: Misfortune) => void): Promise<void> | undefined {
+    const misfortune = this.#strike(kind.place) ?? this.#away(kind.service, 'refuse');
+    if (misfortune === undefined && this.#isFree) return undefined;
+    return this.#meet(misfortune, kind, onState);
+  }
+
+  /** Before its answer is read. Undefined: nothing befalls it. */
+  after(kind: CallKind, onState?: (misfortune: Misfortune) => void): Promise<void> | undefined {
+    const misfortune = this.#strike(kind.answer) ?? this.#away(kind.service, 'lose_answer');
+    if (misfortune === undefined && this.#isFree) return undefined;
+    return this.#meet(misfortune, kind, onState);
   }
 
   /** A point at which the others may run, and this process may stop or end. Undefined: it goes on at once. */
@@ -162,7 +176,7 @@ export class SimulatedProcess {
     kind?: CallKind,
     onState?: (misfortune: Misfortune) => void,
   ): Promise<void> {
-    await this.#alive();
+    if (!this.#isFree) await this.#alive();
     const { clock, faults, drawStallMs, fence } = this.#options;
     switch (misfortune) {
       case undefined:
@@ -193,7 +207,7 @@ export class SimulatedProcess {
       default:
         onState?.(misfortune);
     }
-    await this.#alive();
+    if (!this.#isFree) await this.#alive();
   }
 
   /** Passes at once while the process runs, waits while it is stopped, and never passes after its end. */
