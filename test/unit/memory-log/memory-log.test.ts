@@ -245,6 +245,34 @@ describe('processes', () => {
     expect(told).toEqual({ offset: 5, metadata: 'm' });
   });
 
+  test('a call that nothing befalls is done when it returns; a toll is paid before it is made and before it is answered', async () => {
+    const log = new MemoryLog();
+    const paid: string[] = [];
+    let pay: () => void = () => undefined;
+    const toll = {
+      before: () => {
+        paid.push(`before ${log.partitionCountNow('late')}`);
+        return new Promise<void>((resolve) => {
+          pay = resolve;
+        });
+      },
+      after: () => {
+        paid.push(`after ${log.partitionCountNow('late')}`);
+        return undefined;
+      },
+    };
+    const topic = { partitions: 2, configs: {}, replicationFactor: 1 };
+    const atOnce = log.connect().createTopics([{ ...topic, name: 'at-once' }]);
+    expect(log.partitionCountNow('at-once')).toBe(2);
+    await atOnce;
+    const client = log.connect({ tolls: { asking: toll, checkpoints: toll, commit: toll } });
+    const late = client.createTopics([{ ...topic, name: 'late' }]);
+    expect(log.partitionCountNow('late')).toBe(0);
+    pay();
+    await late;
+    expect(paid).toEqual(['before 0', 'after 2']);
+  });
+
   test('whoever fences between the two steps of a commit wins, and neither offsets nor records show', async () => {
     const log = new MemoryLog();
     log.createTopic('t', 1);
