@@ -1,5 +1,8 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, inject, test } from 'vitest';
 import { Random } from '../../src/testing/random.ts';
 import { bruteForceLoss } from '../support/brute-force-loss.ts';
@@ -183,6 +186,42 @@ CREATE FLOW ${flow} AS INSERT INTO t BY NAME REPLACE USING (${using}) SEQUENCE B
     expect(refused.err).toContain('DEFINITION_CHANGED');
     expect(refused.err).toContain('Column "w" was dropped. (FR-16)');
     expect(refused.err).toContain('tidemark refresh t --plan');
+  });
+
+  test('FR-13 the gate of the chart refreshes a table whose key has changed, with the new files', async () => {
+    await open('a');
+    world.define(table('f', '', select));
+    await world.produce('a', [
+      { k: 'x', seq: 1, v: 'one' },
+      { k: 'x', seq: 1, v: 'two' },
+      { k: 'x', seq: 2, v: 'one' },
+    ]);
+    await world.update();
+    world.define(table('f', '', select, 'k, v'));
+    const root = resolve(import.meta.dirname, '../..');
+    const main = world.folder.write(
+      'main.mjs',
+      `import { spawnSync } from 'node:child_process';
+       const args = ['--import', 'tsx', ${JSON.stringify(join(root, 'src/main.ts'))}, ...process.argv.slice(2)];
+       process.exit(spawnSync(process.execPath, args, { stdio: 'inherit' }).status ?? 1);`,
+    );
+    const child = spawn(process.execPath, [join(root, 'helm/tidemark/files/gate.mjs')], {
+      cwd: root,
+      env: {
+        ...process.env,
+        ...world.environment(),
+        TIDEMARK_MAIN: main,
+        GATE_REFRESH: '["t","--in-place"]',
+      },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    const [out, [code]] = await Promise.all([text(child.stdout), once(child, 'close')]);
+    expect(code, out).toBe(0);
+    expect(out).toContain('error DEFINITION_CHANGED');
+    expect((await planned()).flows).toMatchObject([{ status: 'unchanged' }]);
+    await world.update();
+    const rows = (await world.cli('dump', 't')).out.trim().split('\n').sort();
+    expect(rows).toEqual(['{"k":"x","seq":1,"v":"two"}', '{"k":"x","seq":2,"v":"one"}']);
   });
 
   test('FL-20, FL-21, P107 a renamed flow, a changed key, a recreated source', async () => {
