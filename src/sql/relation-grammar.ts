@@ -408,8 +408,8 @@ export abstract class RelationGrammar extends PivotGrammar {
     });
     const call = this.SUBRULE(this.call);
     this.OPTION2({
-      // No clause of a flow stands behind its query, so that APPLY AS begins none here.
-      GATE: () => this.startsAlias() || this.is(1, K.APPLY),
+      // Neither a clause of a flow nor the version of a table stands here, so that none begins with APPLY AS or VERSION AS.
+      GATE: () => this.startsAlias() || this.isOneOf(1, wordsBeforeAs),
       DEF: () => {
         table = this.SUBRULE(this.identifier);
       },
@@ -488,6 +488,9 @@ function lateralOver(before: readonly Relation[], right: Relation): Relation {
 
 const joinWords: ReadonlySet<TokenType> = new Set([
   ...[K.JOIN, K.INNER, K.CROSS, K.LEFT, K.RIGHT, K.FULL, K.SEMI, K.ANTI, K.NATURAL],
+]);
+const wordsBeforeAs: ReadonlySet<TokenType> = new Set([
+  ...[K.APPLY, K.STORED, K.VERSION, K.TIMESTAMP, K.SYSTEM_VERSION, K.SYSTEM_TIME],
 ]);
 const versionWords: ReadonlySet<TokenType> = new Set([
   ...[K.VERSION, K.TIMESTAMP, K.SYSTEM_VERSION, K.SYSTEM_TIME],

@@ -27,6 +27,10 @@ describe('SELECT', () => {
       'SELECT a FROM t WATERMARK !a AS ts DELAY OF INTERVAL 1 DAY',
       'SELECT a FROM t WATERMARK (NOT a) AS ts DELAY OF INTERVAL 1 DAY',
     ],
+    [
+      'SELECT a FROM t LATERAL VIEW explode(y) version v',
+      'SELECT a FROM t LATERAL VIEW explode(y) version AS v',
+    ],
     ['SELECT a FROM (WHERE)', 'SELECT a FROM `WHERE`'],
     ['SELECT a FROM STREAM VALUES(k, j)', 'SELECT a FROM STREAM(`VALUES`(k, j))'],
     ['SELECT a b, c AS `d e`, 1 AS select', 'SELECT a AS b, c AS `d e`, 1 AS `select`'],
