@@ -7,12 +7,12 @@ const usage = `
 npm run mutants -- [options]: plants one deliberate bug after another in a copy of the source and simulates until it is
 found. The exit code is 1 where a bug is not found within its seeds, where the source without any bug fails, or where the
 text that a bug changes is no longer there.
-  --seeds N    how many are tried at most, default 10000
+  --seeds N    how many are tried at most, default 20000
   --only NAME  this bug alone; may come more than once. Without: each, and the source without any
   --jobs N     bugs that are tried at the same time, default 2
 `;
 const values = scriptOptions(usage, {
-  seeds: { type: 'string', default: '10000' },
+  seeds: { type: 'string', default: '20000' },
   only: { type: 'string', multiple: true, default: [] },
   jobs: { type: 'string', default: '2' },
 });

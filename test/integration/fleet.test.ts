@@ -130,7 +130,8 @@ describe('several instances', () => {
   test.each([['rows' as const, true]])(
     'P081 P089 a rolling restart loses nothing and repeats nothing, no partition stands still for 15 s, %s, static %s',
     async (output, isStatic) => {
-      await openWorld({ 'group.static': isStatic }, output);
+      // So long that whoever has to wait for the end of one shows.
+      await openWorld({ 'group.static': isStatic, 'group.sessionTimeoutMs': 30_000 }, output);
       const services = await startAll(['worker-1', 'worker-2', 'worker-3']);
       const records = workload({ seed: 89, records: 15_000, partitions: 4, keys: 400 });
       let isDone = false;
