@@ -45,7 +45,7 @@ function viewLines(view: ExplainedView): readonly string[] {
     `  topic: ${view.topic}, output, compacted, ${counted(view.partitions, 'partition')}`,
     `  checkpoint: consumer group ${view.group}`,
     ...(view.changing === 'whole'
-      ? []
+      ? [`  between two computations by one process: all of it, as ${view.wholeReason ?? ''}`]
       : [
           `  between two computations by one process: only the ${view.changing} that something came to`,
         ]),

@@ -1,7 +1,7 @@
 import { formatType } from '../../data/type-text.ts';
 import type { Column } from '../../data/types.ts';
 import { stepExpressions } from '../bind/step-expressions.ts';
-import { incrementalView } from '../flows/incremental-view.ts';
+import { incrementalView, wholeReason } from '../flows/incremental-view.ts';
 import type {
   BranchPlan,
   FlowPlan,
@@ -99,15 +99,23 @@ function explainView(
     group: groupOf(pipeline, view.name),
     refreshEverySeconds: micros === undefined ? undefined : Number(micros) / 1_000_000,
     isVolatile: view.isVolatile,
-    changing: changingOf(plan, view),
+    ...changingOf(plan, view),
   };
 }
 
-function changingOf(plan: PipelinePlan, view: MaterializedViewPlan): ExplainedView['changing'] {
+function changingOf(
+  plan: PipelinePlan,
+  view: MaterializedViewPlan,
+): Pick<ExplainedView, 'changing' | 'wholeReason'> {
   const divided = incrementalView(view);
+  if (divided === undefined) return { changing: 'whole', wholeReason: wholeReason(view) };
   const input = plan.tables.find(({ name }) => name === view.inputs[0]?.name);
-  if (divided === undefined || input?.output === 'rows') return 'whole';
-  return divided.groups === undefined ? 'records' : 'groups';
+  if (input?.output === 'rows') {
+    const reason = `table "${input.name}" has output = 'rows', so that no record tells all rows of its key`;
+    return { changing: 'whole', wholeReason: reason };
+  }
+  const changing = divided.groups === undefined ? 'records' : 'groups';
+  return { changing, wholeReason: undefined };
 }
 
 type Deployment = {

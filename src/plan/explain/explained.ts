@@ -64,6 +64,8 @@ export type ExplainedView = {
   readonly isVolatile: boolean;
   /** `groups` and `records`: only those that something came to are computed again while their owner holds the view. */
   readonly changing: 'whole' | 'groups' | 'records';
+  /** Why it is `whole`; undefined: it is not. */
+  readonly wholeReason: string | undefined;
 };
 
 export type ExplainedColumn = { readonly name: string; readonly type: string };

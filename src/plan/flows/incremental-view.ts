@@ -36,6 +36,34 @@ export function incrementalView(view: MaterializedViewPlan): IncrementalView | u
   return divided(query);
 }
 
+/** Why all of a view has to be computed where one row has changed; only for those that `incrementalView` does not divide. */
+export function wholeReason(view: MaterializedViewPlan): string {
+  const { inputs, query, isVolatile, replaceWhere } = view;
+  if (replaceWhere !== undefined) return 'REPLACE WHERE computes the rows of its condition anew';
+  if (isVolatile) return 'its query depends on the clock or on chance';
+  if (inputs.some(({ kind }) => kind === 'source')) {
+    return 'it reads a source, whose records have no state that could be held; read that into a streaming table';
+  }
+  return reasonIn(query) ?? 'a changed row may change any of its rows';
+}
+
+const nodeReasons: Partial<Record<BatchPlan['node'], string>> = {
+  join: 'it joins, or has a subquery in an expression',
+  window: 'it has window functions',
+  sort: 'it sorts',
+  limit: 'it has a LIMIT',
+  set: 'it has a set operation',
+  lateral: 'it has a lateral subquery',
+  sessions: 'it has session windows',
+  recursion: 'it is recursive',
+  values: 'it has rows of its own',
+};
+
+function reasonIn(plan: BatchPlan): string | undefined {
+  if (plan.node === 'aggregate' && plan.sets !== undefined) return 'it groups by several sets';
+  return nodeReasons[plan.node] ?? ('input' in plan ? reasonIn(plan.input) : undefined);
+}
+
 function divided(query: BatchPlan): IncrementalView | undefined {
   if (isRowWise(query)) return { lower: query, groups: undefined, upper: undefined };
   const groups = groupsOf(query);

@@ -100,3 +100,28 @@ test('P111 a table over one whose rows are replaced: what its records are, and t
   expect(json.flows[0]?.topics.map(({ role }) => role)).toContain('levels of empty keys');
   expect(json.flows[0]?.repartition?.reason).toContain('is that of table "t"');
 });
+
+test.each([
+  ['SELECT seq, count(*) AS n FROM cur GROUP BY seq', 'only the groups that something came to'],
+  ['SELECT k FROM cur WHERE qty > 1', 'only the records that something came to'],
+  ['SELECT a.k FROM cur a JOIN idle b ON b.a = a.seq', 'all of it, as it joins'],
+  [
+    'SELECT k, rank() OVER (ORDER BY qty) AS place FROM cur',
+    'all of it, as it has window functions',
+  ],
+  ['SELECT k FROM cur ORDER BY qty LIMIT 3', 'all of it, as it has a LIMIT'],
+  ['SELECT k FROM cur UNION ALL SELECT k FROM cur', 'all of it, as it has a set operation'],
+  [
+    'SELECT k, count(*) AS n FROM cur GROUP BY ROLLUP (k)',
+    'all of it, as it groups by several sets',
+  ],
+  ['SELECT k, current_timestamp() AS at FROM cur', 'all of it, as its query depends on the clock'],
+  ['SELECT k FROM s', 'all of it, as it reads a source'],
+  ['SELECT k FROM many', `all of it, as table "many" has output = 'rows'`],
+])('FL-28 how a view is kept and why: %s', (query, told) => {
+  const many = `CREATE STREAMING TABLE many WITH (output = 'rows')
+    FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME SELECT k, seq FROM STREAM(s);`;
+  const plan = planOf(`${sql} ${many} CREATE MATERIALIZED VIEW v AS ${query};`);
+  const { text } = explainPipeline(plan, { pipeline: 'shop', partitionCounts: new Map() });
+  expect(text).toContain(`between two computations by one process: ${told}`);
+});
