@@ -616,6 +616,12 @@ export const mutants: readonly Mutant[] = [
       '    // Somebody may have taken the id over in between, and has aborted the transaction then.\n    if (session.fenced) throw this.#fenced();\n',
       '',
     ),
+    // Whoever takes the id over aborts the transaction: that it is another one tells as well.
+    edit(
+      'src/adapters/memory/memory-producer.ts',
+      'if (session.transaction !== transaction) {',
+      'if (!session.fenced && session.transaction !== transaction) {',
+    ),
   ),
   mutant(
     'zombie commits',
