@@ -31,7 +31,8 @@ export function alternatives(
       `or leave it as it was and read a further source with a flow of its own (CREATE FLOW … AS INSERT INTO ${table} BY NAME SELECT …): a table takes any number of append flows, and neither its rows nor the other checkpoints are touched`,
     );
   }
-  if (!isHelping && !reasons.some((id) => needsOtherTopic.includes(id))) {
+  const isOfForm = reasons.includes('FR-14') || reasons.includes('FR-15');
+  if (!isHelping && !isOfForm && !reasons.some((id) => needsOtherTopic.includes(id))) {
     offered.push(
       `or give the flow a new name: it keeps the rows and reads its sources from the beginning, which merges into them (flow "${flow}" is then gone)`,
     );

@@ -75,7 +75,7 @@ function compatible(id: ReasonId, text: string): FlowChange {
 
 // ---------------------------------------------------------------- where the rows are
 
-function placeChanges(before: DeployedFlow, after: DeployedFlow): FlowChange[] {
+export function placeChanges(before: DeployedFlow, after: DeployedFlow): FlowChange[] {
   const changes: FlowChange[] = [];
   if (before.topic !== after.topic) {
     changes.push(
@@ -363,20 +363,8 @@ function keptColumnChanges(
   const name = is.name.toLowerCase();
   // A change of the key or the sequence was told already.
   if (isKey(before, name) && isKey(after, name)) return changes;
-  const types = `Column "${is.name}" was ${formatType(was.type)} and is ${formatType(is.type)}`;
-  switch (typeChange(was.type, is.type)) {
-    case 'same':
-      break;
-    case 'widened':
-      changes.push(compatible('FR-14', `${types}: every value that is there fits.`));
-      return changes;
-    case 'narrowed':
-      changes.push(refresh('FR-14', `${types}: not every value that is there fits.`));
-      return changes;
-    case 'incompatible':
-      changes.push(refresh('FR-15', `${types}: values that are there are written otherwise.`));
-      return changes;
-  }
+  const changed = columnTypeChange(was, is);
+  if (changed !== undefined) return [...changes, changed];
   if (
     !after.definition.sequenceColumns.includes(name) &&
     isComputedOtherwise(before, after, name)
@@ -389,6 +377,29 @@ function keptColumnChanges(
     );
   }
   return changes;
+}
+
+function columnTypeChange(was: Column, is: Column): FlowChange | undefined {
+  const types = `Column "${is.name}" was ${formatType(was.type)} and is ${formatType(is.type)}`;
+  switch (typeChange(was.type, is.type)) {
+    case 'same':
+      return undefined;
+    case 'widened':
+      return compatible('FR-14', `${types}: every value that is there fits.`);
+    case 'narrowed':
+      return refresh('FR-14', `${types}: not every value that is there fits.`);
+    case 'incompatible':
+      return refresh('FR-15', `${types}: values that are there are written otherwise.`);
+  }
+}
+
+/** Of the columns that both have, keys apart. */
+export function typeChanges(before: DeployedFlow, after: DeployedFlow): readonly FlowChange[] {
+  return before.columns.flatMap((was) => {
+    const is = find(after, was.name);
+    if (is === undefined || isKey(after, is.name.toLowerCase())) return [];
+    return columnTypeChange(was, is) ?? [];
+  });
 }
 
 // ---------------------------------------------------------------- the rest of the query
@@ -433,7 +444,7 @@ function queryChanges(before: DeployedFlow, after: DeployedFlow): FlowChange[] {
 }
 
 /** Clauses of AUTO CDC. */
-function feedChanges(before: DeployedFlow, after: DeployedFlow): FlowChange[] {
+export function feedChanges(before: DeployedFlow, after: DeployedFlow): FlowChange[] {
   const [was, is] = [before.definition.changes, after.definition.changes];
   if (was === undefined || is === undefined) return [];
   const changes: FlowChange[] = [];

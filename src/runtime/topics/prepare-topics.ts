@@ -32,6 +32,7 @@ import { missingStatic } from '../views/static-data.ts';
 import type { ViewFacts } from '../views/view-facts.ts';
 import { isSettledWithin } from '../worker/is-settled-within.ts';
 import { Catalog, type KnownCatalog } from './catalog.ts';
+import { checkSuccession } from './check-succession.ts';
 import { checkCatalog, checkTopic, refuseLost, type WantedTopic } from './check-topics.ts';
 import { type EnteredTopic, refuseShared } from './other-owners.ts';
 import { firstWriters } from './table-writer.ts';
@@ -77,6 +78,7 @@ export async function prepareTopics(options: PrepareOptions): Promise<PreparedPi
       await checkHistory(options, flow, catalog);
       const definition = definitionOf(plan, flow, catalog);
       checkDefinition(flow, definition);
+      checkSuccession(plan, flow, catalog);
       definitions.set(flow, definition);
     }
     for (const view of plan.materializedViews) checkKeptRows(plan, view, catalog);
@@ -156,6 +158,7 @@ export async function startRefusals(
     await attempt(async () => {
       await checkHistory(options, flow, catalog);
       checkDefinition(flow, definitionOf(plan, flow, catalog));
+      checkSuccession(plan, flow, catalog);
     });
   }
   for (const view of plan.materializedViews) {

@@ -140,3 +140,68 @@ test.each([
     });
   },
 );
+
+const present = 'REPLACE USING (k) SEQUENCE BY seq SELECT k, seq, v FROM STREAM(a)';
+const contradictions = [
+  ['FR-13', 'other keys', 'REPLACE USING (k, v) SEQUENCE BY seq SELECT k, seq, v FROM STREAM(a)'],
+  [
+    'FR-13',
+    'a key of another type',
+    'REPLACE USING (k) SEQUENCE BY seq SELECT length(k) AS k, seq, v FROM STREAM(a)',
+  ],
+  [
+    'FR-28',
+    'a sequence of another type',
+    'REPLACE USING (k) SEQUENCE BY seq SELECT k, CAST(seq AS STRING) AS seq, v FROM STREAM(a)',
+  ],
+  [
+    'FR-15',
+    'a column of another type',
+    'REPLACE USING (k) SEQUENCE BY seq SELECT k, seq, length(v) AS v FROM STREAM(a)',
+  ],
+] as const;
+
+test.each(contradictions)(
+  '%s a flow of another name with %s does not take the table over',
+  async (id, _, into) => {
+    const sqlFor = (flow: string, merge: string) =>
+      `CREATE STREAMING TABLE t; CREATE FLOW ${flow} AS INSERT INTO t BY NAME ${merge};`;
+    world = new RefreshWorld(sqlFor('f1', present), ['a'], 1);
+    await world.produce('a', 0, { k: 'K', seq: 1, v: 'first' });
+    await world.update();
+    world.sql = sqlFor('f2', into);
+    await expect(world.update()).rejects.toMatchObject({
+      code: 'DEFINITION_CHANGED',
+      detail: expect.stringContaining(`(${id})`),
+      hint: expect.stringContaining('its name "f1"'),
+    });
+    expect(await rows()).toEqual([text('K', 1, 'first')]);
+    world.sql = sqlFor('f1', present);
+    await world.update();
+    expect(await writer()).toBe('f1');
+  },
+);
+
+test('FL-21 an AUTO CDC flow does not take the table of a REPLACE USING flow over', async () => {
+  world = new RefreshWorld(sqlOf('f1'), ['a'], 1);
+  await world.produce('a', 0, { k: 'K', seq: 1, v: 'first' });
+  await world.update();
+  world.sql = `CREATE STREAMING TABLE t;
+    CREATE FLOW f2 AS AUTO CDC INTO t FROM STREAM(a) KEYS (k) SEQUENCE BY seq COLUMNS (k, seq, v);`;
+  await expect(world.update()).rejects.toMatchObject({ code: 'DEFINITION_CHANGED' });
+});
+
+test('FL-21 a flow does not take the topic of a materialized view for its table', async () => {
+  world = new RefreshWorld(
+    "CREATE MATERIALIZED VIEW m WITH (topic = 't') AS SELECT k, max(seq) AS seq FROM a GROUP BY k;",
+    ['a'],
+    1,
+  );
+  await world.produce('a', 0, { k: 'K', seq: 1, v: 'first' });
+  await world.update();
+  world.sql = sqlOf('f1');
+  await expect(world.update()).rejects.toMatchObject({
+    code: 'DEFINITION_CHANGED',
+    message: expect.stringContaining('materialized view "m"'),
+  });
+});
