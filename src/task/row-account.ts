@@ -196,8 +196,11 @@ export function tableMetadata(counters: TableCounters): string {
   return JSON.stringify(['t1', tableFields.map((field) => counters[field])]);
 }
 
+/** Beside a checkpoint that `tidemark checkpoint` has set: its counters start at zero. */
+export const movedMetadata = '["m1"]';
+
 /**
- * Undefined when the text is not such metadata; an empty text is a checkpoint that somebody set by hand.
+ * Undefined when the text is not such metadata: an empty one is that of a checkpoint which some other tool has set.
  * Counters of expectations go by name: one that the table no longer has is left out.
  */
 export function parseFlowMetadata(
@@ -205,7 +208,7 @@ export function parseFlowMetadata(
   expectations: readonly string[],
 ): FlowCounters | undefined {
   const counters = emptyFlowCounters(expectations);
-  if (text === '') return counters;
+  if (text === movedMetadata) return counters;
   const parts = parseParts(text, 'f1');
   if (parts === undefined) return undefined;
   const [numbers, stored, lately, byReason] = parts;
@@ -240,7 +243,7 @@ export function parseFlowMetadata(
 
 export function parseTableMetadata(text: string): TableCounters | undefined {
   const counters = emptyTableCounters();
-  if (text === '') return counters;
+  if (text === movedMetadata) return counters;
   const parts = parseParts(text, 't1');
   if (parts === undefined || !isNumbers(parts[0])) return undefined;
   for (const [index, field] of tableFields.entries()) counters[field] = parts[0][index] ?? 0;

@@ -1,5 +1,6 @@
 import { describe, expect, inject, test } from 'vitest';
 import { openKafkaLog } from '../../src/adapters/kafka/kafka-log.ts';
+import { movedMetadata } from '../../src/task/row-account.ts';
 import { Random } from '../../src/testing/random.ts';
 import { readCommitted } from '../support/check-output.ts';
 import { overwriteCheckpoint } from '../support/checkpoint-tools.ts';
@@ -285,7 +286,7 @@ describe.concurrent('checkpoints, and logs that change under them', () => {
       expect(text).toContain(source);
       expect(text.toLowerCase()).toContain('repair');
       // What the repair does: the same offset, without an account.
-      await overwriteCheckpoint(brokers, group, { ...checkpoint, metadata: '' });
+      await overwriteCheckpoint(brokers, group, { ...checkpoint, metadata: movedMetadata });
       service.start();
       await world.caughtUp();
       await expectExact(world);

@@ -4,6 +4,7 @@ import { groupOf, levelsTopicOf, repartitionTopicOf, tableOf } from '../../plan/
 import type { Log, TopicDescription } from '../../ports/log.ts';
 import { flowChanges, needsRefresh } from '../../refresh/changes.ts';
 import { type DeployedFlow, deployedFlow, readDeployedFlow } from '../../refresh/deployed-flow.ts';
+import { movedMetadata } from '../../task/row-account.ts';
 import { movedSettled } from '../inspect/settled-letters.ts';
 import { markedPartitions } from '../takeover/added-partitions.ts';
 import { checkpointMark, generationOf, markedGeneration, swapsOf } from '../takeover/generation.ts';
@@ -213,7 +214,7 @@ async function commitTo(
       topic,
       partition,
       offset: committed ?? 0,
-      metadata: metadata ?? '',
+      metadata: metadata ?? movedMetadata,
     })),
   );
   return moved;

@@ -4,7 +4,7 @@ import { groupOf, repartitionTopicOf, sourcesOf, tableOf } from '../../plan/topo
 import type { Clock } from '../../ports/clock.ts';
 import type { CommittedOffset, Log } from '../../ports/log.ts';
 import type { CheckpointMove, CheckpointRow } from '../../refresh/checkpoint-move.ts';
-import { parseFlowMetadata, parseTableMetadata } from '../../task/row-account.ts';
+import { movedMetadata, parseFlowMetadata, parseTableMetadata } from '../../task/row-account.ts';
 import type { RuntimeListener } from '../runtime-events.ts';
 import { firstPartitions } from '../takeover/added-partitions.ts';
 import { checkpointMark, tableGeneration, writersOf } from '../takeover/generation.ts';
@@ -192,7 +192,7 @@ export async function applyMoves(
         topic,
         partition,
         offset,
-        metadata: isRepaired ? '' : (rowOf(move)?.metadata ?? ''),
+        metadata: isRepaired ? movedMetadata : (rowOf(move)?.metadata ?? movedMetadata),
       };
     }),
   );

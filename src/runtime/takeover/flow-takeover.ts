@@ -238,7 +238,9 @@ export class FlowTakeover {
       if (slot === undefined && position < Math.min(range.stable, until ?? range.stable)) {
         this.#options.eventTimes.set(partitionKey(topic, partition), 0);
       }
-      startCounters(work, committed?.metadata ?? '', facts, `${topic}/${partition}`);
+      // A flow that is new to the catalog goes on from a checkpoint that some tool has made for it.
+      const isBegun = committed !== undefined && (committed.metadata !== '' || mark !== undefined);
+      if (isBegun) startCounters(work, committed.metadata, facts, `${topic}/${partition}`);
       const read: HeldPartition = {
         topic,
         partition,
@@ -389,22 +391,32 @@ function startCounters(
   if (work instanceof FlowTask) {
     const names = countedExpectations(facts.flow, facts.table);
     const counters = parseFlowMetadata(metadata, names);
-    if (counters === undefined) throw damaged(facts, place);
+    if (counters === undefined) throw damaged(facts, place, metadata);
     work.startCounters(counters);
   } else {
     const counters = parseTableMetadata(metadata);
-    if (counters === undefined) throw damaged(facts, place);
+    if (counters === undefined) throw damaged(facts, place, metadata);
     work.task.startCounters(counters);
   }
 }
 
-function damaged(facts: FlowFacts, place: string): FlowError {
+function damaged({ flow, group }: FlowFacts, place: string, metadata: string): FlowError {
+  if (metadata === '') {
+    return new FlowError(
+      'CHECKPOINT_DAMAGED',
+      `the checkpoint of flow "${flow.name}" for ${place} was set by something else than Tidemark`,
+      {
+        detail: `The offset committed in group "${group}" has no account beside it: records may be left out, or be read twice.`,
+        hint: `See where it stands with tidemark checkpoint show ${flow.name}. To take it as it is, or to go back to where the flow was: tidemark checkpoint rewind ${flow.name} --to <offset>`,
+      },
+    );
+  }
   return new FlowError(
     'CHECKPOINT_DAMAGED',
-    `the checkpoint of flow "${facts.flow.name}" for ${place} is damaged`,
+    `the checkpoint of flow "${flow.name}" for ${place} is damaged`,
     {
-      detail: `The metadata of its committed offset in group "${facts.group}" is not what Tidemark writes.`,
-      hint: `Repair it with: tidemark checkpoint rewind ${facts.flow.name} --to <the same offset>. Rows stay, and the table is exact; only the counters start anew.`,
+      detail: `The metadata of its committed offset in group "${group}" is not what Tidemark writes.`,
+      hint: `Repair it with: tidemark checkpoint rewind ${flow.name} --to <the same offset>. Rows stay, and the table is exact; only the counters start anew.`,
     },
   );
 }

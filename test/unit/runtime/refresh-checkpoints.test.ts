@@ -107,6 +107,32 @@ describe('reset and rewind', () => {
     expect(tableText(await world.table('t'))).toContain('{"k":"x","seq":3,"v":"new","gone":null}');
   });
 
+  test.each([
+    ['ahead', 3],
+    ['back', 0],
+  ] as const)(
+    'P113 a checkpoint that another tool has set %s is refused, until it is taken as it is',
+    async (_, offset) => {
+      const world = new RefreshWorld(sqlOf('f'), ['a']);
+      await world.produce('a', 0, ...rows);
+      await world.update();
+      await world.produce('a', 0, { k: 'n', seq: 1, v: 'unread' });
+      const { end } = (await world.log.offsetRanges('a', [0])).get(0) ?? { end: 0 };
+      const at = Math.min(offset, end);
+      await world.log.commitCheckpoint('p.f', [
+        { topic: 'a', partition: 0, offset: at, metadata: '' },
+      ]);
+      await expect(world.update()).rejects.toMatchObject({
+        code: 'CHECKPOINT_DAMAGED',
+        message: expect.stringContaining('something else than Tidemark'),
+        hint: expect.stringContaining('checkpoint rewind f'),
+      });
+      await move(world, { to: 'offsets', offsets: new Map([['a/0', at]]) });
+      await world.update();
+      expect((await world.log.committedOffsets('p.f', 'a', [0])).get(0)?.offset).toBe(end);
+    },
+  );
+
   test('while a member reads nothing is set', async () => {
     const world = new RefreshWorld(sqlOf('f'), ['a']);
     await world.produce('a', 0, ...rows);

@@ -3,6 +3,7 @@ import {
   emptyFlowCounters,
   emptyTableCounters,
   flowMetadata,
+  movedMetadata,
   parseFlowMetadata,
   parseTableMetadata,
   tableMetadata,
@@ -23,10 +24,12 @@ test('EX-02 counters ride through the checkpoint metadata, expectations by their
 });
 
 test('P113 metadata that is not ours is told apart from none', () => {
-  expect(parseFlowMetadata('', [])).toEqual(emptyFlowCounters([]));
-  for (const text of ['garbage', '{}', '["t1",[1]]', '["f1",["x"],[]]', 'null']) {
+  expect(parseFlowMetadata(movedMetadata, [])).toEqual(emptyFlowCounters([]));
+  expect(parseTableMetadata(movedMetadata)).toEqual(emptyTableCounters());
+  for (const text of ['', 'garbage', '{}', '["t1",[1]]', '["f1",["x"],[]]', 'null']) {
     expect(parseFlowMetadata(text, [])).toBeUndefined();
   }
+  expect(parseTableMetadata('')).toBeUndefined();
   expect(parseTableMetadata('["f1",[]]')).toBeUndefined();
 });
 
