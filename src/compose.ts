@@ -293,6 +293,7 @@ export function workerSettings(config: Config, once: boolean): WorkerSettings {
     sessionTimeoutMs: config['group.sessionTimeoutMs'],
     rebalanceTimeoutMs: config['group.rebalanceTimeoutMs'],
     staticMembership: config['group.static'],
+    leavesOnStop: config['group.leaveOnStop'],
     retryDelayMinMs: config['retry.delayMinMs'],
     retryDelayMaxMs: config['retry.delayMaxMs'],
   };

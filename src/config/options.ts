@@ -305,6 +305,12 @@ const declared = [
     doc: 'Static membership: an instance that was killed and comes back under its name within the session gets its partitions back without a rebalance.',
   },
   {
+    name: 'group.leaveOnStop',
+    kind: 'boolean',
+    default: true,
+    doc: 'Whether an instance that is stopped in order leaves its groups, so that others have its partitions at once. false, with group.static: its place is kept for group.sessionTimeoutMs, and an instance that is back within it finds everything where it was.',
+  },
+  {
     name: 'retry.delayMinMs',
     kind: 'int',
     default: 200,

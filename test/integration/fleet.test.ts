@@ -90,6 +90,37 @@ describe('several instances', () => {
     expect((await world.check()).differences.slice(0, 20), world.tails()).toEqual([]);
   });
 
+  test('P089 with group.leaveOnStop = false a rolling restart moves nothing: who is back within its session finds its partitions', async () => {
+    const options = {
+      'group.static': true,
+      'group.leaveOnStop': false,
+      'group.sessionTimeoutMs': 30_000,
+      'commit.intervalMs': 20,
+    };
+    const { log, group } = await openWorld(options);
+    const [one, two] = await startAll(['worker-1', 'worker-2']);
+    if (one === undefined || two === undefined) throw new Error('two were started');
+    await world.produce(workload({ seed: 73, records: 2_000, partitions: 4, keys: 400 }));
+    await world.caughtUp();
+    const members = async () => (await log.groupMembers(group)).map(({ instanceId }) => instanceId);
+    // The one that leads the group, too.
+    for (const [index, [restarted, other]] of [
+      [two, one] as const,
+      [one, two] as const,
+    ].entries()) {
+      const assignments = () => other.stderr.split('partitions assigned').length;
+      const before = assignments();
+      expect((await restarted.end('SIGTERM')).code).toBe(0);
+      expect((await members()).toSorted()).toEqual(['worker-1', 'worker-2']);
+      restarted.start();
+      await restarted.isAssigned();
+      await world.produce(workload({ seed: 74 + index, records: 2_000, partitions: 4, keys: 400 }));
+      await world.caughtUp();
+      expect(assignments()).toBe(before);
+    }
+    expect((await world.check()).differences.slice(0, 20), world.tails()).toEqual([]);
+  });
+
   test.each([
     ['the same instance', 'worker-1'],
     ['another instance', 'worker-2'],

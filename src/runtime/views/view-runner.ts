@@ -279,9 +279,9 @@ export class ViewRunner {
     await producer?.close().catch(() => undefined);
   }
 
-  async close(): Promise<void> {
+  async close(isLeaving: boolean): Promise<void> {
     await this.drop();
-    await this.#options.member.leave().catch(() => undefined);
+    if (isLeaving) await this.#options.member.leave().catch(() => undefined);
   }
 
   /** Where the inputs stand before they are read: what comes in meanwhile makes the view due again. */

@@ -168,11 +168,11 @@ export class ViewUpdates {
     }));
   }
 
-  async stop(): Promise<void> {
+  async stop(isLeaving: boolean): Promise<void> {
     this.#isStopping = true;
     const closing = async (): Promise<void> => {
       await this.#running;
-      for (const { runner } of this.#slots) await runner.close();
+      for (const { runner } of this.#slots) await runner.close(isLeaving);
     };
     await isSettledWithin(this.#options.clock, closeMsMax, closing());
   }

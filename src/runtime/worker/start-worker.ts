@@ -39,6 +39,7 @@ export const defaultWorkerSettings: Omit<WorkerSettings, 'pipeline' | 'instance'
   sessionTimeoutMs: 6_000,
   rebalanceTimeoutMs: 60_000,
   staticMembership: false,
+  leavesOnStop: true,
   retryDelayMinMs: 200,
   retryDelayMaxMs: 5_000,
   retriesMax: Number.POSITIVE_INFINITY,

@@ -20,6 +20,8 @@ export type WorkerSettings = {
   readonly sessionTimeoutMs: number;
   readonly rebalanceTimeoutMs: number;
   readonly staticMembership: boolean;
+  /** Whether a stop that was asked for gives a static member's place up at once. */
+  readonly leavesOnStop: boolean;
   readonly retryDelayMinMs: number;
   readonly retryDelayMaxMs: number;
   /** Failures in a row that are retried before the worker gives up; Infinity in a service. */

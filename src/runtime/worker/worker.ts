@@ -618,6 +618,12 @@ export class Worker {
     if (transactionalId !== undefined) await log.fence(transactionalId);
   }
 
+  /** As in a rolling restart: its places in the groups wait for it. */
+  get #isExpectedBack(): boolean {
+    const { staticMembership, leavesOnStop, once } = this.#options.settings;
+    return this.#isStopping && staticMembership && !leavesOnStop && !once;
+  }
+
   async #release(): Promise<void> {
     this.#reportEnd();
     this.#lastProgress = this.progress();
@@ -625,10 +631,11 @@ export class Worker {
   }
 
   async #closeAll(): Promise<void> {
+    const isLeaving = !this.#isExpectedBack;
     await this.#transaction.close();
-    await this.#options.views?.stop();
+    await this.#options.views?.stop(isLeaving);
     for (const runner of this.#activeRunners()) {
-      await runner.close(true).catch(() => undefined);
+      await runner.close(isLeaving).catch(() => undefined);
     }
     await this.#options.catalog.close().catch(() => undefined);
   }
