@@ -31,7 +31,12 @@ export const gaps: Command = {
           invocation.printJson(found);
         } else {
           for (const gap of found) terminal.out(gapLines(gap));
-          if (found.length === 0) terminal.out('no gaps\n');
+          if (found.length === 0) {
+            terminal.out('no gaps\n');
+            terminal.err(
+              'A run meets them. What is gone already before a flow that stands: tidemark status and tidemark plan\n',
+            );
+          }
         }
         return 0;
       } finally {

@@ -165,7 +165,7 @@ function reportText(
       ? `it loses keys: ${lost.keys}, rows: ${lost.rows}`
       : untold !== null
         ? 'what it loses can not be told'
-        : 'its sources have lost nothing';
+        : 'every row that the table has can be read again';
     lines.push(
       `a refresh of table ${table} goes through ${countText(records, 'offset')} (about ${estimateSeconds} s): ${loss}`,
       ...trialLines(trial).map((line) => `  ${line}`),

@@ -63,7 +63,7 @@ export function previewText(
       lines.push(
         report.lossless
           ? 'It loses nothing: every row of the table can be read again.'
-          : 'Its sources have lost nothing, but:',
+          : 'Every row that the table has can be read again, but:',
       );
     }
   } else {
