@@ -116,7 +116,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     'counters start anew',
     'the account rides with the checkpoint',
-    edit(flowTakeover, "startCounters(work, committed?.metadata ?? '',", "startCounters(work, '',"),
+    edit(flowTakeover, 'startCounters(work, committed.metadata,', `startCounters(work, '["m1"]',`),
   ),
   mutant(
     'offsets without effects',
