@@ -36,6 +36,8 @@ const failedOnce = [
   { shape: 'followed', seed: 3092180 },
   { shape: 'shared', seed: 3095553 },
   { shape: 'sunk', seed: 9140649 },
+  { shape: 'plain', seed: 81038134 },
+  { shape: 'separate', seed: 81071022 },
   { shape: 'filtered', seed: 42833 },
   { shape: 'followed', seed: 327688 },
   { shape: 'emptied', seed: 222157 },

@@ -241,7 +241,8 @@ export class SimulatedWorld {
   }
 
   #isTorn({ code }: FlowError): boolean {
-    return this.torn !== undefined && tornCodes.includes(code);
+    if (this.torn === undefined) return false;
+    return tornCodes.includes(code) || (this.torn === 'catalog' && code === 'TOPIC_CONFIG');
   }
 
   /** Whether every checkpoint of a flow is at the end of its log. */

@@ -49,7 +49,8 @@ export async function recreateAny(world: SimulatedWorld): Promise<void> {
 }
 
 function codesOf({ what, isChangelog }: Victim): readonly string[] {
-  if (what === 'catalog') return ['DEFINITION_MISSING', 'TOPIC_MISSING'];
+  // Who was starting meanwhile had read the definitions already, and finds that the catalog does not know the topics.
+  if (what === 'catalog') return ['DEFINITION_MISSING', 'TOPIC_MISSING', 'TOPIC_CONFIG'];
   const codes = ['TOPIC_RECREATED', 'TOPIC_MISSING'];
   // Whoever takes a partition over meanwhile finds its checkpoint gone first: it goes with the topic.
   if (what === 'source' || what === 'inner') codes.push('CHECKPOINT_MISSING');
