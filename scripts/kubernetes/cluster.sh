@@ -74,6 +74,8 @@ secrets() {
 
 control_plane() {
   local client=http://127.0.0.1:$etcd peer=http://127.0.0.1:$((etcd + 1))
+  # A cluster is made anew each time: what it once knew of pods and their health is of none that run now.
+  rm -rf "$dir/etcd"
   launch etcd etcd --data-dir "$dir/etcd" --listen-client-urls "$client" --advertise-client-urls "$client" \
     --listen-peer-urls "$peer" --initial-advertise-peer-urls "$peer" --initial-cluster "default=$peer" --log-level=warn --logger=zap
   await etcd 30 curl -fs "$client/health"

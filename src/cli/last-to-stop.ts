@@ -1,3 +1,4 @@
+import { catalogTopicOf } from '../plan/topology.ts';
 import type { Log } from '../ports/log.ts';
 import { Catalog } from '../runtime/topics/catalog.ts';
 import { stopOf } from '../runtime/worker/stops.ts';
@@ -14,7 +15,7 @@ export class LastToStop {
 
   constructor(log: Log, pipeline: string, instance: string) {
     this.#log = log;
-    this.#topic = `${pipeline}.catalog`;
+    this.#topic = catalogTopicOf(pipeline);
     this.#instance = instance;
   }
 

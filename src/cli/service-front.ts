@@ -82,6 +82,7 @@ export async function openServiceFront(options: ServiceFrontOptions): Promise<Se
   let interrupted: InterruptedRefreshes | undefined;
   let readable: ReadableWatch | undefined;
   const startedMs = systemClock.now();
+  const pipeline = config['pipeline.name'] ?? '';
   const readyLagMax = config['http.readyLagMax'];
   const health = new ServiceHealth(
     {
@@ -92,7 +93,7 @@ export async function openServiceFront(options: ServiceFrontOptions): Promise<Se
     systemClock.monotonic(),
   );
   const metrics = new ServiceMetrics({
-    pipeline: config['pipeline.name'] ?? '',
+    pipeline,
     plan,
     version,
     health,
@@ -111,6 +112,7 @@ export async function openServiceFront(options: ServiceFrontOptions): Promise<Se
   const events = new RecentEvents();
   const verbs = new VerbProcesses(config, options.files);
   const views = new ServiceViews({
+    pipeline,
     config,
     plan,
     version,
@@ -154,11 +156,7 @@ export async function openServiceFront(options: ServiceFrontOptions): Promise<Se
         clock: systemClock,
         progress: () => worker.progress(),
         facts: worker.facts,
-        lastToStop: new LastToStop(
-          parts.log,
-          config['pipeline.name'] ?? '',
-          config['instance.name'] ?? '',
-        ),
+        lastToStop: new LastToStop(parts.log, pipeline, config['instance.name'] ?? ''),
       });
       stateWatch = new StateWatch({
         store: parts.state,
@@ -199,7 +197,7 @@ export async function openServiceFront(options: ServiceFrontOptions): Promise<Se
         log: parts.log,
         clock: systemClock,
         catalog: worker.catalog,
-        pipeline: config['pipeline.name'] ?? '',
+        pipeline,
         plan,
         ownPartitions: (table) => ownPartitions(worker, table),
       });

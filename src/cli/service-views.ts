@@ -20,6 +20,7 @@ import {
   type PipelinePlan,
   type TablePlan,
 } from '../plan/pipeline-plan.ts';
+import { catalogTopicOf, groupOf } from '../plan/topology.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { StateStore } from '../ports/state-store.ts';
@@ -48,6 +49,7 @@ export type RunningParts = {
 };
 
 export type ServiceViewsOptions = {
+  readonly pipeline: string;
   readonly config: Config;
   readonly plan: PipelinePlan;
   readonly version: string;
@@ -108,9 +110,9 @@ export class ServiceViews implements ServiceApi {
   }
 
   pipeline(): JsonObject {
-    const { config, plan, version, startedMs } = this.#options;
+    const { pipeline, config, plan, version, startedMs } = this.#options;
     return {
-      pipeline: config['pipeline.name'] ?? '',
+      pipeline,
       instance: config['instance.name'] ?? '',
       version,
       state: this.#progress?.state ?? 'connecting',
@@ -142,7 +144,7 @@ export class ServiceViews implements ServiceApi {
   }
 
   #flow(flow: FlowPlan, progress: FlowProgress | undefined): JsonObject {
-    const { config, plan, health } = this.#options;
+    const { pipeline, plan, health } = this.#options;
     const sources = sourceTopics(plan, flow.name);
     const partitions = (progress?.partitions ?? []).map((one) => ({
       stage: sources.includes(one.topic) ? 'source' : 'table',
@@ -162,7 +164,7 @@ export class ServiceViews implements ServiceApi {
       flow: flow.name,
       table: flow.target,
       kind: flow.kind,
-      group: progress?.group ?? `${config['pipeline.name']}.${flow.name}`,
+      group: progress?.group ?? groupOf(pipeline, flow.name),
       state: failed
         ? 'failed'
         : progress?.isPaused === true
@@ -277,7 +279,7 @@ export class ServiceViews implements ServiceApi {
   gaps(): Promise<readonly JsonObject[]> {
     const found = this.#catalogTurn.then(async () => {
       const { log } = this.#running();
-      this.#catalog ??= new Catalog(log, `${this.#options.config['pipeline.name']}.catalog`);
+      this.#catalog ??= new Catalog(log, catalogTopicOf(this.#options.pipeline));
       await this.#catalog.read();
       return recordedGaps(this.#catalog)
         .sort((a, b) => a.detectedAtMs - b.detectedAtMs)

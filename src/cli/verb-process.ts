@@ -69,7 +69,7 @@ export async function outcomeWithin(
   if (outcome !== undefined) return outcome;
   run.stop();
   throw new HttpProblem('TIMEOUT', `there is no answer after ${patienceMs} ms`, {
-    hint: 'The same verb on a command line has no such limit.',
+    hint: 'The same verb on a command line has no such limit. /readyz says whether Kafka answers.',
   });
 }
 

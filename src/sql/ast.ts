@@ -4,6 +4,7 @@ import type { Place } from '../base/place.ts';
  * The syntax tree of pipeline SQL. Invariant: every node knows its place, and nothing is resolved yet:
  * names are as they were written (without their quotes), types are data types only where a type was written.
  */
+
 /** `quoted`: written in quotes, or a clause word, which needs them. */
 export type Identifier = { readonly text: string; readonly quoted: boolean; readonly place: Place };
 

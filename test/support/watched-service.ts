@@ -108,6 +108,7 @@ export class WatchedService {
       this.metrics.registry,
     );
     this.views = new ServiceViews({
+      pipeline: 'p',
       config: loadConfig({
         file: undefined,
         environment: {},

@@ -174,7 +174,11 @@ class RequestHandler {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {
-        reject(new HttpProblem('TIMEOUT', `${path} took longer than ${handlerTimeoutMs} ms`));
+        reject(
+          new HttpProblem('TIMEOUT', `${path} took longer than ${handlerTimeoutMs} ms`, {
+            hint: 'Kafka or the state store may be away: /readyz says what does not answer.',
+          }),
+        );
       }, handlerTimeoutMs);
     });
     try {

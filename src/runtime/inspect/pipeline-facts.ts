@@ -9,6 +9,7 @@ import {
   type TablePlan,
 } from '../../plan/pipeline-plan.ts';
 import {
+  catalogTopicOf,
   hasLevels,
   hasStage,
   levelsTopicOf,
@@ -234,7 +235,7 @@ export function viewFacts(
       };
     }),
     timeZone: plan.timeZone,
-    catalogTopic: `${pipeline}.catalog`,
+    catalogTopic: catalogTopicOf(pipeline),
   };
 }
 

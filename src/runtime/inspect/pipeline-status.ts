@@ -1,6 +1,6 @@
 import { countedExpectations } from '../../plan/counted-expectations.ts';
 import type { FlowPlan, PipelinePlan, TablePlan } from '../../plan/pipeline-plan.ts';
-import { hasStage } from '../../plan/topology.ts';
+import { catalogTopicOf, hasStage } from '../../plan/topology.ts';
 import type { Log, OffsetRange, TopicDescription } from '../../ports/log.ts';
 import { deletionMs, type Headroom, headroom } from '../../refresh/headroom.ts';
 import { isOver } from '../../refresh/refresh-states.ts';
@@ -115,7 +115,7 @@ export class StatusReader {
 
   /** A pipeline that never ran has no catalog. */
   async #readCatalog(): Promise<void> {
-    const topic = `${this.#pipeline}.catalog`;
+    const topic = catalogTopicOf(this.#pipeline);
     if (this.#catalog === undefined) {
       if (!(await this.#log.describeTopics([topic])).has(topic)) return;
       this.#catalog = new Catalog(this.#log, topic);

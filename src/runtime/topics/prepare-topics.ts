@@ -60,7 +60,7 @@ export type PreparedPipeline = {
 export async function prepareTopics(options: PrepareOptions): Promise<PreparedPipeline> {
   const { plan, pipeline, log, listener, replicationFactor } = options;
   const sourceTopics = await describeSources(plan, log);
-  const catalogTopic = `${pipeline}.catalog`;
+  const catalogTopic = catalogTopicOf(pipeline);
   await createMissing(log, listener, [
     {
       name: catalogTopic,

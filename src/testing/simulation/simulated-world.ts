@@ -1,6 +1,7 @@
 import { MemoryLog } from '../../adapters/memory/memory-log.ts';
 import { FlowError } from '../../base/errors.ts';
 import type { FlowPlan, PipelinePlan, TablePlan } from '../../plan/pipeline-plan.ts';
+import { catalogTopicOf } from '../../plan/topology.ts';
 import type { RuntimeEvent } from '../../runtime/runtime-events.ts';
 import { Catalog } from '../../runtime/topics/catalog.ts';
 import type { Random } from '../random.ts';
@@ -364,7 +365,7 @@ export class SimulatedWorld {
   }
 
   async readCatalog(): Promise<Catalog> {
-    const catalog = new Catalog(this.log, `${simulatedPipeline}.catalog`);
+    const catalog = new Catalog(this.log, catalogTopicOf(simulatedPipeline));
     if (this.log.partitionCountNow(catalog.topic) > 0) await catalog.read();
     return catalog;
   }

@@ -1,3 +1,4 @@
+import { catalogTopicOf } from '../../plan/topology.ts';
 import { abortedRecord } from './aborted-record.ts';
 import { drawAmbush, drawSleep } from './faults.ts';
 import type { SimulatedInstance } from './simulated-instance.ts';
@@ -88,7 +89,7 @@ function silence({ random, log, site, scenario, plan, flows }: SimulatedWorld): 
     ...scenario.shape.topics,
     ...plan.tables.map(({ topic }) => topic),
     ...flows.map(({ repartitionTopic }) => repartitionTopic),
-    `${simulatedPipeline}.catalog`,
+    catalogTopicOf(simulatedPipeline),
   ];
   const topic = random.pick(topics) ?? '';
   const count = log.partitionCountNow(topic);
@@ -199,7 +200,7 @@ function evict({ flows, site, random, log }: SimulatedWorld): void {
 
 /** Now and then the state is lost right after it: what the topics have kept is all there is. */
 function compact({ log, plan, random, site, instances }: SimulatedWorld): void {
-  log.compact(`${simulatedPipeline}.catalog`);
+  log.compact(catalogTopicOf(simulatedPipeline));
   for (const { topic, output } of plan.tables) {
     // Whoever streams the table has to see that a key is empty.
     const isStreamed = plan.sources.some((one) => one.topic === topic);

@@ -153,7 +153,10 @@ test('a handler that takes too long is told off, and the connection is free', as
   });
   const response = await fetch(`${url}/slow`);
   expect(response.status).toBe(504);
-  expect(await problem(response)).toMatchObject({ code: 'TIMEOUT' });
+  expect(await problem(response)).toMatchObject({
+    code: 'TIMEOUT',
+    hint: expect.stringContaining('/readyz'),
+  });
 });
 
 test('guarded routes take the token alone, open ones anybody', async () => {
