@@ -1,9 +1,8 @@
-import { FlowError } from '../base/errors.ts';
-import type { LogPlace } from '../base/log-place.ts';
 import { topicIdText } from '../data/provenance.ts';
 import { readHeaders } from '../data/record-headers.ts';
 import type { FlowPlan } from '../plan/pipeline-plan.ts';
 import { tableOf } from '../plan/topology.ts';
+import { NamedLetters, placeText } from '../runtime/inspect/named-letters.ts';
 import { type ReplayReport, replayDeadLetters } from '../runtime/inspect/replay-dead-letters.ts';
 import { settledJudge } from '../runtime/inspect/settled-letters.ts';
 import { noCatalog } from '../runtime/topics/catalog.ts';
@@ -45,7 +44,7 @@ export const dlq: Command = {
   run: async (invocation) => {
     const [action = '', name, ...places] = invocation.positionals;
     if (name === undefined) throw usageError('an action and a flow are needed', usage);
-    const named = places.map(placeOf);
+    const named = new NamedLetters(places.map(placeOf));
     const isWanted = filterOf(invocation, named);
     return withDeployment(invocation, async (deployment) => {
       const flow = namedFlow(deployment.plan, name);
@@ -69,41 +68,16 @@ type Work = {
   readonly deployment: Deployment;
   readonly flow: FlowPlan;
   readonly isWanted: (letter: PlacedDeadLetter) => boolean;
-  /** Places that were named; none: all are meant. */
-  readonly named: readonly LogPlace[];
+  readonly named: NamedLetters;
 };
-
-/** Throws where a place was named that has no such letter: a script has to see that nothing was done for it. */
-async function refuseUnknown({ deployment, flow, isWanted, named }: Work): Promise<void> {
-  if (named.length === 0) return;
-  const { log, plan, pipeline, catalog = noCatalog } = deployment;
-  const missing = new Set(named.map(placeText));
-  await readDeadLetters(
-    { log, catalog, pipeline, table: tableOf(plan, flow), flow: flow.name },
-    (letter) => {
-      if (isWanted(letter)) missing.delete(placeText(letter));
-    },
-  );
-  if (missing.size === 0) return;
-  throw new FlowError('USAGE', `flow "${flow.name}" has no such dead letter`, {
-    detail: `Of ${[...missing].join(', ')} there is none.`,
-    hint: `A place is that of the record in its source. Those that are there: tidemark dlq show ${flow.name}`,
-  });
-}
 
 function filterOf(
   invocation: Invocation,
-  places: readonly LogPlace[],
+  named: NamedLetters,
 ): (letter: PlacedDeadLetter) => boolean {
   const classes = new Set(invocation.texts('class').map((one) => one.toUpperCase()));
-  const named = new Set(places.map(placeText));
   return (letter) =>
-    (classes.size === 0 || classes.has(letter.errorClass.toUpperCase())) &&
-    (named.size === 0 || named.has(placeText(letter)));
-}
-
-function placeText({ topic, partition, offset }: LogPlace): string {
-  return `${topic}/${partition}@${offset}`;
+    (classes.size === 0 || classes.has(letter.errorClass.toUpperCase())) && named.isMeant(letter);
 }
 
 // ---------------------------------------------------------------- list
@@ -112,7 +86,7 @@ type Group = {
   readonly topic: string;
   readonly errorClass: string;
   letters: number;
-  /** Those of them that no replay has settled. */
+  /** Those of them that are not settled. */
   open: number;
   firstAtMs: number;
   lastAtMs: number;
@@ -197,9 +171,9 @@ async function list({ invocation, deployment, flow, isWanted }: Work): Promise<E
   return 0;
 }
 
-/** A letter stays where it is: what became of it is told beside it. */
+/** A letter stays where it is: what became of it, by a replay or a refresh that could read its record, is told beside it. */
 export function openText(letters: number, open: number): string {
-  return open === letters ? '' : `, ${open} open, ${letters - open} settled by a replay`;
+  return open === letters ? '' : `, ${open} open, ${letters - open} settled`;
 }
 
 function time(ms: number): string {
@@ -211,8 +185,7 @@ function time(ms: number): string {
 const showDefault = 20;
 
 async function show(work: Work): Promise<ExitCode> {
-  const { invocation, deployment, flow, isWanted } = work;
-  await refuseUnknown(work);
+  const { invocation, deployment, flow, isWanted, named } = work;
   const { log, plan, pipeline, catalog = noCatalog } = deployment;
   const limit = invocation.whole('limit', { min: 1, max: 1_000_000 }) ?? showDefault;
   const isSettled = await settledJudge({ log, catalog, pipeline, plan, flow });
@@ -221,11 +194,13 @@ async function show(work: Work): Promise<ExitCode> {
     { log, catalog, pipeline, table: tableOf(plan, flow), flow: flow.name },
     (letter) => {
       if (!isWanted(letter)) return;
+      named.meet(letter);
       last.push(letter);
       last.sort((a, b) => a.letter.atMs - b.letter.atMs);
       if (last.length > limit) last.shift();
     },
   );
+  named.refuseMissing(flow.name);
   const { terminal } = invocation;
   for (const letter of last) {
     if (invocation.json) terminal.out(`${JSON.stringify(letterJson(letter, isSettled(letter)))}\n`);
@@ -275,7 +250,7 @@ function letterLines(letter: PlacedDeadLetter, isSettled: boolean): string {
   const shown = (bytes: Buffer | null): string =>
     bytes === null ? 'null' : (textOf(bytes) ?? `base64 ${bytes.toString('base64')}`);
   return [
-    `${placeText(letter)}, set aside ${time(letter.letter.atMs)}${isSettled ? ', settled by a replay' : ''}`,
+    `${placeText(letter)}, set aside ${time(letter.letter.atMs)}${isSettled ? ', settled' : ''}`,
     `  ${errorClass}: ${message}`,
     `  key ${shown(key)}`,
     `  value ${shown(value)}`,
@@ -286,8 +261,7 @@ function letterLines(letter: PlacedDeadLetter, isSettled: boolean): string {
 // ---------------------------------------------------------------- replay
 
 async function replay(work: Work): Promise<ExitCode> {
-  const { invocation, deployment, flow, isWanted } = work;
-  await refuseUnknown(work);
+  const { invocation, deployment, flow, isWanted, named } = work;
   const { terminal } = invocation;
   const isDryRun = invocation.isSet('dry-run');
   const bad: { readonly place: string; readonly error: string }[] = [];
@@ -295,6 +269,7 @@ async function replay(work: Work): Promise<ExitCode> {
     ...outside('dlq', invocation, deployment),
     flow,
     isWanted,
+    named,
     isDryRun,
     onBad: (letter, { errorClass, message }) => {
       if (bad.length < showDefault) {

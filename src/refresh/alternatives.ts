@@ -1,4 +1,4 @@
-import type { FlowChange, ReasonId } from './changes.ts';
+import type { FlowChange, ReasonId } from './flow-change.ts';
 
 /** What is there contradicts keys, order or place of new rows: nothing but another topic can take both. */
 const needsOtherTopic: readonly ReasonId[] = ['FR-13', 'FR-19', 'FR-28', 'FL-21'];

@@ -1,35 +1,12 @@
 import { formatType, parseTypeText } from '../data/type-text.ts';
-import type { Column, DataType } from '../data/types.ts';
+import type { DataType } from '../data/types.ts';
 import type { BranchDefinition, FlowDefinition } from '../plan/flows/flow-definition.ts';
+import { columnChanges, isComputedOtherwise, isKey, sameTexts } from './column-changes.ts';
 import type { DeployedFlow } from './deployed-flow.ts';
+import { compatible, type FlowChange, refresh } from './flow-change.ts';
+import { distinctChanges, keyFormChanges, sequenceTypeChanges } from './order-changes.ts';
 import { shownExpression } from './shown-expression.ts';
-import { readingChange, type TypeChange, typeChange } from './type-change.ts';
-
-/** Reasons by the numbers of the rules for full refreshes; FL-21: a name that is used for something else. */
-export type ReasonId =
-  | 'FR-11'
-  | 'FR-12'
-  | 'FR-13'
-  | 'FR-14'
-  | 'FR-15'
-  | 'FR-16'
-  | 'FR-18'
-  | 'FR-19'
-  | 'FR-20'
-  | 'FR-21'
-  | 'FR-22'
-  | 'FR-26'
-  | 'FR-27'
-  | 'FR-28'
-  | 'FL-21';
-
-export type FlowChange = {
-  readonly id: ReasonId;
-  /** `compatible`: the flow goes on from its checkpoint. `refresh`: what is there contradicts the new definition. */
-  readonly effect: 'compatible' | 'refresh';
-  /** One sentence for a person. */
-  readonly text: string;
-};
+import { readingChange, type TypeChange } from './type-change.ts';
 
 /**
  * What differs between the definition that a checkpoint was made with and the present one, and whether the flow may go
@@ -65,14 +42,6 @@ export function needsRefresh(changes: readonly FlowChange[]): boolean {
   return changes.some(({ effect }) => effect === 'refresh');
 }
 
-function refresh(id: ReasonId, text: string): FlowChange {
-  return { id, effect: 'refresh', text };
-}
-
-function compatible(id: ReasonId, text: string): FlowChange {
-  return { id, effect: 'compatible', text };
-}
-
 // ---------------------------------------------------------------- where the rows are
 
 export function placeChanges(before: DeployedFlow, after: DeployedFlow): FlowChange[] {
@@ -105,12 +74,9 @@ export function placeChanges(before: DeployedFlow, after: DeployedFlow): FlowCha
 
 // ---------------------------------------------------------------- keys and sequence
 
-function keyChanges(before: DeployedFlow, after: DeployedFlow): FlowChange[] {
-  const text = (keys: readonly Column[]): string =>
-    keys.map(({ name, type }) => `${name} ${formatType(type)}`).join(', ');
-  if (text(before.keys) !== text(after.keys)) {
-    return [refresh('FR-13', `The key was (${text(before.keys)}) and is (${text(after.keys)}).`)];
-  }
+function keyChanges(before: DeployedFlow, after: DeployedFlow): readonly FlowChange[] {
+  const changed = keyFormChanges(before, after);
+  if (changed.length > 0) return changed;
   return after.keys
     .filter(({ name }) => isComputedOtherwise(before, after, name))
     .map(({ name }) => refresh('FR-13', `Key column "${name}" is computed otherwise.`));
@@ -118,28 +84,26 @@ function keyChanges(before: DeployedFlow, after: DeployedFlow): FlowChange[] {
 
 function sequenceChanges(before: DeployedFlow, after: DeployedFlow): FlowChange[] {
   const [was, is] = [before.definition, after.definition];
+  const [old, now] = [shownSequence(was), shownSequence(is)];
   const changes: FlowChange[] = [];
-  if (was.sequenceValue !== is.sequenceValue || was.sequenceType !== is.sequenceType) {
-    const [old, now] = [shownSequence(was), shownSequence(is)];
-    const text =
-      old === now
-        ? `SEQUENCE BY ${now} was of type ${was.sequenceType.toUpperCase()} and is of type ${is.sequenceType.toUpperCase()}.`
-        : `SEQUENCE BY was ${old} and is ${now}.`;
-    changes.push(refresh('FR-28', text));
+  if (old !== now) {
+    changes.push(refresh('FR-28', `SEQUENCE BY was ${old} and is ${now}.`));
   } else {
+    changes.push(...sequenceTypeChanges(before, after, `SEQUENCE BY ${now}`));
+    // Spelled alike, of values that are read or computed by other types below it.
+    if (changes.length === 0 && was.sequenceValue !== is.sequenceValue) {
+      changes.push(refresh('FR-28', `SEQUENCE BY ${now} is computed otherwise.`));
+    }
+  }
+  if (changes.length === 0) {
     const otherwise = is.sequenceColumns.filter(
       (name) => !isKey(after, name) && isComputedOtherwise(before, after, name),
     );
-    changes.push(
-      ...otherwise.map((name) =>
-        refresh('FR-28', `Column "${name}" of the sequence is computed otherwise.`),
-      ),
-    );
+    const text = (name: string): string =>
+      `Column "${name}" of the sequence is computed otherwise.`;
+    changes.push(...otherwise.map((name) => refresh('FR-28', text(name))));
   }
-  if (was.distinct !== is.distinct) {
-    changes.push(refresh('FR-28', `DISTINCT was ${is.distinct ? 'added' : 'removed'}.`));
-  }
-  return changes;
+  return [...changes, ...distinctChanges(before, after)];
 }
 
 /** Of a change feed each branch has its own, over the columns of its source. */
@@ -149,24 +113,6 @@ function shownSequence({ kind, sequenceValue, sequenceColumns }: FlowDefinition)
     .split(' | ')
     .map((one) => shownExpression(one))
     .join(' | ');
-}
-
-function isKey({ keys }: DeployedFlow, name: string): boolean {
-  return keys.some((key) => key.name.toLowerCase() === name);
-}
-
-/** Columns by name in lower case → how each branch computes it; undefined: there is no such column. */
-function valuesOf({ columns, definition }: DeployedFlow, name: string) {
-  const position = columns.findIndex((column) => column.name.toLowerCase() === name.toLowerCase());
-  if (position < 0) return undefined;
-  return definition.branches.map(({ values }) => values[position]);
-}
-
-/** Only branches that both have are compared: others are changes of the sources. */
-function isComputedOtherwise(before: DeployedFlow, after: DeployedFlow, name: string): boolean {
-  const [was, is] = [valuesOf(before, name), valuesOf(after, name)];
-  if (was === undefined || is === undefined) return false;
-  return was.some((value, branch) => branch < is.length && is[branch] !== value);
 }
 
 // ---------------------------------------------------------------- sources
@@ -300,108 +246,6 @@ function joinChanges(was: BranchDefinition, is: BranchDefinition): FlowChange[] 
     : [];
 }
 
-// ---------------------------------------------------------------- columns
-
-function columnChanges(before: DeployedFlow, after: DeployedFlow): FlowChange[] {
-  const dropped = before.columns.filter(({ name }) => find(after, name) === undefined);
-  const added = after.columns.filter(({ name }) => find(before, name) === undefined);
-  const renamed = new Map<Column, Column>();
-  for (const column of dropped) {
-    const twin = added.find(
-      (other) => ![...renamed.values()].includes(other) && isTwin(before, column, after, other),
-    );
-    if (twin !== undefined) renamed.set(column, twin);
-  }
-  const twins = new Set(renamed.values());
-  return [
-    ...[...renamed].map(([{ name }, twin]) =>
-      refresh('FR-12', `Column "${name}" was renamed to "${twin.name}".`),
-    ),
-    ...dropped
-      .filter((column) => !renamed.has(column))
-      .map(({ name }) =>
-        after.definition.kind === 'join'
-          ? compatible('FR-16', `Column "${name}" is not kept any more: nothing reads it.`)
-          : refresh('FR-16', `Column "${name}" was dropped.`),
-      ),
-    ...added
-      .filter((column) => !twins.has(column))
-      .map(({ name }) =>
-        compatible('FR-18', `Column "${name}" was added; rows that are there lack it.`),
-      ),
-    ...before.columns.flatMap((column) => {
-      const now = find(after, column.name);
-      return now === undefined ? [] : keptColumnChanges(column, now, { before, after });
-    }),
-  ];
-}
-
-/** Computed alike and of one type: the same column by another name. */
-function isTwin(before: DeployedFlow, was: Column, after: DeployedFlow, is: Column): boolean {
-  const [from, to] = [valuesOf(before, was.name), valuesOf(after, is.name)];
-  return (
-    formatType(was.type) === formatType(is.type) &&
-    from !== undefined &&
-    to !== undefined &&
-    sameTexts(from, to)
-  );
-}
-
-function find({ columns }: DeployedFlow, name: string): Column | undefined {
-  return columns.find((column) => column.name.toLowerCase() === name.toLowerCase());
-}
-
-function keptColumnChanges(
-  was: Column,
-  is: Column,
-  { before, after }: { readonly before: DeployedFlow; readonly after: DeployedFlow },
-): FlowChange[] {
-  const changes: FlowChange[] = [];
-  if (was.name !== is.name) {
-    changes.push(refresh('FR-12', `Column "${was.name}" is written as "${is.name}".`));
-  }
-  const name = is.name.toLowerCase();
-  // A change of the key or the sequence was told already.
-  if (isKey(before, name) && isKey(after, name)) return changes;
-  const changed = columnTypeChange(was, is);
-  if (changed !== undefined) return [...changes, changed];
-  if (
-    !after.definition.sequenceColumns.includes(name) &&
-    isComputedOtherwise(before, after, name)
-  ) {
-    changes.push(
-      compatible(
-        'FR-11',
-        `Column "${is.name}" is computed otherwise from now on; rows that are there keep their values.`,
-      ),
-    );
-  }
-  return changes;
-}
-
-function columnTypeChange(was: Column, is: Column): FlowChange | undefined {
-  const types = `Column "${is.name}" was ${formatType(was.type)} and is ${formatType(is.type)}`;
-  switch (typeChange(was.type, is.type)) {
-    case 'same':
-      return undefined;
-    case 'widened':
-      return compatible('FR-14', `${types}: every value that is there fits.`);
-    case 'narrowed':
-      return refresh('FR-14', `${types}: not every value that is there fits.`);
-    case 'incompatible':
-      return refresh('FR-15', `${types}: values that are there are written otherwise.`);
-  }
-}
-
-/** Of the columns that both have, keys apart. */
-export function typeChanges(before: DeployedFlow, after: DeployedFlow): readonly FlowChange[] {
-  return before.columns.flatMap((was) => {
-    const is = find(after, was.name);
-    if (is === undefined || isKey(after, is.name.toLowerCase())) return [];
-    return columnTypeChange(was, is) ?? [];
-  });
-}
-
 // ---------------------------------------------------------------- the rest of the query
 
 function queryChanges(before: DeployedFlow, after: DeployedFlow): FlowChange[] {
@@ -506,11 +350,4 @@ function deadLetterChanges(before: DeployedFlow, after: DeployedFlow): FlowChang
       ? `Bad records go to topic "${is}" from now on; they stopped the flow before.`
       : `Bad records go to topic "${is}" from now on; those in "${was}" stay there, and are listed and replayed no more.`;
   return [compatible('FR-11', text)];
-}
-
-function sameTexts(
-  left: readonly (string | undefined)[],
-  right: readonly (string | undefined)[],
-): boolean {
-  return left.length === right.length && left.every((text, at) => text === right[at]);
 }

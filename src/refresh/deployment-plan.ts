@@ -1,8 +1,9 @@
 import type { ViewDefinition } from '../plan/flows/view-definition.ts';
 import { alternatives } from './alternatives.ts';
-import { type FlowChange, flowChanges, needsRefresh } from './changes.ts';
+import { flowChanges, needsRefresh } from './changes.ts';
 import type { Gap } from './continuity.ts';
 import type { DeployedFlow } from './deployed-flow.ts';
+import type { FlowChange } from './flow-change.ts';
 import { type ViewChange, viewChanges } from './view-changes.ts';
 
 export type NamedFlow = { readonly name: string; readonly definition: DeployedFlow };

@@ -1,5 +1,5 @@
 import { type ErrorCode, FlowError } from '../base/errors.ts';
-import type { FlowChange } from './changes.ts';
+import type { FlowChange } from './flow-change.ts';
 import type { LossCounts } from './loss.ts';
 import { isUnreadable, type TrialReport } from './trial.ts';
 import { type UntoldLoss, untoldText } from './untold-loss.ts';

@@ -1,7 +1,8 @@
-import { formatType } from '../data/type-text.ts';
-import type { Column } from '../data/types.ts';
-import { type FlowChange, feedChanges, placeChanges, typeChanges } from './changes.ts';
+import { feedChanges, placeChanges } from './changes.ts';
+import { typeChanges } from './column-changes.ts';
 import type { DeployedFlow } from './deployed-flow.ts';
+import { type FlowChange, refresh } from './flow-change.ts';
+import { distinctChanges, keyFormChanges, sequenceTypeChanges } from './order-changes.ts';
 
 /**
  * What keeps a flow of another name from merging into the rows of the one that wrote its table before it. It reads its sources
@@ -15,28 +16,15 @@ export function successionChanges(
   const [was, is] = [before.definition, after.definition];
   if (was.kind !== is.kind) {
     const text = `The table was written by a flow of kind ${was.kind} and is by one of kind ${is.kind}.`;
-    return [{ id: 'FL-21', effect: 'refresh', text }];
+    return [refresh('FL-21', text)];
   }
   const changes = [
     ...placeChanges(before, after),
-    ...differs('FR-13', 'The key', keysText(before.keys), keysText(after.keys)),
-    ...differs('FR-28', 'The type of the sequence', was.sequenceType, is.sequenceType),
-    ...differs('FR-28', 'DISTINCT', isThere(was.distinct), isThere(is.distinct)),
+    ...keyFormChanges(before, after),
+    ...sequenceTypeChanges(before, after, 'SEQUENCE BY'),
+    ...distinctChanges(before, after),
     ...feedChanges(before, after),
     ...typeChanges(before, after),
   ];
   return changes.filter(({ effect }) => effect === 'refresh');
-}
-
-function differs(id: 'FR-13' | 'FR-28', what: string, was: string, is: string): FlowChange[] {
-  if (was === is) return [];
-  return [{ id, effect: 'refresh', text: `${what} was ${was} and is ${is}.` }];
-}
-
-function keysText(keys: readonly Column[]): string {
-  return `(${keys.map(({ name, type }) => `${name} ${formatType(type)}`).join(', ')})`;
-}
-
-function isThere(distinct: boolean): string {
-  return distinct ? 'there' : 'not there';
 }

@@ -1,7 +1,7 @@
 import { formatType } from '../data/type-text.ts';
 import type { Column } from '../data/types.ts';
 import type { ViewDefinition } from '../plan/flows/view-definition.ts';
-import type { FlowChange } from './changes.ts';
+import type { FlowChange } from './flow-change.ts';
 import { typeChange } from './type-change.ts';
 
 /** A change of a materialized view, which is never refused: the next update computes the view anew. */

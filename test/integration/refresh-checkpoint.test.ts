@@ -240,7 +240,7 @@ FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME SELECT k, seq, ${value} AS v FROM
     ...{ deadLetters: 2, open: 1, settled: 1 },
     groups: [{ letters: 2, open: 1 }],
   });
-  expect((await world.cli('dlq', 'list', 't')).out).toContain('1 open, 1 settled by a replay');
+  expect((await world.cli('dlq', 'list', 't')).out).toContain('1 open, 1 settled');
   const { out: shown } = await world.cli('dlq', 'show', 't', '--json');
   const states = shown.split('\n').filter(Boolean);
   expect(states.map((line) => (JSON.parse(line) as { settled: boolean }).settled)).toEqual([

@@ -27,15 +27,18 @@ import { refuseLocked } from '../topics/locks.ts';
 import { readAppendedRows } from '../views/read-appended-rows.ts';
 import { StaticData } from '../views/static-data.ts';
 import { type PlacedDeadLetter, readDeadLetters } from '../worker/dead-letters.ts';
-import { readPartition } from '../worker/read-partition.ts';
+import { eachWaiting } from '../worker/each-waiting.ts';
 import { compileSource } from './compile-source.ts';
 import { type FlowFacts, feedOf } from './flow-facts.ts';
+import type { NamedLetters } from './named-letters.ts';
 import { deployedFacts } from './pipeline-facts.ts';
 import { openSettled } from './settled-letters.ts';
 
 export type ReplayOptions = Omit<OutsideOptions, 'token'> & {
   readonly flow: FlowPlan;
   readonly isWanted: (letter: PlacedDeadLetter) => boolean;
+  /** Whoever named records wants the letters of all of them, or nothing; absent: none was named. */
+  readonly named?: NamedLetters;
   /** Only tells what would become of each. */
   readonly isDryRun: boolean;
   /** Told of each letter that is still bad. */
@@ -68,7 +71,7 @@ const bytesPerTransaction = 4 * 1024 * 1024;
  * go out that neither its output nor the way there has.
  */
 export async function replayDeadLetters(options: ReplayOptions): Promise<ReplayReport> {
-  const { log, catalog, clock, flow, plan, pipeline, command, isDryRun } = options;
+  const { log, catalog, clock, flow, plan, pipeline, command, isDryRun, named } = options;
   await catalog.read();
   refuseLocked(catalog, flow.name, clock.now());
   refuseOtherDefinition(options);
@@ -81,17 +84,22 @@ export async function replayDeadLetters(options: ReplayOptions): Promise<ReplayR
   // Named in the catalog before it opens, so that the service ends what a replay that was killed left open.
   const transactionalId = `${pipeline}-replay.${flow.name}`;
   const entry = { kind: 'instance' as const, name: transactionalId };
-  if (!isDryRun) {
+  let producer: LogProducer | undefined;
+  const opened = async (): Promise<LogProducer | undefined> => {
+    if (isDryRun || producer !== undefined) return producer;
     await catalog.write([{ ...entry, value: { instance: 'replay' } }], clock.now());
-  }
-  const producer = isDryRun ? undefined : await log.openProducer(transactionalId);
+    producer = await log.openProducer(transactionalId);
+    return producer;
+  };
   try {
     await readDeadLetters({ log, catalog, pipeline, table, flow: flow.name }, async (letter) => {
       const isReplayed = run.take(letter);
       settled?.see(letter, isReplayed);
-      if (run.isFull) await run.send(producer);
+      // Of records that were named nothing goes out before each is known to be there.
+      if (run.isFull && named?.isEmpty !== false) await run.send(opened);
     });
-    await run.send(producer);
+    named?.refuseMissing(flow.name);
+    await run.send(opened);
   } catch (error) {
     await producer?.abort().catch(() => undefined);
     throw error;
@@ -103,7 +111,9 @@ export async function replayDeadLetters(options: ReplayOptions): Promise<ReplayR
     const facts = { report: { ...run.report } };
     await catalog.write(
       [
-        { ...entry, value: undefined },
+        ...(catalog.get(entry.kind, entry.name) === undefined
+          ? []
+          : [{ ...entry, value: undefined }]),
         ...(run.report.replayed === 0 ? [] : (settled?.changes() ?? [])),
         eventEntry({ flow: flow.name, what: 'dead_letters_replayed', nowMs, command, facts }),
       ],
@@ -159,8 +169,9 @@ class Replay {
 
   /** Whether its record gave what it gives: rows, or none that a filter lets through. */
   take(letter: PlacedDeadLetter): boolean {
-    const { isWanted, onBad, clock } = this.#options;
+    const { isWanted, named, onBad, clock } = this.#options;
     if (!isWanted(letter)) return false;
+    named?.meet(letter);
     this.report.letters += 1;
     const source = this.#facts.sources.find(({ topic }) => topic === letter.topic);
     if (source === undefined) {
@@ -216,11 +227,14 @@ class Replay {
     return task;
   }
 
-  async send(producer: LogProducer | undefined): Promise<void> {
+  /** undefined from `opened`: nothing is written, only counted. */
+  async send(opened: () => Promise<LogProducer | undefined>): Promise<void> {
     const held = this.#held;
     this.#held = new HeldRecords();
     this.#lettersHeld = 0;
     if (held.records.length === 0) return;
+    // It ends what a replay that was killed left open, before anything is looked for.
+    const producer = await opened();
     const isCompared = !knowsRows(this.#facts.flow);
     const present = isCompared ? await this.#presentRows(held) : new Set<string>();
     for (const { topic, partition, record } of held.records) {
@@ -257,18 +271,9 @@ class Replay {
   async #eachOnItsWay(take: (source: string | undefined) => void): Promise<void> {
     const { repartition, group } = this.#facts;
     if (repartition === undefined) return;
-    const { topic, partitions } = repartition;
-    const { log } = this.#options;
-    const committed = await log.committedOffsets(group, topic, numbersTo(partitions));
-    for (const partition of numbersTo(partitions)) {
-      const from = committed.get(partition)?.offset ?? 0;
-      await readPartition({ log, topic, partition, partitions, from }, ({ records }) => {
-        while (records.next()) {
-          const { bytes, valueStart, valueEnd } = records;
-          take(sourceOnItsWay(bytes, valueStart, valueEnd));
-        }
-      });
-    }
+    await eachWaiting(this.#options.log, group, repartition, ({ bytes, valueStart, valueEnd }) =>
+      take(sourceOnItsWay(bytes, valueStart, valueEnd)),
+    );
   }
 
   #sourceOf(record: OutgoingRecord): string | undefined {

@@ -8,14 +8,14 @@ import { type PlacedDeadLetter, readDeadLetters } from '../worker/dead-letters.t
 /** Offsets of a dead-letter partition, the last one among them. */
 type LetterRange = { readonly from: number; readonly to: number };
 
-type LetterAt = Pick<PlacedDeadLetter, 'letter'>;
+type LetterAt = { readonly letter: Pick<PlacedDeadLetter['letter'], 'partition' | 'offset'> };
 
 type SettledScope = {
   readonly catalog: KnownCatalog;
   readonly flow: string;
   /** Of the dead-letter topic. */
   readonly topicId: string;
-  /** Of the table: a refresh reads its records itself, and what was replayed before it says nothing of its rows. */
+  /** Of the table: what was replayed before a refresh says nothing of its rows, which it has computed itself. */
   readonly generation: number;
 };
 
@@ -23,8 +23,9 @@ type SettledScope = {
 const rangesMax = 10_000;
 
 /**
- * Which dead letters a replay has settled: it has given their records to the flow since they were set aside. Invariant: a letter
- * that no replay has taken since the last refresh of the table is never called settled.
+ * Which dead letters are settled: their records were given to the flow since they were set aside, by a replay or by a refresh that
+ * could read them. Invariant: a letter that neither the last refresh of the table nor a replay since has taken is never called
+ * settled.
  */
 export class SettledLetters {
   readonly #scope: SettledScope;

@@ -16,10 +16,18 @@ import { parseFlowMetadata } from '../../task/row-account.ts';
 import { generationOf, swapsOf } from '../takeover/generation.ts';
 import { partitionKey } from '../takeover/partition-key.ts';
 import { pastFormerEpochs } from '../takeover/past-former-epochs.ts';
+import { type SkippedRecord, skipsOf } from '../takeover/skips.ts';
+import type { CatalogChange } from '../topics/catalog.ts';
 import { lockName } from '../topics/locks.ts';
 import { awaitNobody } from './refresh-checkpoints.ts';
 import { flowsOf, numbersTo } from './refresh-facts.ts';
-import { handLetters, type NewLetters, newLetters } from './refresh-letters.ts';
+import {
+  handLetters,
+  type NewLetters,
+  newLetters,
+  placeOfLetter,
+  settledLetters,
+} from './refresh-letters.ts';
 import {
   type FreshTopics,
   finish,
@@ -41,6 +49,16 @@ type SourceCheckpoints = {
 
 /** Longer than a session usually lasts: an attempt that was killed is a member until then. */
 const waitMsDefault = 60_000;
+
+/** A partition of a source as a flow reads it, by the incarnation of its topic. */
+function recordsOf({
+  flow,
+  topic,
+  topicId,
+  partition,
+}: Pick<SkippedRecord, 'flow' | 'topic' | 'topicId' | 'partition'>): string {
+  return `${flow}/${partitionKey(topic, partition)} ${topicId}`;
+}
 
 /**
  * What a refresh builds beside the table: groups, topics, state and catalog entries under names of their own, for every
@@ -186,16 +204,7 @@ export class BuiltGeneration {
   async newLetters(): Promise<NewLetters> {
     const { log, catalog, pipeline, table, flow: merging } = this.#options;
     if (table.deadLetterTopic === undefined) return { count: 0, first: [] };
-    const read = new Map<string, number>();
-    for (const flow of this.#flows) {
-      for (const { topic, committed } of await this.#checkpoints(flow, false)) {
-        for (const [partition, { offset }] of committed) {
-          const name = `${flow.name}/${partitionKey(topic, partition)}`;
-          const topicId = catalog.get('checkpoint', name)?.value['topicId'];
-          read.set(`${name} ${String(topicId)}`, offset);
-        }
-      }
-    }
+    const read = await this.#passed(false);
     return newLetters({
       log,
       catalog,
@@ -208,11 +217,28 @@ export class BuiltGeneration {
         waiting: waitingIn(pipeline, this.#flows.find(hasStage) ?? merging),
       },
       built: { topics: [this.#output, levelsTopicOf(pipeline, this.name)] },
-      isRead: ({ flow, topic, topicId, partition, offset }) => {
-        const checkpoint = read.get(`${flow}/${partitionKey(topic, partition)} ${topicId}`);
-        return checkpoint !== undefined && offset < checkpoint;
-      },
+      isRead: (letter) => letter.offset < (read.get(recordsOf(letter)) ?? 0),
     });
+  }
+
+  /** Up to where the flows have read each partition, by the incarnation of its topic. */
+  async #passed(isBuilt: boolean): Promise<ReadonlyMap<string, number>> {
+    const { catalog } = this.#options;
+    const passed = new Map<string, number>();
+    for (const { name: flow, ...plan } of this.#flows) {
+      const reader = isBuilt ? builtFlowOf(flow) : flow;
+      for (const { topic, committed } of await this.#checkpoints(
+        { ...plan, name: flow },
+        isBuilt,
+      )) {
+        for (const [partition, { offset }] of committed) {
+          const mark = catalog.get('checkpoint', `${reader}/${partitionKey(topic, partition)}`);
+          const topicId = String(mark?.value['topicId']);
+          passed.set(recordsOf({ flow, topic, topicId, partition }), offset);
+        }
+      }
+    }
+    return passed;
   }
 
   /** Where a flow stands in each of its sources. */
@@ -267,9 +293,41 @@ export class BuiltGeneration {
     // Where the catalog knows the generation already, an attempt was interrupted while it cleaned up.
     if (generationOf(catalog, flow.name) === this.#run.progress.record.generation) return;
     await this.#handLetters();
+    const settled = await this.#settled();
     const checkpoints = [];
     for (const one of this.#flows) checkpoints.push(...(await this.#commit(one)));
-    await finish(this.#run, checkpoints, this.#pins());
+    await finish(this.#run, checkpoints, [...this.#pins(), ...settled]);
+  }
+
+  /** The dead letters whose records it has read, and of which it made none itself. */
+  async #settled(): Promise<readonly CatalogChange[]> {
+    const { log, catalog, pipeline, table } = this.#options;
+    if (table.deadLetterTopic === undefined) return [];
+    const to = await this.#passed(true);
+    const from = new Map<string, number>();
+    for (const { topic, partitions } of (
+      await Promise.all(this.#flows.map((flow) => this.#checkpoints(flow, true)))
+    ).flat()) {
+      for (const [partition, { start }] of await log.offsetRanges(topic, partitions)) {
+        from.set(partitionKey(topic, partition), start);
+      }
+    }
+    const skipped = new Set(
+      this.#flows.flatMap(({ name }) => skipsOf(catalog, name).map(placeOfLetter)),
+    );
+    return settledLetters({
+      log,
+      catalog,
+      pipeline,
+      from: this.letters,
+      to: table.deadLetterTopic,
+      generation: this.#run.progress.record.generation,
+      isRead: (letter) => {
+        const start = from.get(partitionKey(letter.topic, letter.partition)) ?? 0;
+        const isThere = letter.offset >= start && letter.offset < (to.get(recordsOf(letter)) ?? 0);
+        return isThere && !skipped.has(placeOfLetter(letter));
+      },
+    });
   }
 
   async #handLetters(): Promise<void> {

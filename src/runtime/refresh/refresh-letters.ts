@@ -1,6 +1,7 @@
 import type { Log, LogProducer, TopicDescription } from '../../ports/log.ts';
 import { type DeadLetter, readDeadLetter } from '../../task/output/dead-letter.ts';
-import type { KnownCatalog } from '../topics/catalog.ts';
+import { SettledLetters } from '../inspect/settled-letters.ts';
+import type { CatalogChange, KnownCatalog } from '../topics/catalog.ts';
 import { letterOwner } from '../worker/letter-owner.ts';
 import { readPartition } from '../worker/read-partition.ts';
 import { appendCopy } from './append-copy.ts';
@@ -78,13 +79,16 @@ export async function newLetters(options: NewLettersOptions): Promise<NewLetters
     if (!isRead(letter)) return;
     const { topic, partition, offset, errorClass, message } = letter;
     const place = `${topic}/${partition}@${offset}`;
-    fresh.set(placeOf(letter), `${place}: ${errorClass}: ${message.slice(0, messageShownMax)}`);
-    sources.set(placeOf(letter), placesOfLetter(letter));
+    fresh.set(
+      placeOfLetter(letter),
+      `${place}: ${errorClass}: ${message.slice(0, messageShownMax)}`,
+    );
+    sources.set(placeOfLetter(letter), placesOfLetter(letter));
   });
   const known = new Set<string>();
   if (fresh.size > 0 && live !== undefined) {
     await eachLetter(options, live, (letter) => {
-      if (fresh.has(placeOf(letter))) known.add(placeOf(letter));
+      if (fresh.has(placeOfLetter(letter))) known.add(placeOfLetter(letter));
     });
   }
   const places = new Set([...known].flatMap((name) => sources.get(name) ?? []));
@@ -99,6 +103,37 @@ export async function newLetters(options: NewLettersOptions): Promise<NewLetters
   return { count: fresh.size, first: [...fresh.values()].slice(0, shownMax) };
 }
 
+/**
+ * What the catalog is told of the letters whose records the new generation has read, and has not set aside again: they are settled.
+ * Invariant: a record of which it made a letter, of whatever fault, has none that is.
+ */
+export async function settledLetters(
+  options: Pick<NewLettersOptions, 'log' | 'catalog' | 'pipeline' | 'from' | 'to' | 'isRead'> & {
+    readonly generation: number;
+  },
+): Promise<readonly CatalogChange[]> {
+  const { log, catalog, from, to, generation, isRead } = options;
+  const found = await log.describeTopics([from, to]);
+  const [built, live] = [found.get(from), found.get(to)];
+  if (live === undefined) return [];
+  const bad = new Set<string>();
+  if (built !== undefined) {
+    await eachLetter(options, built, (letter) => {
+      bad.add(placeOfLetter(letter));
+    });
+  }
+  const byFlow = new Map<string, SettledLetters>();
+  await eachLetter(options, live, (letter, { offset }, partition) => {
+    const { flow } = letter;
+    const { topicId } = live;
+    const settled = byFlow.get(flow) ?? new SettledLetters({ catalog, flow, topicId, generation });
+    byFlow.set(flow, settled);
+    const isSettled = isRead(letter) && !bad.has(placeOfLetter(letter));
+    settled.see({ letter: { partition, offset } }, isSettled);
+  });
+  return [...byFlow.values()].flatMap((settled) => settled.changes());
+}
+
 export type NewLetters = {
   readonly count: number;
   /** The first few, for a person. */
@@ -108,6 +143,8 @@ export type NewLetters = {
 type TakeLetter = (
   letter: DeadLetter,
   records: Parameters<typeof readDeadLetter>[0],
+  /** Of the topic that is read. */
+  letterPartition: number,
 ) => Promise<void> | void;
 
 /** Those of the pipeline, each as one of the flow that has it now. */
@@ -123,7 +160,7 @@ async function eachLetter(
         const letter = readDeadLetter(records);
         if (letter === undefined) continue;
         const flow = ownerOf(letter, { partition, offset: records.offset });
-        if (flow !== undefined) await take({ ...letter, flow }, records);
+        if (flow !== undefined) await take({ ...letter, flow }, records, partition);
       }
     });
   }
@@ -131,10 +168,16 @@ async function eachLetter(
 
 /** What two letters have in common that tell the same fault of the same record. */
 function nameOf(letter: DeadLetter): string {
-  return `${placeOf(letter)} ${letter.errorClass}`;
+  return `${placeOfLetter(letter)} ${letter.errorClass}`;
 }
 
-function placeOf({ flow, topicId, partition, offset }: DeadLetter): string {
+/** The record of a letter, as its flow reads it. */
+export function placeOfLetter({
+  flow,
+  topicId,
+  partition,
+  offset,
+}: Pick<DeadLetter, 'flow' | 'topicId' | 'partition' | 'offset'>): string {
   return `${flow} ${topicId} ${partition} ${offset}`;
 }
 

@@ -3,8 +3,9 @@ import { changeColumns } from '../../plan/flows/cdc-plan.ts';
 import type { FlowPlan, TablePlan } from '../../plan/pipeline-plan.ts';
 import { levelsTopicOf } from '../../plan/topology.ts';
 import type { LogProducer } from '../../ports/log.ts';
-import { type FlowChange, flowChanges } from '../../refresh/changes.ts';
+import { flowChanges } from '../../refresh/changes.ts';
 import { type DeployedFlow, deployedFlow, readDeployedFlow } from '../../refresh/deployed-flow.ts';
+import type { FlowChange } from '../../refresh/flow-change.ts';
 import type { LossCounts } from '../../refresh/loss.ts';
 import { downstreamOf } from '../../refresh/refresh-report.ts';
 import {

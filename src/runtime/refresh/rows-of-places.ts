@@ -12,8 +12,8 @@ import type { SwapRange } from '../inspect/flow-facts.ts';
 import { sourceKey } from '../inspect/verify-parts.ts';
 import { generationStart } from '../takeover/generation.ts';
 import { provenanceOf } from '../takeover/record-losses.ts';
+import { eachWaiting } from '../worker/each-waiting.ts';
 import { readPartition } from '../worker/read-partition.ts';
-import { numbersTo } from './refresh-facts.ts';
 
 /** A record of a source, by the topic's id in hexadecimal digits. */
 export type SourcePlace = {
@@ -97,19 +97,13 @@ async function waitingRows(
   if (found === undefined) return rows;
   const { partitions } = found;
   const parts = { flags: 0, provenanceStart: 0, sequenceStart: 0, sequenceEnd: 0, rowStart: 0 };
-  const committed = await log.committedOffsets(group, topic, numbersTo(partitions));
-  for (const partition of numbersTo(partitions)) {
-    const from = committed.get(partition)?.offset ?? 0;
-    await readPartition({ log, topic, partition, partitions, from }, ({ records }) => {
-      while (records.next()) {
-        const { bytes, valueStart, valueEnd } = records;
-        if (valueEnd < 0 || !readEnvelope(bytes, valueStart, valueEnd, parts)) continue;
-        const { provenanceStart: start } = parts;
-        if (!places.has(placeKeyOf(readProvenance(bytes, start)))) continue;
-        rows.add(sourceKey(bytes.subarray(start)));
-      }
-    });
-  }
+  await eachWaiting(log, group, { topic, partitions }, ({ bytes, valueStart, valueEnd }) => {
+    if (valueEnd < 0 || !readEnvelope(bytes, valueStart, valueEnd, parts)) return;
+    const { provenanceStart: start } = parts;
+    if (places.has(placeKeyOf(readProvenance(bytes, start)))) {
+      rows.add(sourceKey(bytes.subarray(start)));
+    }
+  });
   return rows;
 }
 

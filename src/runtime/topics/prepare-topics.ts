@@ -10,8 +10,9 @@ import { batchInputs, catalogTopicOf, groupOf, viewInputs } from '../../plan/top
 import type { Clock } from '../../ports/clock.ts';
 import type { Log, TopicDescription, TopicSpec } from '../../ports/log.ts';
 import { alternatives } from '../../refresh/alternatives.ts';
-import { type FlowChange, flowChanges, needsRefresh } from '../../refresh/changes.ts';
+import { flowChanges, needsRefresh } from '../../refresh/changes.ts';
 import { type DeployedFlow, deployedFlow, readDeployedFlow } from '../../refresh/deployed-flow.ts';
+import type { FlowChange } from '../../refresh/flow-change.ts';
 import { keptRowChanges, readViewDefinition } from '../../refresh/view-changes.ts';
 import type { FlowFacts } from '../inspect/flow-facts.ts';
 import {

@@ -266,8 +266,15 @@ const cases: readonly Case[] = [
   ['a removed expectation', { options: '(CONSTRAINT c EXPECT (n > 0))' }, {}, ['FR-11 compatible']],
 ];
 
+/** Each by the rules that it is told by. */
+const named = cases.map(([title, before, after, changes]): Case => {
+  const ids = new Set(changes.map((change) => change.split(' ')[0] ?? ''));
+  const missing = [...ids].filter((id) => !title.includes(id));
+  return [[...missing, title].join(' '), before, after, changes];
+});
+
 describe('each change is classified', () => {
-  test.each(cases)('%s', (_, before, after, expected) => {
+  test.each(named)('%s', (_, before, after, expected) => {
     const changes = flowChanges(deployed(before), deployed(after));
     expect(changes.map(({ id, effect }) => `${id} ${effect}`)).toEqual(expected);
     expect(needsRefresh(changes)).toBe(expected.some((change) => change.endsWith('refresh')));

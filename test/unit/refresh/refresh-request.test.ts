@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { StateMachine } from '../../../src/base/state-machine.ts';
-import type { FlowChange, ReasonId } from '../../../src/refresh/changes.ts';
+import type { FlowChange, ReasonId } from '../../../src/refresh/flow-change.ts';
 import {
   decideRefresh,
   type RefreshMode,

@@ -4,7 +4,11 @@ import { trialLines } from '../../../src/cli/refresh-text.ts';
 import type { FlowPlan } from '../../../src/plan/pipeline-plan.ts';
 import type { TrialReport } from '../../../src/refresh/trial.ts';
 import { replayDeadLetters } from '../../../src/runtime/inspect/replay-dead-letters.ts';
-import { cancelRefresh, refreshBeside } from '../../../src/runtime/refresh/refresh-beside.ts';
+import {
+  type BesideOptions,
+  cancelRefresh,
+  refreshBeside,
+} from '../../../src/runtime/refresh/refresh-beside.ts';
 import { refreshInPlace } from '../../../src/runtime/refresh/refresh-in-place.ts';
 import { skipRecord } from '../../../src/runtime/refresh/refresh-skip.ts';
 import { tryRecords } from '../../../src/runtime/refresh/refresh-trial.ts';
@@ -245,6 +249,22 @@ async function replayed(
   return report.replayed;
 }
 
+const refused = { code: 'DATA_LOSS_REFUSED' };
+/** What a refresh beside the table finds before the swap. */
+const unreadable = { ...refused, message: expect.stringContaining('cannot read 1 records') };
+
+/** As if the sample that is tried first had missed it. */
+async function unlucky(world: RefreshWorld): Promise<BesideOptions> {
+  return { ...(await world.besideOptions('t')), tryRecordsMax: 0 };
+}
+
+/** Both ways are refused for one record, and nothing is left of the attempts. */
+async function expectRefusals(world: RefreshWorld): Promise<void> {
+  await expect(refreshInPlace(await world.runOptions('t'))).rejects.toMatchObject(refused);
+  await expect(refreshBeside(await unlucky(world))).rejects.toMatchObject(unreadable);
+  await cancelRefresh(await world.cancelOptions('t'));
+}
+
 /** A reader that takes an x from the end of the number, and one that takes a y. */
 const withX = "CAST(regexp_replace(v, 'x$', '') AS INT)";
 const withY = "CAST(regexp_replace(v, 'y$', '') AS INT)";
@@ -281,16 +301,8 @@ describe('FR-11 a dead letter whose record has a row in the table is no loss tha
     const before = rows();
     expect(before).toBe(2);
     world.sql = sql(asNumber);
-    const refused = { code: 'DATA_LOSS_REFUSED' };
-    await expect(refreshInPlace(await world.runOptions('t'))).rejects.toMatchObject(refused);
-    // As if the sample that is tried first had missed it.
-    const unlucky = { ...(await world.besideOptions('t')), tryRecordsMax: 0 };
-    await expect(refreshBeside(unlucky)).rejects.toMatchObject({
-      ...refused,
-      message: expect.stringContaining('cannot read 1 records'),
-    });
+    await expectRefusals(world);
     expect(rows()).toBe(before);
-    await cancelRefresh(await world.cancelOptions('t'));
     // What can read it, and what lacks a row of it, loses nothing.
     world.sql = sql(withX);
     await refreshBeside(await world.besideOptions('t'));
@@ -310,14 +322,7 @@ describe('FR-11 a dead letter whose record has a row in the table is no loss tha
       expect(await replayed(world, flow, false)).toBe(1);
       expect(await replayed(world, flow, false)).toBe(1);
       world.sql = sql(asNumber);
-      const refused = { code: 'DATA_LOSS_REFUSED' };
-      await expect(refreshInPlace(await world.runOptions('t'))).rejects.toMatchObject(refused);
-      const unlucky = { ...(await world.besideOptions('t')), tryRecordsMax: 0 };
-      await expect(refreshBeside(unlucky)).rejects.toMatchObject({
-        ...refused,
-        message: expect.stringContaining('cannot read 1 records'),
-      });
-      await cancelRefresh(await world.cancelOptions('t'));
+      await expectRefusals(world);
       world.sql = sql(withX);
       await refreshBeside(await world.besideOptions('t'));
       await world.update();
@@ -351,7 +356,7 @@ describe('FR-11 a dead letter whose record has a row in the table is no loss tha
     await world.produce('a', 0, row('R1', '1'), row('R2', '2x'));
     await world.update();
     expect(await trial(world)).toMatchObject({ deadLetters: 0 });
-    await refreshBeside({ ...(await world.besideOptions('t')), tryRecordsMax: 0 });
+    await refreshBeside(await unlucky(world));
     await refreshInPlace(await world.runOptions('t'));
   });
 
@@ -360,9 +365,7 @@ describe('FR-11 a dead letter whose record has a row in the table is no loss tha
     await world.produce('a', 0, row('R1', '1'), row('R2', '2x'));
     await world.update();
     world.sql = keyed(asNumber);
-    const refused = { code: 'DATA_LOSS_REFUSED' };
-    const unlucky = { ...(await world.besideOptions('t')), tryRecordsMax: 0 };
-    await expect(refreshBeside(unlucky)).rejects.toMatchObject(refused);
+    await expect(refreshBeside(await unlucky(world))).rejects.toMatchObject(unreadable);
     await cancelRefresh(await world.cancelOptions('t'));
     expect(await trial(world)).toMatchObject({ deadLetters: 1 });
     await expect(refreshInPlace(await world.runOptions('t'))).rejects.toMatchObject(refused);
@@ -375,10 +378,8 @@ describe('FR-11 a dead letter whose record has a row in the table is no loss tha
     await world.update();
     expect(tableText(await world.table('t'))).toHaveLength(2);
     world.sql = keyed(withY);
-    const unlucky = { ...(await world.besideOptions('t')), tryRecordsMax: 0 };
-    await expect(refreshBeside(unlucky)).rejects.toMatchObject({
-      code: 'DATA_LOSS_REFUSED',
-      message: expect.stringContaining('cannot read 1 records'),
+    await expect(refreshBeside(await unlucky(world))).rejects.toMatchObject({
+      ...unreadable,
       detail: expect.stringContaining('a/0@1'),
     });
     expect(tableText(await world.table('t'))).toHaveLength(2);
