@@ -1,40 +1,49 @@
 import { requireOptions } from '../config/load-config.ts';
+import type { Config } from '../config/options.ts';
+import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import { catalogTopicOf } from '../plan/topology.ts';
-import { gapText } from '../refresh/continuity.ts';
+import { type Gap, gapText } from '../refresh/continuity.ts';
+import { unmetGaps } from '../runtime/inspect/gaps-ahead.ts';
 import { type RecordedGap, recordedGaps } from '../runtime/takeover/gaps.ts';
 import { openCatalog } from '../runtime/topics/catalog.ts';
-import type { Command, ExitCode } from './command.ts';
-import { withLog } from './pipeline-files.ts';
+import type { Command, ExitCode, Invocation } from './command.ts';
+import { loadPipeline } from './load-pipeline.ts';
+import { pipelineFlag, withLog } from './pipeline-files.ts';
 
 export const gaps: Command = {
   name: 'gaps',
   summary:
-    'list the gaps in what the flows have read: who lost which records, and whether it was accepted',
+    'list the gaps in what the flows have read: who lost which records, whether a run has met it, and whether it was accepted',
   arguments: '',
-  example: 'tidemark gaps --pipeline.name bookings --kafka.brokers localhost:9092',
-  flags: {},
+  example:
+    'tidemark gaps --pipeline bookings.sql --pipeline.name bookings --kafka.brokers localhost:9092',
+  flags: pipelineFlag,
   usesConfig: true,
   run: async (invocation) => {
     const config = invocation.config();
     requireOptions(config, ['pipeline.name', 'kafka.brokers']);
     const pipeline = config['pipeline.name'] ?? '';
     const { terminal } = invocation;
+    const plan = await knownPlan(invocation, config);
     return withLog<ExitCode>(invocation, config, async (log) => {
       const catalog = await openCatalog(log, catalogTopicOf(pipeline));
       try {
         const found = catalog === undefined ? [] : recordedGaps(catalog);
         found.sort((a, b) => a.detectedAtMs - b.detectedAtMs);
+        const ahead = plan === undefined ? [] : await unmetGaps({ log, catalog, pipeline, plan });
         if (catalog === undefined) {
           terminal.err(`pipeline "${pipeline}" has not run on this cluster yet\n`);
         }
         if (invocation.json) {
-          invocation.printJson(found);
+          invocation.printJson([
+            ...found.map((gap) => ({ ...gap, met: true })),
+            ...ahead.map((gap) => ({ ...gap, met: false })),
+          ]);
         } else {
-          for (const gap of found) terminal.out(gapLines(gap));
-          if (found.length === 0) {
-            terminal.out('no gaps\n');
+          terminal.out(gapsText(found, ahead));
+          if (plan === undefined) {
             terminal.err(
-              'A run meets them. What is gone already before a flow that stands: tidemark status and tidemark plan\n',
+              'What no run has met yet is told with the files of the pipeline: --pipeline FILE\n',
             );
           }
         }
@@ -46,9 +55,32 @@ export const gaps: Command = {
   },
 };
 
-function gapLines(gap: RecordedGap): string {
+/** The catalog alone knows what was met, so the files may be missing, or invalid, which is told. */
+async function knownPlan(
+  invocation: Invocation,
+  config: Config,
+): Promise<PipelinePlan | undefined> {
+  const given = invocation.texts('pipeline');
+  const paths = given.length > 0 ? given : config['pipeline.files'];
+  if (paths.length === 0) return undefined;
+  const { plan, faultText } = await loadPipeline(paths);
+  if (plan === undefined) invocation.terminal.err(`${faultText}\n`);
+  return plan;
+}
+
+/** What a person reads of them, those that were met first. */
+export function gapsText(found: readonly RecordedGap[], ahead: readonly Gap[]): string {
+  if (found.length + ahead.length === 0) return 'no gaps\n';
+  return [...found.map(metLines), ...ahead.map(aheadLines)].join('');
+}
+
+function metLines(gap: RecordedGap): string {
   const time = (ms: number): string => new Date(ms).toISOString();
   const accepted =
     gap.acceptedAtMs === undefined ? 'not accepted' : `accepted ${time(gap.acceptedAtMs)}`;
   return `${gap.id}\n  ${gapText(gap)}\n  detected ${time(gap.detectedAtMs)}, ${accepted}\n`;
+}
+
+function aheadLines(gap: Gap): string {
+  return `${gap.id}\n  ${gapText(gap)}\n  not met yet: the next run stops at it, and can be told to go on from then on\n`;
 }

@@ -1,24 +1,20 @@
 import type { FlowError } from '../../base/errors.ts';
 import { flowOfBuilt } from '../../plan/bind/names.ts';
 import { viewDefinition } from '../../plan/flows/view-definition.ts';
-import type { FlowPlan, PipelinePlan } from '../../plan/pipeline-plan.ts';
-import { groupOf, repartitionTopicOf, sourcesOf, tableOf, topology } from '../../plan/topology.ts';
+import type { PipelinePlan } from '../../plan/pipeline-plan.ts';
+import { sourcesOf, tableOf, topology } from '../../plan/topology.ts';
 import type { Log, TopicDescription } from '../../ports/log.ts';
 import type { Gap } from '../../refresh/continuity.ts';
 import { deployedFlow, readDeployedFlow } from '../../refresh/deployed-flow.ts';
 import type { DeploymentFacts, WantedTopicFacts } from '../../refresh/deployment-plan.ts';
 import { readViewDefinition } from '../../refresh/view-changes.ts';
-import { numbersTo } from '../refresh/refresh-facts.ts';
 import { openRefresh } from '../refresh/refresh-record.ts';
-import { isAddedSince } from '../takeover/added-partitions.ts';
-import { decideWithAccepted, gapError } from '../takeover/gaps.ts';
-import { markedGeneration, tableGeneration, writersOf } from '../takeover/generation.ts';
-import { partitionKey } from '../takeover/partition-key.ts';
+import { gapError } from '../takeover/gaps.ts';
 import { type Catalog, noCatalog } from '../topics/catalog.ts';
 import { lockedError } from '../topics/locks.ts';
 import { startRefusals } from '../topics/prepare-topics.ts';
-import { onceEnd, readPins } from '../views/once-pins.ts';
 import { type Stop, stopOf } from '../worker/stops.ts';
+import { gapsOf } from './gaps-ahead.ts';
 import { tableOfView } from './pipeline-facts.ts';
 
 export type PlanFactsOptions = {
@@ -112,56 +108,4 @@ async function wantedTopics(
       existing: existing.get(name)?.partitions,
     };
   });
-}
-
-/** What would stop a flow at its checkpoints, as it would find out itself. */
-async function gapsOf(
-  { log, catalog, pipeline, plan }: PlanFactsOptions,
-  flow: FlowPlan,
-): Promise<readonly Gap[]> {
-  if (catalog === undefined) return [];
-  const group = groupOf(pipeline, flow.name);
-  const names = [
-    ...new Set(sourcesOf(plan, flow).map(({ topic }) => topic)),
-    repartitionTopicOf(pipeline, flow.name),
-  ];
-  const gaps: Gap[] = [];
-  const pins = readPins(flow, catalog);
-  const described = await log.describeTopics(names);
-  for (const { name: topic, topicId, clusterId, partitions } of described.values()) {
-    const numbers = numbersTo(partitions);
-    const committed = await log.committedOffsets(group, topic, numbers);
-    for (const [partition, { start, end }] of await log.offsetRanges(topic, numbers)) {
-      const name = `${flow.name}/${partitionKey(topic, partition)}`;
-      const mark = catalog.get('checkpoint', name)?.value;
-      const known = mark?.['topicId'];
-      const decided = decideWithAccepted(catalog, {
-        flow: flow.name,
-        topic,
-        partition,
-        committed: committed.get(partition)?.offset,
-        checkpointTopicId: typeof known === 'string' ? known : undefined,
-        topicId,
-        isAdded:
-          onceEnd(pins, topic, partition) !== 0 &&
-          isAddedSince(catalog, { flow: flow.name, topic, topicId, partition }),
-        clusterId,
-        generation: isMinded(plan, flow, topic)
-          ? tableGeneration(catalog, writersOf(plan, topic))
-          : markedGeneration(mark),
-        checkpointGeneration: markedGeneration(mark),
-        start,
-        end,
-      });
-      if (decided.decision === 'gap') gaps.push(decided.gap);
-    }
-  }
-  return gaps;
-}
-
-/** Whether the flow stops when the table whose topic it reads was refreshed. */
-function isMinded(plan: PipelinePlan, flow: FlowPlan, topic: string): boolean {
-  return sourcesOf(plan, flow).some(
-    (source) => source.topic === topic && source.skipsChanges !== true,
-  );
 }

@@ -159,7 +159,7 @@ export async function acceptGaps(
     const known = catalog.get('gap', id);
     if (known === undefined) {
       throw new FlowError('USAGE', `there is no gap "${id}"`, {
-        hint: 'tidemark gaps lists what was detected. What only tidemark plan names is detected by the next run without this flag, and can be accepted then.',
+        hint: 'tidemark gaps lists them. One that no run has met yet is detected by the next run without this flag, and can be accepted then.',
       });
     }
     const { nowMs, instance } = by;

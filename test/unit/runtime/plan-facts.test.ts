@@ -1,9 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { FlowError } from '../../../src/base/errors.ts';
+import { gapsText } from '../../../src/cli/gaps.ts';
+import { unmetGaps } from '../../../src/runtime/inspect/gaps-ahead.ts';
 import {
   type GatheredDeployment,
   gatherDeployment,
 } from '../../../src/runtime/inspect/plan-facts.ts';
+import { recordedGaps } from '../../../src/runtime/takeover/gaps.ts';
 import { openCatalog } from '../../../src/runtime/topics/catalog.ts';
 import { lockFlows } from '../../../src/runtime/topics/locks.ts';
 import { RefreshWorld } from '../../support/refresh-world.ts';
@@ -149,4 +152,26 @@ describe('FR-11 plan tells what run refuses', () => {
       stops: [{ flow: 't', code: 'BAD_ROW' }],
     });
   });
+});
+
+test('FR-29 a gap that no run has met is told beside those that were, under the id that the next run gives it', async () => {
+  const world = await deployed();
+  await world.log.deleteRecords('a', new Map([[0, 1]]));
+  await world.produce('a', 0, row, row);
+  await world.log.deleteRecords('a', new Map([[0, 2]]));
+  const unmet = async () => {
+    const { log, catalog, pipeline, plan } = await world.outside();
+    const found = await unmetGaps({ log, catalog, pipeline, plan });
+    return { found, recorded: recordedGaps(catalog) };
+  };
+  const before = await unmet();
+  expect(before).toMatchObject({ found: [{ id: 't/a/0@1', lostRecords: 1 }], recorded: [] });
+  expect(gapsText([], before.found)).toMatch(
+    /^t\/a\/0@1\n.* 1 records are gone\.\n {2}not met yet: /,
+  );
+  await expect(world.update()).rejects.toMatchObject({ code: 'OFFSET_OUT_OF_RANGE' });
+  const after = await unmet();
+  expect(after).toMatchObject({ found: [], recorded: [{ id: 't/a/0@1' }] });
+  expect(gapsText(after.recorded, [])).toMatch(/^t\/a\/0@1\n.*\n {2}detected .*, not accepted\n$/);
+  expect(gapsText([], [])).toBe('no gaps\n');
 });
