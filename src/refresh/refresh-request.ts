@@ -22,6 +22,10 @@ export type RequestFacts = {
   readonly untold?: UntoldLoss | undefined;
   /** Whether they are the rows of a join of two streams. */
   readonly isJoined: boolean;
+  /** Whether a LIMIT has let them through. */
+  readonly isLimited: boolean;
+  /** Tables refreshed with this one whose rows append flows write into it; none where it merges what it reads. */
+  readonly appendedFrom: readonly string[];
   /** Tables that read this one, and are not refreshed with it. */
   readonly downstream: readonly string[];
   /** Against the definition that the table was written with. */
@@ -78,6 +82,27 @@ export function decideRefresh(request: RefreshRequest, facts: RequestFacts): Ref
       {
         detail: 'What it keeps of both sides is forgotten with its rows.',
         hint: `Empty it and let the next run fill it: tidemark refresh ${table} --in-place`,
+      },
+    );
+  }
+  if (facts.isLimited && keepUnrecoverable) {
+    return refuse(
+      'USAGE',
+      `rows that LIMIT let through into "${table}" cannot be kept one by one`,
+      {
+        detail: 'As many more would be let through beside them.',
+        hint: `Let them go with --allow-loss, or leave the table as it is. tidemark refresh ${table} --plan tells what would go.`,
+      },
+    );
+  }
+  const [above] = facts.appendedFrom;
+  if (above !== undefined && keepUnrecoverable && mode === 'in_place') {
+    return refuse(
+      'USAGE',
+      `rows of table "${table}" cannot be kept in place beside those of "${above}"`,
+      {
+        detail: `What "${above}" keeps is read from it again, and would be appended a second time.`,
+        hint: `Build both beside the live ones, which keeps each row once: the same command without --in-place.`,
       },
     );
   }

@@ -88,6 +88,8 @@ export type SwapAppendedOptions = Omit<EmptyOptions, 'producer'> & {
   readonly keeps: boolean;
   /** Whether what is lost need only be counted, by what the sources have. */
   readonly isLossAllowed: boolean;
+  /** Whether DISTINCT let the rows through: records of one key are equal rows, and stand for each other. */
+  readonly isDistinct: boolean;
   /** undefined: it is only measured what would be written and lost. */
   readonly producer: LogProducer | undefined;
 };
@@ -152,7 +154,40 @@ async function goneRows(
   await eachFresh(options, part.partition, (records) => {
     gone.delete(sourceText(records));
   });
+  if (options.isDistinct && gone.size > 0) await forgetReplaced(options, part, gone);
   return gone;
+}
+
+/**
+ * Takes out of what is gone the rows that an equal one of the new generation has taken the place of: it came later, and
+ * was let through since the first one can't be read any more. Flows of one table let equal rows through each, so rows are counted.
+ */
+async function forgetReplaced(
+  options: SwapAppendedOptions,
+  part: Part,
+  gone: Set<string>,
+): Promise<void> {
+  const spare = new Map<string, number>();
+  await eachRow(options, part, (records) => {
+    if (gone.has(sourceText(records))) spare.set(keyText(records), 0);
+  });
+  const count = (records: RecordCursor, by: number): void => {
+    const key = keyText(records);
+    const known = spare.get(key);
+    if (known !== undefined) spare.set(key, known + by);
+  };
+  await eachFresh(options, part.partition, (records) => count(records, 1));
+  await eachRow(options, part, (records) => {
+    if (!gone.has(sourceText(records))) count(records, -1);
+  });
+  await eachRow(options, part, (records) => {
+    const source = sourceText(records);
+    const key = keyText(records);
+    const left = spare.get(key) ?? 0;
+    if (!gone.has(source) || left <= 0) return;
+    gone.delete(source);
+    spare.set(key, left - 1);
+  });
 }
 
 /** Writes the rows of the new generation, but for those that an attempt before has written. */
@@ -220,6 +255,10 @@ class KeptRows {
     this.#seen.set(name, seen);
     return seen <= (this.#written.get(name) ?? 0);
   }
+}
+
+function keyText({ bytes, keyStart, keyEnd }: RecordCursor): string {
+  return bytes.toString('latin1', keyStart, Math.max(keyStart, keyEnd));
 }
 
 function sourceText(records: RecordCursor): string {

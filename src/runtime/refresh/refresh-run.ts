@@ -1,7 +1,7 @@
 import { FlowError } from '../../base/errors.ts';
 import { changeColumns } from '../../plan/flows/cdc-plan.ts';
-import type { FlowPlan, TablePlan } from '../../plan/pipeline-plan.ts';
-import { levelsTopicOf } from '../../plan/topology.ts';
+import type { FlowPlan, PipelinePlan, SiftFlowPlan, TablePlan } from '../../plan/pipeline-plan.ts';
+import { levelsTopicOf, sourcesOf } from '../../plan/topology.ts';
 import type { LogProducer } from '../../ports/log.ts';
 import { flowChanges } from '../../refresh/changes.ts';
 import { type DeployedFlow, deployedFlow, readDeployedFlow } from '../../refresh/deployed-flow.ts';
@@ -199,12 +199,36 @@ export function refuseUnwanted(
           ? []
           : downstreamOf(plan, table).filter((name) => together?.has(name) !== true),
       isJoined: flowsOf(plan, table).some(({ kind }) => kind === 'join'),
+      isLimited: siftsOf(plan, table).some(({ limit }) => limit !== undefined),
+      appendedFrom: table.output === 'append' ? readTogether(plan, table, together) : [],
       changes: changesOf(run),
       isOtherForm: isOtherForm(run, facts.partitions),
       trial: facts.trial ?? null,
     }),
   );
   if (refusal !== undefined) throw refusal;
+}
+
+/** The flows that let rows of a table through (DISTINCT, LIMIT): its own, or those that it reads. */
+function siftsOf(plan: PipelinePlan, table: TablePlan): readonly SiftFlowPlan[] {
+  const read = flowsOf(plan, table).flatMap((flow) =>
+    sourcesOf(plan, flow).map((source) => source.table),
+  );
+  return plan.flows.flatMap((flow) =>
+    flow.kind === 'sift' && [table.name, ...read].includes(flow.target) ? [flow] : [],
+  );
+}
+
+/** The tables refreshed by the same command that a table reads. */
+function readTogether(
+  plan: PipelinePlan,
+  table: TablePlan,
+  together: ReadonlySet<string> | undefined,
+): readonly string[] {
+  const read = flowsOf(plan, table).flatMap((flow) => sourcesOf(plan, flow));
+  return read.flatMap(({ table: name }) =>
+    name !== undefined && name !== table.name && together?.has(name) === true ? [name] : [],
+  );
 }
 
 function isOtherForm({ options: { table }, before }: RefreshRun, partitions?: number): boolean {
@@ -305,13 +329,25 @@ export async function swap(
 }
 
 function appendedOptions(
-  { options: { log, clock, onProgress }, progress: { record } }: RefreshRun,
+  { options: { log, clock, plan, table, onProgress }, progress: { record } }: RefreshRun,
   facts: RefreshFacts,
   fresh: string,
   producer: LogProducer | undefined,
 ): SwapAppendedOptions {
   const { from = endsOf(facts), keepUnrecoverable: keeps, allowLoss: isLossAllowed } = record;
-  return { log, clock, facts, from, fresh, keeps, isLossAllowed, producer, onProgress };
+  const isDistinct = siftsOf(plan, table).some(({ distinct }) => distinct);
+  return {
+    log,
+    clock,
+    facts,
+    from,
+    fresh,
+    keeps,
+    isLossAllowed,
+    isDistinct,
+    producer,
+    onProgress,
+  };
 }
 
 async function swapOptions(

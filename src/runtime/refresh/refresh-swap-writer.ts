@@ -1,5 +1,6 @@
 import { type Span, wholeSpan } from '../../data/bytes.ts';
 import type { Change } from '../../data/change.ts';
+import { truncateKey } from '../../data/row-envelope.ts';
 import type { SetRow } from '../../data/row-set.ts';
 import { sequenceCodec } from '../../data/sequence.ts';
 import type { LogProducer } from '../../ports/log.ts';
@@ -151,14 +152,19 @@ export class SwapWriter {
     for (const { key } of buried.filter(isOpen)) {
       this.#rows.level(this.#producer, spanOfKey(key), undefined, clock.now());
       this.#noteBuried();
-      if (!this.#freshKeys.has(key)) this.#bury({ key, position });
+      if (this.#isWithoutRows(key)) this.#bury({ key, position });
       await this.#commitIfLarge();
     }
     for (const record of published.values()) {
-      if (!isOpen(record) || this.#freshKeys.has(record.key)) continue;
+      if (!isOpen(record) || !this.#isWithoutRows(record.key)) continue;
       this.#bury({ key: record.key, position });
       await this.#commitIfLarge();
     }
+  }
+
+  /** A key whose level is all that there is of it. A truncate has a level, and is no key of the table. */
+  #isWithoutRows(key: string): boolean {
+    return !this.#freshKeys.has(key) && key !== truncateKey;
   }
 
   /** Records that are each a key of their own go over as they come. */

@@ -20,6 +20,8 @@ const lossless: RequestFacts = {
   lost: { keys: 0, rows: 0, levels: 0 },
   pendingLost: 0,
   isJoined: false,
+  isLimited: false,
+  appendedFrom: [],
   downstream: [],
   changes: [],
   isOtherForm: false,
@@ -82,6 +84,11 @@ describe('whether a refresh may do what it was asked for', () => {
     expect(of({ ...lossless, isJoined: true })).toBe(
       mode === 'beside' || flag === 'keep' ? 'USAGE' : 'go',
     );
+    // As many would come again as LIMIT lets through; and what is kept above would be read and kept below.
+    expect(of({ ...lossless, isLimited: true })).toBe(flag === 'keep' ? 'USAGE' : 'go');
+    expect(of({ ...lossless, appendedFrom: ['u'] })).toBe(
+      flag === 'keep' && mode === 'in_place' ? 'USAGE' : 'go',
+    );
     expect(of({ ...lossless, isOtherForm: true })).toBe('DEFINITION_CHANGED');
   });
 
@@ -123,6 +130,12 @@ describe('whether a refresh may do what it was asked for', () => {
       ['USAGE', ({ downstream }) => downstream.length > 0],
       ['USAGE', ({ isJoined, flag }) => isJoined && flag === 'keep'],
       ['USAGE', ({ isJoined, mode }) => isJoined && mode === 'beside'],
+      ['USAGE', ({ isLimited, flag }) => isLimited && flag === 'keep'],
+      [
+        'USAGE',
+        ({ appendedFrom, mode, flag }) =>
+          appendedFrom.length > 0 && mode === 'in_place' && flag === 'keep',
+      ],
       ['DEFINITION_CHANGED', ({ isOtherForm }) => isOtherForm],
       ['DEFINITION_CHANGED', (facts) => facts.flag === 'keep' && isChanged(facts, notKept)],
       ['DATA_LOSS_REFUSED', ({ lost, flag }) => lost.keys > 0 && flag === 'none'],
@@ -147,6 +160,8 @@ describe('whether a refresh may do what it was asked for', () => {
                     const more = tried === undefined ? {} : { trial: tried };
                     const facts = {
                       ...{ mode, flag, isJoined, isOtherForm, downstream },
+                      // Together with what else there is they make too many.
+                      ...{ isLimited: pendingLost > 0, appendedFrom: downstream },
                       ...{ lost, pendingLost, changes, ...more },
                     };
                     const [code = 'go'] = order.find(([, holds]) => holds(facts)) ?? [];

@@ -493,3 +493,91 @@ describe('FR-08 tables that read a refreshed one', () => {
     120_000,
   );
 });
+
+/** A table with what its flow has let through, in the order of their refresh. */
+async function withHelper(
+  world: RefreshWorld,
+  flags: Parameters<RefreshWorld['runOptions']>[1],
+): Promise<readonly RefreshRunOptions[]> {
+  const names = world.plan.tables
+    .map(({ name }) => name)
+    .toSorted((a) => (a === 'bronze' ? 1 : -1));
+  const together = new Set(names);
+  const all: RefreshRunOptions[] = [];
+  for (const name of names) {
+    const options = await world.runOptions(name, flags);
+    all.push({ ...options, catalog: all[0]?.catalog ?? options.catalog, together });
+  }
+  return all;
+}
+
+describe('FR-05 FR-30 what can not be read again of a table with DISTINCT or LIMIT', () => {
+  const distinct = 'CREATE STREAMING TABLE bronze AS SELECT DISTINCT k FROM STREAM(a);';
+
+  async function distinctWorld(): Promise<RefreshWorld> {
+    const world = new RefreshWorld(distinct, ['a'], 1);
+    await world.produce('a', 0, row('A', 1), row('C', 1), row('B', 1), row('A', 2));
+    await world.update();
+    await world.log.deleteRecords('a', new Map([[0, 2]]));
+    return world;
+  }
+
+  const keys = (...names: readonly string[]): string[] => names.map((k) => JSON.stringify({ k }));
+
+  test('beside: a row that an equal one has taken the place of is not kept beside it', async () => {
+    const world = await distinctWorld();
+    await refreshTogetherBeside(
+      await withHelper(world, { keepUnrecoverable: true }),
+      async (options) =>
+        refreshBeside({
+          ...(await world.besideOptions(options.table.name)),
+          ...options,
+        }),
+    );
+    expect(rawText(world)).toEqual(keys('A', 'B', 'C'));
+    await world.update();
+    expect(rawText(world)).toEqual(keys('A', 'B', 'C'));
+    await world.produce('a', 0, row('C', 2), row('A', 3), row('D', 1));
+    await world.update();
+    expect(rawText(world)).toEqual(keys('A', 'B', 'C', 'D'));
+  });
+
+  test('LIMIT: refused, since as many more would be let through', async () => {
+    for (const refresh of [refreshBeside, refreshInPlace]) {
+      const world = new RefreshWorld(
+        'CREATE STREAMING TABLE bronze AS SELECT k FROM STREAM(a) LIMIT 2;',
+        ['a'],
+        1,
+      );
+      await world.produce('a', 0, row('A', 1), row('B', 1), row('C', 1), row('D', 2));
+      await world.update();
+      await world.log.deleteRecords('a', new Map([[0, 1]]));
+      for (const { name } of world.plan.tables) {
+        const options = await world.besideOptions(name, { keepUnrecoverable: true });
+        const together = new Set(world.plan.tables.map((table) => table.name));
+        await expect(refresh({ ...options, together })).rejects.toMatchObject({
+          code: 'USAGE',
+          message: expect.stringContaining('LIMIT'),
+        });
+      }
+      expect(rawText(world)).toEqual(keys('A', 'B'));
+    }
+  });
+
+  test('in place: refused, since what one table keeps the one below it reads again', async () => {
+    for (const sql of [
+      distinct,
+      `${bronze}\nCREATE STREAMING TABLE copy AS SELECT k FROM STREAM(bronze);`,
+    ]) {
+      const world = new RefreshWorld(sql, ['a', 'b'], 1);
+      await world.produce('a', 0, row('A', 1), row('C', 1), row('B', 1), row('A', 2));
+      await world.update();
+      await world.log.deleteRecords('a', new Map([[0, 2]]));
+      const before = rawText(world);
+      await expect(
+        refreshTogether(await withHelper(world, { keepUnrecoverable: true })),
+      ).rejects.toMatchObject({ code: 'USAGE', hint: expect.stringContaining('beside') });
+      expect(rawText(world)).toEqual(before);
+    }
+  });
+});
