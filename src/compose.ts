@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { openEmbeddedStateStore } from './adapters/embedded/embedded-state-store.ts';
 import { FileLog } from './adapters/files/file-log.ts';
 import { type KafkaLogOptions, openKafkaLog } from './adapters/kafka/kafka-log.ts';
 import type { RedisStateStoreOptions } from './adapters/redis/redis-state-store.ts';
+import { secretFile } from './adapters/system/secret-file.ts';
 import { systemClock } from './adapters/system/system-clock.ts';
 import { FlowError } from './base/errors.ts';
 import { requireOptions } from './config/load-config.ts';
@@ -63,42 +63,47 @@ function tlsOf(config: Config): Pick<KafkaLogOptions, 'ssl'> {
 
 type FileOption = Extract<OptionName, `${string}File`>;
 
+/** Each connection reads them anew, so that renewed certificates are used without a restart. */
 function certificatesOf(
   config: Config,
   ...[ca, cert, key]: readonly [FileOption, FileOption, FileOption]
-): { ca?: [Buffer]; cert?: Buffer; key?: Buffer } {
-  const read = (option: FileOption): Buffer | undefined => {
+): { readonly ca?: [Buffer]; readonly cert?: Buffer; readonly key?: Buffer } {
+  const certificates = {};
+  const give = (name: string, option: FileOption, read = (bytes: Buffer): unknown => bytes) => {
     const path = config[option];
-    if (path === undefined) return undefined;
-    try {
-      return readFileSync(path);
-    } catch {
-      throw new FlowError('CONFIG_INVALID', `the file of option ${option} cannot be read`, {
-        detail: `It is ${path}.`,
-      });
-    }
+    if (path === undefined) return;
+    const file = secretFile(path, option);
+    Object.defineProperty(certificates, name, { enumerable: true, get: () => read(file()) });
   };
-  const [caBytes, certBytes, keyBytes] = [read(ca), read(cert), read(key)];
-  return {
-    ...(caBytes === undefined ? {} : { ca: [caBytes] }),
-    ...(certBytes === undefined ? {} : { cert: certBytes }),
-    ...(keyBytes === undefined ? {} : { key: keyBytes }),
-  };
+  give('ca', ca, (bytes) => [bytes]);
+  give('cert', cert);
+  give('key', key);
+  return certificates;
 }
 
 function saslOf(config: Config): Pick<KafkaLogOptions, 'sasl'> {
   const mechanism = config['kafka.saslMechanism'];
   const password = config['kafka.saslPassword'] ?? '';
   if (mechanism === 'none') return {};
+  const path = config['kafka.saslPasswordFile'];
+  const file = path === undefined ? undefined : secretFile(path, 'kafka.saslPasswordFile');
+  // Read anew each time, so that a rotated token or password is picked up.
+  const secret = (): string => file?.().toString('utf8').trim() ?? password;
   if (mechanism === 'oauthbearer') {
-    const path = config['kafka.saslPasswordFile'];
-    // Read anew each time, so that a rotated token is picked up.
-    const token = (): string => (path === undefined ? password : readFileSync(path, 'utf8').trim());
     return {
-      sasl: { mechanism, oauthBearerProvider: () => Promise.resolve({ value: token() }) },
+      sasl: { mechanism, oauthBearerProvider: () => Promise.resolve({ value: secret() }) },
     };
   }
-  return { sasl: { mechanism, username: config['kafka.saslUsername'] ?? '', password } };
+  const username = config['kafka.saslUsername'] ?? '';
+  return {
+    sasl: {
+      mechanism,
+      username,
+      get password() {
+        return secret();
+      },
+    },
+  };
 }
 
 export async function composeState(

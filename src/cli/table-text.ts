@@ -6,7 +6,7 @@ export function tableText(
 ): string {
   const cells = [headers, ...rows].map((row) => row.map((cell) => oneLine(cell, cellMax)));
   const widths = headers.map((_, column) =>
-    Math.max(...cells.map((row) => [...(row[column] ?? '')].length)),
+    cells.reduce((width, row) => Math.max(width, [...(row[column] ?? '')].length), 0),
   );
   const lines = cells.map((row) =>
     row

@@ -267,16 +267,16 @@ export class KafkaCluster {
     retryMs: number,
     attempt: (isLast: boolean) => Promise<Result>,
   ): Promise<Result> {
-    const startedAt = Date.now();
+    const startedAt = performance.now();
     const deadline = startedAt + retryMs;
     for (let pauseMs = 5; ; pauseMs = Math.min(pauseMs * 2, 500)) {
-      const isLast = Date.now() + pauseMs >= deadline;
+      const isLast = performance.now() + pauseMs >= deadline;
       try {
         return await attempt(isLast);
       } catch (error) {
         if (error instanceof Final) throw error.failure;
         // Brokers hear of a new topic one after another.
-        const isNew = isMissing(error) && Date.now() - startedAt < 2_000;
+        const isNew = isMissing(error) && performance.now() - startedAt < 2_000;
         if (isLast || !(isTransient(error) || isNew)) throw error;
       }
       await this.pause(pauseMs);

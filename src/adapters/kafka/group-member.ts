@@ -97,7 +97,7 @@ export class KafkaGroupMember implements GroupMember {
     clearTimeout(this.#heartbeatTimer);
     if (this.#status === 'lost') this.#memberId = '';
     const { rebalanceTimeoutMs } = this.#options;
-    const deadline = Date.now() + rebalanceTimeoutMs + this.#cluster.settings.retryMs;
+    const deadline = performance.now() + rebalanceTimeoutMs + this.#cluster.settings.retryMs;
     for (let pauseMs = 20; ; pauseMs = Math.min(pauseMs * 2, 1_000)) {
       this.#assertMayJoin();
       try {
@@ -105,7 +105,7 @@ export class KafkaGroupMember implements GroupMember {
         if (assignment !== undefined) return assignment;
       } catch (error) {
         const failure = connectionError(error, this.#where);
-        if (!isTransient(failure) || Date.now() > deadline) throw failure;
+        if (!isTransient(failure) || performance.now() > deadline) throw failure;
         this.#settings.onTrouble(failure.message);
         await this.#cluster.pause(pauseMs);
       }
@@ -217,7 +217,7 @@ export class KafkaGroupMember implements GroupMember {
     }));
     const topics = new Set(members.flatMap(({ subscription }) => subscription.topics));
     this.#partitionCounts = await this.#countPartitions([...topics, ...this.#options.topics]);
-    this.#nextTopicCheckAt = Date.now() + this.#settings.topicCheckMs;
+    this.#nextTopicCheckAt = performance.now() + this.#settings.topicCheckMs;
     // A static leader that is back finds the assignment standing, and must not hand in another.
     if (joined.skipAssignment) return [];
     const plan = assignPartitions(
@@ -309,8 +309,9 @@ export class KafkaGroupMember implements GroupMember {
 
   /** The broker does not tell members of partitions that were added; their leader has to look. */
   async #checkTopics(): Promise<void> {
-    if (!this.#isLeader || this.#status !== 'stable' || Date.now() < this.#nextTopicCheckAt) return;
-    this.#nextTopicCheckAt = Date.now() + this.#settings.topicCheckMs;
+    if (!this.#isLeader || this.#status !== 'stable' || performance.now() < this.#nextTopicCheckAt)
+      return;
+    this.#nextTopicCheckAt = performance.now() + this.#settings.topicCheckMs;
     const generation = this.#generation;
     const counts = await this.#countPartitions([...this.#partitionCounts.keys()]);
     if (this.#rejoining !== undefined || generation !== this.#generation) return;

@@ -292,7 +292,7 @@ export class KafkaProducer implements LogProducer {
   #pump(): void {
     this.#resolveWaiters();
     if (this.#failure !== undefined || this.#isClosed) return;
-    const now = Date.now();
+    const now = performance.now();
     let nextRetryAt = Number.POSITIVE_INFINITY;
     const ready: OutgoingBatches[] = [];
     for (const batches of this.#partitions.values()) {
@@ -522,7 +522,7 @@ export class KafkaProducer implements LogProducer {
       this.#fail(failure);
       return;
     }
-    const now = Date.now();
+    const now = performance.now();
     batches.failures += 1;
     batches.failingSince ??= now;
     const patienceMs = isMissing ? 5_000 : this.#cluster.settings.retryMs;

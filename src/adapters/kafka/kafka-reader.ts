@@ -84,7 +84,7 @@ export class KafkaReader implements LogReader {
 
   assign(topic: string, partition: number, offset: number): void {
     this.unassign(topic, partition);
-    this.#newsAt = Date.now();
+    this.#newsAt = performance.now();
     this.#partitions.set(keyOf(topic, partition), {
       topic,
       partition,
@@ -177,7 +177,7 @@ export class KafkaReader implements LogReader {
   }
 
   #pump(): void {
-    const now = Date.now();
+    const now = performance.now();
     let nextRetryAt = Number.POSITIVE_INFINITY;
     let isLookUpNeeded = false;
     const byLeader = new Map<number, ReadPartition[]>();
@@ -243,7 +243,7 @@ export class KafkaReader implements LogReader {
 
   /** Where a transaction is open, its end and that it has none are to be heard of soon. */
   #isCalm(partitions: readonly ReadPartition[]): boolean {
-    if (Date.now() - this.#newsAt < calmAfterMs) return false;
+    if (performance.now() - this.#newsAt < calmAfterMs) return false;
     return partitions.every(
       ({ range, position }) =>
         range !== undefined && position >= range.stable && range.stable >= range.end,
@@ -348,7 +348,7 @@ export class KafkaReader implements LogReader {
     }
     partition.isStarved = cursor.nextOffset <= partition.position;
     if (partition.isStarved) return;
-    this.#newsAt = Date.now();
+    this.#newsAt = performance.now();
     const fromOffset = partition.position;
     partition.position = cursor.nextOffset;
     partition.slices.push({
@@ -429,7 +429,7 @@ export class KafkaReader implements LogReader {
     // Once for a row of failures.
     if (partition.failures === 2) this.#settings.onTrouble(failure.message);
     const pauseMs = Math.min(20 * 2 ** Math.min(partition.failures, 10), backoffMsMax);
-    partition.retryAt = Date.now() + pauseMs * (0.75 + Math.random() / 2);
+    partition.retryAt = performance.now() + pauseMs * (0.75 + Math.random() / 2);
     partition.needsLookUp = true;
   }
 
@@ -465,9 +465,10 @@ export class KafkaReader implements LogReader {
     const { topic, partition: number } = partition;
     const known = this.#cluster.knownTopic(topic);
     if (known?.partitions.some((item) => item.partition === number) !== true) {
-      partition.missingSince ??= Date.now();
+      partition.missingSince ??= performance.now();
       const missing = brokerError(3, nameOf(partition));
-      if (Date.now() - partition.missingSince > missingMsMax) this.#fault(partition, missing);
+      if (performance.now() - partition.missingSince > missingMsMax)
+        this.#fault(partition, missing);
       else this.#retryLater(partition, missing);
       return;
     }

@@ -234,7 +234,8 @@ function createClient(
   url: ServerUrl,
   deadlineMs: number,
 ): Redis | Cluster {
-  const tls = url.isSecure || options.tls !== undefined ? { ...options.tls } : undefined;
+  // Handed on as it is: what it gives may change from connection to connection.
+  const tls = options.tls ?? (url.isSecure ? {} : undefined);
   const common = {
     username: options.username ?? url.username,
     password: options.password ?? url.password,

@@ -376,7 +376,7 @@ function flatten(c: FunctionCall): Expression {
       const out: Value[] = [];
       for (const array of arrays) {
         if (array === null) return null;
-        out.push(...array);
+        for (const element of array) out.push(element);
       }
       return out;
     },

@@ -52,7 +52,7 @@ export function placesOfLetter({
   for (const { key, value } of readHeaders(headers, 0, headers.length)) {
     if (key !== 'tm-src' || value === null) continue;
     const sources = parseSources(value.toString('latin1')) ?? [];
-    places.push(...sources.flat().map((source) => placeKeyOf(readProvenance(source, 0))));
+    for (const source of sources.flat()) places.push(placeKeyOf(readProvenance(source, 0)));
   }
   return places;
 }
@@ -77,7 +77,7 @@ export async function rowsOfPlaces(
       await readPartition({ log, topic, partition, partitions, from }, ({ records }) => {
         while (records.next()) held.take(records);
       });
-      for (const found of held.rows()) rows.push(...found);
+      for (const found of held.rows()) for (const row of found) rows.push(row);
     }
   }
   if (waiting === undefined) return rows;

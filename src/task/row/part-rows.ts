@@ -140,9 +140,9 @@ export class PartRows {
   #compute(key: Value, part: Part): void {
     const units = [...part.units].sort((a, b) => a.partition - b.partition || a.order - b.order);
     const given = units.flatMap((unit) => unit.rows.get(key) ?? []);
-    const rows: Row[] = [];
+    let rows: Row[] = [];
     const isLeft = given.length > 0 || key === totalKey;
-    if (this.#upper === undefined) rows.push(...given);
+    if (this.#upper === undefined) rows = given;
     else if (isLeft) part.tallies = this.#run(given, this.#upper, (row) => rows.push(row));
     else part.tallies = noTallies;
     part.out = rows.flatMap((row) =>

@@ -31,3 +31,10 @@ test('CSV tells NULL from the empty text, and quotes what needs it', () => {
     ',"","a,b","say ""hi""","two\nlines",0.10\n',
   );
 });
+
+test('a table of more rows than a call takes arguments is aligned as any other', () => {
+  const rows = Array.from({ length: 200_000 }, (_, index) => [String(index)]);
+  const lines = tableText(['k'], rows).split('\n');
+  expect(lines[1]).toBe('-'.repeat(6));
+  expect(lines.at(-2)).toBe('199999');
+});

@@ -189,6 +189,7 @@ test.each([
     'aggregate(sequence(1, 40), array(1), (a, x) -> concat(a, a))',
     'COLLECTION_SIZE_LIMIT_EXCEEDED.FUNCTION',
   ],
+  ['size(flatten(array(sequence(1, 300000), array(1))))', '300001 int'],
   ["length(repeat('ab', 1000000000))", 'COLLECTION_SIZE_LIMIT_EXCEEDED.FUNCTION'],
   ["length(lpad('a', 1000000000, 'b'))", 'COLLECTION_SIZE_LIMIT_EXCEEDED.FUNCTION'],
   ["length(format_string('%.99999999f', 1.0D))", 'COLLECTION_SIZE_LIMIT_EXCEEDED.FUNCTION'],

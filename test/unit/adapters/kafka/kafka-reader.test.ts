@@ -24,6 +24,8 @@ function cluster(): KafkaCluster {
   const stub = {
     settings: { requestTimeoutMs: 30_000 },
     knownLeader: () => 1,
+    knownTopic: () => ({ topicId, partitions: [{ partition: 0 }] }),
+    refreshTopics: async () => undefined,
     openChannel: () => ({ connection: async () => connection, close: () => undefined }),
   };
   return stub as unknown as KafkaCluster;
@@ -101,4 +103,30 @@ test('while a transaction is open a request waits no longer than ever', async ()
   reader.assign('t', 0, 5);
   await turn();
   expect(await waitsOf(14, 3)).toEqual(Array.from({ length: 14 }, () => 500));
+});
+
+test('a wall clock that is set back does not put off the next try of a partition', async () => {
+  reader.assign('t', 0, 5);
+  await turn();
+  const request = asked.shift();
+  const answer = { topic: '', topicId, partition: 0, highWatermark: -1, lastStableOffset: -1 };
+  request?.answer({
+    throttleMs: 0,
+    errorCode: 0,
+    partitions: [
+      {
+        ...answer,
+        errorCode: 6,
+        logStartOffset: -1,
+        abortedTransactions: null,
+        preferredReadReplica: -1,
+        records: Buffer.alloc(0),
+      },
+    ],
+  });
+  await turn();
+  expect(asked).toEqual([]);
+  vi.setSystemTime(Date.now() - 3_600_000);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(asked).toHaveLength(1);
 });
