@@ -1,6 +1,6 @@
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import type { RowLoss } from '../refresh/loss.ts';
-import type { RefreshReport } from '../refresh/refresh-report.ts';
+import { lossGlance, type RefreshReport } from '../refresh/refresh-report.ts';
 import type { TrialReport } from '../refresh/trial.ts';
 import { untoldText } from '../refresh/untold-loss.ts';
 import type { RefreshFacts } from '../runtime/refresh/refresh-facts.ts';
@@ -22,8 +22,21 @@ const rateTexts: Readonly<Record<RefreshReport['rate']['basis'], string>> = {
   measured: 'measured by its last refresh',
 };
 
-/** The sources as they stand: known at once, before anything is scanned. */
+/** The sources as they stand, and what that tells of the loss: known at once, before anything is scanned. */
 export function sourcesText(facts: RefreshFacts): string {
+  return `${sourcesTable(facts)}${glanceText(facts)}\n`;
+}
+
+/** The exact figure follows, so it is said what this one is. */
+export function glanceText({ sources }: Pick<RefreshFacts, 'sources'>): string {
+  const { read, gone } = lossGlance(sources);
+  const be = gone === 1 ? 'is' : 'are';
+  return gone === 0
+    ? 'At first sight: every offset that was read is still there.'
+    : `At first sight: of ${countText(read, 'offset')} that were read ${gone} ${be} gone (${Math.max(1, Math.round((gone * 100) / read))} %). Which rows that takes, the table tells.`;
+}
+
+function sourcesTable(facts: RefreshFacts): string {
   const time = (ms: number | undefined): string =>
     ms === undefined ? '-' : new Date(ms).toISOString();
   return tableText(

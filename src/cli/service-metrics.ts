@@ -520,7 +520,8 @@ export class ServiceMetrics {
     const { registry } = this;
     const waiting = this.#options.waiting(flow, source);
     if (waiting === undefined) return;
-    const { oldestMs, retentionMs, headroomRecords, heldSinceMs, lostRecords } = waiting;
+    const { oldestMs, headroomSeconds, headroomRecords, heldSinceMs, lostRecords } = waiting;
+    const { compactionSeconds } = waiting;
     if (waiting.standingRecords !== undefined) {
       registry.set('tidemark_source_lag_records', { flow, source }, waiting.standingRecords);
     }
@@ -528,9 +529,12 @@ export class ServiceMetrics {
     registry.set('tidemark_source_held_seconds', { flow, source }, heldMs / 1000);
     const ageMs = oldestMs === undefined ? 0 : Math.max(0, this.#options.now() - oldestMs);
     registry.set('tidemark_source_lag_seconds', { flow, source }, ageMs / 1000);
-    if (retentionMs !== undefined) {
-      const headroom = lostRecords > 0 ? 0 : (retentionMs - ageMs) / 1000;
+    if (headroomSeconds !== undefined) {
+      const headroom = lostRecords > 0 ? 0 : headroomSeconds;
       registry.set('tidemark_retention_headroom_seconds', { flow, source }, headroom);
+    }
+    if (compactionSeconds !== undefined) {
+      registry.set('tidemark_compaction_headroom_seconds', { flow, source }, compactionSeconds);
     }
     if (headroomRecords !== undefined) {
       registry.set('tidemark_retention_headroom_records', { flow, source }, headroomRecords);

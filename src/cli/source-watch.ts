@@ -1,7 +1,8 @@
 import type { Clock } from '../ports/clock.ts';
 import type { Log, LogReader } from '../ports/log.ts';
-import { headroom } from '../refresh/headroom.ts';
+import { compactionMs, headroom } from '../refresh/headroom.ts';
 import type { FlowFacts } from '../runtime/inspect/flow-facts.ts';
+import { isVersioned } from '../runtime/inspect/verify-readability.ts';
 import type { PartitionProgress } from '../runtime/takeover/held-partition.ts';
 import type { WorkerProgress } from '../runtime/worker/worker-progress.ts';
 import type { LastToStop } from './last-to-stop.ts';
@@ -25,6 +26,8 @@ export type Waiting = {
   readonly headroomRecords: number | undefined;
   /** Time until retention by time or by size may take the oldest record that waits; undefined: not known yet. */
   readonly headroomSeconds: number | undefined;
+  /** Time until compaction may take the oldest record that waits; Infinity: none waits; undefined: it takes none that counts. */
+  readonly compactionSeconds: number | undefined;
   /** Since when, as far as was looked, an open transaction of a producer has held back what is behind it; undefined: none does. */
   readonly heldSinceMs: number | undefined;
   /** Offsets that were taken away before the flow had read them. */
@@ -82,6 +85,8 @@ export class SourceWatch {
   /** "flow topic/partition" → what was seen there. */
   readonly #seen = new Map<string, Seen>();
   readonly #retention = new Map<string, number>();
+  /** Compacted topic → how long compaction leaves a record alone. */
+  readonly #compaction = new Map<string, number>();
   readonly #paces = new Map<string, Pace>();
   /** Flow that stands → its source partitions, as of the last look. */
   readonly #standing = new Map<string, Standing>();
@@ -228,9 +233,10 @@ export class SourceWatch {
   }
 
   async #readRetention(): Promise<void> {
-    const topics = new Set(
-      this.#options.facts.flatMap(({ sources }) => sources.map(({ topic }) => topic)),
-    );
+    const sources = this.#options.facts.flatMap((facts) => facts.sources);
+    const topics = new Set(sources.map(({ topic }) => topic));
+    // Of a table whose rows are replaced it takes versions that count no more.
+    const replaced = new Set(sources.filter(isVersioned).map(({ topic }) => topic));
     try {
       for (const { name, configs } of (
         await this.#options.log.describeTopics([...topics])
@@ -240,6 +246,9 @@ export class SourceWatch {
         const isEndless = !isDeleted || retentionMs < 0;
         if (isEndless) this.#retention.set(name, Number.POSITIVE_INFINITY);
         else if (Number.isFinite(retentionMs)) this.#retention.set(name, retentionMs);
+        const compactedMs = replaced.has(name) ? undefined : compactionMs(configs);
+        if (compactedMs === undefined) this.#compaction.delete(name);
+        else this.#compaction.set(name, compactedMs);
       }
     } catch {
       // Looked at again later.
@@ -250,6 +259,7 @@ export class SourceWatch {
     let oldestMs: number | undefined;
     let headroomRecords: number | undefined;
     let headroomSeconds: number | undefined;
+    let compactionSeconds: number | undefined;
     let heldSinceMs: number | undefined;
     let lostRecords = 0;
     let waitingRecords = 0;
@@ -271,21 +281,27 @@ export class SourceWatch {
         headroomRecords = Math.min(records, headroomRecords ?? Number.POSITIVE_INFINITY);
       }
       if (at.logStart === undefined || retentionMs === undefined) continue;
-      const { seconds } = headroom({
+      const compactedMs = this.#compaction.get(topic);
+      const left = headroom({
         retentionMs: Number.isFinite(retentionMs) ? retentionMs : undefined,
+        compactionMs: compactedMs,
         oldestMs: seen?.oldestMs,
         nowMs: this.#options.clock.now(),
         committed: at.committed,
         logStart: at.logStart,
         logStartPerSecond: this.#paces.get(keyOf(flow, at))?.perSecond,
       });
-      headroomSeconds = Math.min(seconds, headroomSeconds ?? Number.POSITIVE_INFINITY);
+      headroomSeconds = Math.min(left.seconds, headroomSeconds ?? Number.POSITIVE_INFINITY);
+      if (compactedMs === undefined) continue;
+      const soonest = compactionSeconds ?? Number.POSITIVE_INFINITY;
+      compactionSeconds = Math.min(left.compactionSeconds, soonest);
     }
     const standing = this.#standing.get(flow);
     const told = standing?.isTold === true ? waitingRecords : 0;
     const standingRecords = standing === undefined ? undefined : told;
     return {
       ...{ oldestMs, retentionMs, headroomRecords, headroomSeconds, heldSinceMs },
+      compactionSeconds,
       ...{ lostRecords, standingRecords },
     };
   }

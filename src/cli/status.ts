@@ -156,6 +156,8 @@ type PartitionReport = {
   readonly instance: string | null;
   /** Of a source: time until retention may take the oldest record that waits; null: never, or not a source. */
   readonly headroomSeconds: number | null;
+  /** Of a compacted source: time until compaction may take the oldest record that waits; null: never, or none waits. */
+  readonly compactionSeconds: number | null;
   /** Of a source: offsets between the log start and the checkpoint. */
   readonly headroomRecords: number | null;
   /** Of a source: offsets that were gone before the flow had read them. */
@@ -195,6 +197,7 @@ function flowReport(status: FlowStatus): FlowReport {
     all.map((one): PartitionReport => {
       const { partition, committed, logStart, end, held, lag, counters, instance, headroom } = one;
       const seconds = headroom?.seconds ?? Number.POSITIVE_INFINITY;
+      const compaction = headroom?.compactionSeconds ?? Number.POSITIVE_INFINITY;
       const records =
         counters === undefined ? null : 'records' in counters ? counters.records : counters.rows;
       return {
@@ -210,6 +213,7 @@ function flowReport(status: FlowStatus): FlowReport {
         difference: counters === undefined ? null : unexplained(counters),
         instance: instance ?? null,
         headroomSeconds: Number.isFinite(seconds) ? seconds : null,
+        compactionSeconds: Number.isFinite(compaction) ? compaction : null,
         headroomRecords: headroom?.records ?? null,
         lostRecords: headroom?.lost ?? null,
       };
@@ -288,10 +292,21 @@ const headers = [
 ];
 
 /** Until the oldest record that waits may be gone. */
-function headroomText({ stage, headroomSeconds, lostRecords }: PartitionReport): string {
+export function headroomText({
+  stage,
+  headroomSeconds,
+  compactionSeconds,
+  lostRecords,
+}: Pick<
+  PartitionReport,
+  'stage' | 'headroomSeconds' | 'compactionSeconds' | 'lostRecords'
+>): string {
   if (stage !== 'source') return '-';
   if (lostRecords !== null && lostRecords > 0) return `lost ${lostRecords}`;
-  return durationText(headroomSeconds ?? Number.POSITIVE_INFINITY);
+  const kept = durationText(headroomSeconds ?? Number.POSITIVE_INFINITY);
+  return compactionSeconds === null
+    ? kept
+    : `${kept}, compacted: ${durationText(compactionSeconds)}`;
 }
 
 function reportText(report: PipelineReport): string {

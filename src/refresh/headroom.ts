@@ -1,7 +1,11 @@
+import { isCompactedPolicy } from './retention.ts';
+
 /** What decides how long the oldest record that a flow has not read yet will still be there. */
 export type HeadroomFacts = {
   /** undefined: time takes nothing away. */
   readonly retentionMs: number | undefined;
+  /** How long compaction leaves a record alone; undefined: it takes none that counts. */
+  readonly compactionMs?: number | undefined;
   /** Timestamp of the oldest record that waits; undefined: none does. */
   readonly oldestMs: number | undefined;
   readonly nowMs: number;
@@ -15,6 +19,11 @@ export type HeadroomFacts = {
 export type Headroom = {
   /** Time until retention may take the oldest record that waits; Infinity: never. Negative: it may be gone any moment. */
   readonly seconds: number;
+  /**
+   * Time until compaction may take the oldest record that waits, where a newer one has its record key; Infinity: never, or none waits.
+   * That is no loss of a key, but of a version, which need not be the one that counts.
+   */
+  readonly compactionSeconds: number;
   /** Offsets between the log start and the checkpoint. */
   readonly records: number;
   /** Offsets that were taken away before the flow had read them. */
@@ -26,7 +35,7 @@ export type Headroom = {
  * reaches the checkpoint after so many seconds. Invariant: without anything that waits the whole retention time is left.
  */
 export function headroom(facts: HeadroomFacts): Headroom {
-  const { retentionMs, oldestMs, nowMs, logStart, logStartPerSecond = 0 } = facts;
+  const { retentionMs, compactionMs, oldestMs, nowMs, logStart, logStartPerSecond = 0 } = facts;
   const committed = facts.committed ?? logStart;
   const records = Math.max(0, committed - logStart);
   const ageMs = oldestMs === undefined ? 0 : Math.max(0, nowMs - oldestMs);
@@ -34,7 +43,15 @@ export function headroom(facts: HeadroomFacts): Headroom {
     retentionMs === undefined ? Number.POSITIVE_INFINITY : (retentionMs - ageMs) / 1000;
   const isMoving = logStartPerSecond > 0 && oldestMs !== undefined;
   const bySize = isMoving ? records / logStartPerSecond : Number.POSITIVE_INFINITY;
-  return { seconds: Math.min(byTime, bySize), records, lost: Math.max(0, logStart - committed) };
+  return {
+    seconds: Math.min(byTime, bySize),
+    compactionSeconds:
+      compactionMs === undefined || oldestMs === undefined
+        ? Number.POSITIVE_INFINITY
+        : Math.max(0, (compactionMs - ageMs) / 1000),
+    records,
+    lost: Math.max(0, logStart - committed),
+  };
 }
 
 /** retention.ms of a topic that deletes by time; undefined: it keeps its records, or only compacts. */
@@ -42,6 +59,13 @@ export function deletionMs(configs: ReadonlyMap<string, string>): number | undef
   const isDeleting = (configs.get('cleanup.policy') ?? 'delete').includes('delete');
   const retentionMs = Number(configs.get('retention.ms') ?? '-1');
   return isDeleting && Number.isFinite(retentionMs) && retentionMs >= 0 ? retentionMs : undefined;
+}
+
+/** min.compaction.lag.ms of a topic that is compacted; undefined: it is not. */
+export function compactionMs(configs: ReadonlyMap<string, string>): number | undefined {
+  if (!isCompactedPolicy(configs.get('cleanup.policy'))) return undefined;
+  const lagMs = Number(configs.get('min.compaction.lag.ms') ?? '0');
+  return Number.isFinite(lagMs) ? Math.max(0, lagMs) : 0;
 }
 
 /** How long that is, for a person. */

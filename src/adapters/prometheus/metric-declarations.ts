@@ -371,7 +371,14 @@ const declared = [
     type: 'gauge',
     group: 'retention',
     labels: ['flow', 'source'],
-    help: 'Time until retention may delete the oldest record that is not committed, the shortest over the partitions of this instance; the whole retention time when none waits; 0 when some were deleted unread; +Inf when the topic keeps its records. Of a flow that has failed, over all of its partitions.',
+    help: 'Time until retention may delete the oldest record that is not committed, by time, or by size at the pace at which the log start has moved lately; the shortest over the partitions of this instance; the whole retention time when none waits; 0 when some were deleted unread; +Inf when the topic keeps its records. Of a flow that has failed, over all of its partitions.',
+  },
+  {
+    name: 'tidemark_compaction_headroom_seconds',
+    type: 'gauge',
+    group: 'retention',
+    labels: ['flow', 'source'],
+    help: 'Of a compacted source: time until compaction may take the oldest record that is not committed, where a newer one has its record key (`min.compaction.lag.ms` less its age), the shortest over the partitions of this instance; 0: any moment; +Inf when none waits. A version is gone then, which need not be the one with the lower sequence.',
   },
   {
     name: 'tidemark_retention_headroom_records',

@@ -1,8 +1,8 @@
 import { countedExpectations } from '../../plan/counted-expectations.ts';
 import type { FlowPlan, PipelinePlan, TablePlan } from '../../plan/pipeline-plan.ts';
-import { catalogTopicOf, hasStage } from '../../plan/topology.ts';
+import { catalogTopicOf, hasStage, sourcesOf } from '../../plan/topology.ts';
 import type { Log, OffsetRange, TopicDescription } from '../../ports/log.ts';
-import { deletionMs, type Headroom, headroom } from '../../refresh/headroom.ts';
+import { compactionMs, deletionMs, type Headroom, headroom } from '../../refresh/headroom.ts';
 import { isOver } from '../../refresh/refresh-states.ts';
 import {
   type FlowCounters,
@@ -206,6 +206,11 @@ export class StatusReader {
     );
     const oldest = await firstTimes(this.#log, topic, waiting);
     const retentionMs = deletionMs(description.configs);
+    // Of a table whose rows are replaced it takes versions that count no more.
+    const isReplaced = sourcesOf(this.#plan, flow).some(
+      (source) => source.topic === topic && source.replaced !== undefined,
+    );
+    const compactedMs = isReplaced ? undefined : compactionMs(description.configs);
     const nowMs = this.#nowMs();
     const partitions = numbers.flatMap((partition): PartitionStatus[] => {
       const range = ranges.get(partition);
@@ -235,6 +240,7 @@ export class StatusReader {
             stage === 'source'
               ? headroom({
                   retentionMs,
+                  compactionMs: compactedMs,
                   oldestMs: oldest.get(partition),
                   nowMs,
                   committed: checkpoint?.offset,

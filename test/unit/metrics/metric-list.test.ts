@@ -73,6 +73,7 @@ const expected = {
   retention: {
     retention_headroom_seconds: ['gauge', 'flow', 'source'],
     retention_headroom_records: ['gauge', 'flow', 'source'],
+    compaction_headroom_seconds: ['gauge', 'flow', 'source'],
     retention_lost_records_total: ['counter', 'flow', 'source'],
     full_refresh_loss_records: ['gauge', 'flow', 'source'],
   },

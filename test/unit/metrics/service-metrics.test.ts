@@ -487,6 +487,9 @@ describe('gauges', () => {
       expect(left).toBeGreaterThan(0);
       expect(left).toBeLessThanOrEqual(3_000);
     }
+    // Retention by size: the log start moves towards the checkpoint.
+    await memory.connect().deleteRecords('orders', new Map([[0, 1]]));
+    for (const left of await told('retention_headroom_seconds')) expect(left).toBeLessThan(60);
     await memory.connect().deleteRecords('orders', new Map([[0, 4]]));
     expect(await told('retention_headroom_seconds')).toEqual([0, 0]);
   });

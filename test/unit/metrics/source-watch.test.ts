@@ -114,6 +114,20 @@ test('headroom counts from the start of the log; a topic that keeps its records 
   expect(watch.waiting('cur', 'orders').headroomRecords).toBe(2);
 });
 
+test('what compaction may take is told of a record that waits, and only where the source is compacted', async () => {
+  const compacted = await world({ 'cleanup.policy': 'compact', 'min.compaction.lag.ms': '900000' });
+  await compacted.watch.look();
+  expect(compacted.watch.waiting('cur', 'orders').compactionSeconds).toBe(Number.POSITIVE_INFINITY);
+  compacted.produce(Date.now() - 600_000);
+  for (let looks = 0; looks < 2; looks += 1) await compacted.watch.look();
+  const { compactionSeconds } = compacted.watch.waiting('cur', 'orders');
+  expect(compactionSeconds).toBeGreaterThan(200);
+  expect(compactionSeconds).toBeLessThanOrEqual(300);
+  const deleted = await world();
+  await deleted.watch.look();
+  expect(deleted.watch.waiting('cur', 'orders').compactionSeconds).toBeUndefined();
+});
+
 test('an outage of the log leaves what was known', async () => {
   const { memory, watch, produce } = await world();
   const oldMs = Date.now() - 600_000;

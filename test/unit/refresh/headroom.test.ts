@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { deletionMs, durationText, headroom } from '../../../src/refresh/headroom.ts';
+import { headroomText } from '../../../src/cli/status.ts';
+import { compactionMs, deletionMs, durationText, headroom } from '../../../src/refresh/headroom.ts';
 
 const base = {
   retentionMs: 100_000,
@@ -31,6 +32,39 @@ test.each([
   ['a timestamp in the future', { ...base, oldestMs: 90_000 }, { seconds: 100 }],
 ] as const)('headroom: %s', (_, facts, expected) => {
   expect(headroom(facts)).toMatchObject(expected);
+});
+
+test.each([
+  ['it waits', { ...base, compactionMs: 40_000 }, 10],
+  ['it may be gone any moment', { ...base, compactionMs: 0 }, 0],
+  ['nothing waits', { ...base, oldestMs: undefined, compactionMs: 0 }, Number.POSITIVE_INFINITY],
+  ['the topic is not compacted', base, Number.POSITIVE_INFINITY],
+] as const)('what compaction leaves: %s', (_, facts, seconds) => {
+  // What is compacted away is no end of the log's beginning: the others stay as they are.
+  expect(headroom(facts)).toEqual({
+    ...headroom({ ...facts, compactionMs: undefined }),
+    compactionSeconds: seconds,
+  });
+});
+
+test.each([
+  [{ 'cleanup.policy': 'compact', 'min.compaction.lag.ms': '5' }, 5],
+  [{ 'cleanup.policy': 'delete, compact' }, 0],
+  [{ 'cleanup.policy': 'delete', 'min.compaction.lag.ms': '5' }, undefined],
+  [{}, undefined],
+])('how long compaction leaves a record alone: %o', (configs, expected) => {
+  expect(compactionMs(new Map(Object.entries(configs)))).toBe(expected);
+});
+
+test.each([
+  ['source', 60, null, 0, '1 min'],
+  ['source', null, 0, 0, 'for ever, compacted: none'],
+  ['source', null, 30, 0, 'for ever, compacted: 30 s'],
+  ['source', 60, 0, 3, 'lost 3'],
+  ['repartition', null, null, null, '-'],
+] as const)('headroom in status: %s %s %s %s', (...[stage, left, compacted, lost, text]) => {
+  const one = { stage, headroomSeconds: left, compactionSeconds: compacted, lostRecords: lost };
+  expect(headroomText(one)).toBe(text);
 });
 
 test.each([

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { glanceText } from '../../../src/cli/refresh-text.ts';
 import type { LossReport } from '../../../src/refresh/loss.ts';
 import {
   assumedRate,
   downstreamOf,
+  lossGlance,
   refreshReport,
   viewsOver,
 } from '../../../src/refresh/refresh-report.ts';
@@ -108,6 +110,39 @@ CREATE MATERIALIZED VIEW mm AS SELECT count(*) AS n FROM m;`,
     [[], []],
   ])('views over %j', (names, expected) => {
     expect(viewsOver(plan, names)).toEqual(expected);
+  });
+});
+
+describe('FR-05 a first estimate from the offsets alone', () => {
+  const of = (more: Partial<SourcePartitionFacts> = {}): SourcePartitionFacts => ({
+    ...source(0, 'a', 0, 8),
+    committed: 6,
+    ...more,
+  });
+  test.each<[string, readonly SourcePartitionFacts[], number, number, RegExp]>([
+    ['all there', [of()], 6, 0, /every offset that was read is still there/],
+    [
+      'the first ones gone',
+      [of({ logStart: 2 })],
+      6,
+      2,
+      /of 6 offsets that were read 2 are gone \(33 %\)/,
+    ],
+    ['more than was read', [of({ logStart: 7 })], 6, 6, /6 are gone \(100 %\)/],
+    ['the last ones gone', [of({ end: 5 })], 6, 1, /1 is gone \(17 %\)/],
+    ['another topic by now', [of({ isAnew: true })], 6, 6, /100 %/],
+    [
+      'two sources of one topic',
+      [of({ logStart: 2 }), of({ source: 'z', logStart: 2 })],
+      6,
+      2,
+      /2 are/,
+    ],
+    ['two partitions', [of({ logStart: 2 }), of({ partition: 1 })], 12, 2, /17 %/],
+    ['nothing was read', [of({ committed: undefined, logStart: 5 })], 0, 0, /still there/],
+  ])('%s', (...[, sources, read, gone, text]) => {
+    expect(lossGlance(sources)).toEqual({ read, gone });
+    expect(glanceText({ sources })).toMatch(text);
   });
 });
 
