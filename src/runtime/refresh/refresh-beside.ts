@@ -13,6 +13,7 @@ import type { Worker } from '../worker/worker.ts';
 import type { WorkerSettings } from '../worker/worker-settings.ts';
 import { BuiltGeneration } from './refresh-built.ts';
 import { awaitNobody } from './refresh-checkpoints.ts';
+import { endedLog } from './refresh-drain.ts';
 import { flowsOf, gatherFacts, type RefreshFacts } from './refresh-facts.ts';
 import { openRefresh, type RefreshRecord } from './refresh-record.ts';
 import {
@@ -487,9 +488,22 @@ class Beside {
     }
   }
 
+  /**
+   * What came while the update ran may have been read, and be between the stages still: nobody takes it in after the swap, and
+   * the sources are not read again. So such rows are merged first, with nothing read beside them.
+   */
   async #updateHeld(): Promise<void> {
+    const { log, table } = this.#options;
     try {
-      await this.#update(this.#options.log);
+      await this.#update(log);
+      if (!(await this.#built.hasWaiting())) return;
+      await this.#update(endedLog(log, await this.#built.ends()));
+      if (!(await this.#built.hasWaiting())) return;
+      throw new FlowError('TASK_MIGRATED', `rows of table "${table.name}" are still on their way`, {
+        detail:
+          'They were read for its new generation, and are not in it yet. The table is as it was.',
+        hint: 'Start the same command once more: it goes on where it stood.',
+      });
     } catch (error) {
       if (!isOfOtherSource(error)) throw error;
       // A topic of the new generation itself: only another command makes that anew.

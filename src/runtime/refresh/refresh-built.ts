@@ -19,7 +19,9 @@ import { pastFormerEpochs } from '../takeover/past-former-epochs.ts';
 import { type SkippedRecord, skipsOf } from '../takeover/skips.ts';
 import type { CatalogChange } from '../topics/catalog.ts';
 import { lockName } from '../topics/locks.ts';
+import { eachWaiting } from '../worker/each-waiting.ts';
 import { awaitNobody } from './refresh-checkpoints.ts';
+import type { SourceEnds } from './refresh-drain.ts';
 import { flowsOf, numbersTo } from './refresh-facts.ts';
 import {
   handLetters,
@@ -182,6 +184,38 @@ export class BuiltGeneration {
       }
     }
     return lag;
+  }
+
+  /** Where the flows stand in the topics that they read; of several in one the first place. */
+  async ends(): Promise<SourceEnds> {
+    const ends = new Map<string, Map<number, number>>();
+    for (const flow of this.#flows) {
+      for (const { topic, partitions, committed } of await this.#checkpoints(flow, true)) {
+        const known = ends.get(topic) ?? new Map<number, number>();
+        ends.set(topic, known);
+        for (const partition of partitions) {
+          const offset = committed.get(partition)?.offset ?? 0;
+          known.set(partition, Math.min(offset, known.get(partition) ?? offset));
+        }
+      }
+    }
+    return ends;
+  }
+
+  /** Whether rows that the sources were read for are still between the stages: they are in no checkpoint, and in no table. */
+  async hasWaiting(): Promise<boolean> {
+    const { log, pipeline } = this.#options;
+    let hasAny = false;
+    for (const { name } of this.#flows.filter(hasStage)) {
+      const built = builtFlowOf(name);
+      const found = await log.describeTopics([repartitionTopicOf(pipeline, built)]);
+      for (const { name: topic, partitions } of found.values()) {
+        await eachWaiting(log, groupOf(pipeline, built), { topic, partitions }, () => {
+          hasAny = true;
+        });
+      }
+    }
+    return hasAny;
   }
 
   /** Records that it could not read, as its checkpoints count them; those that somebody had it step over are no letters. */

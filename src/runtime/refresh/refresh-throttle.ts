@@ -82,7 +82,8 @@ class HeldSlices {
   }
 }
 
-function overriding<Target extends object>(target: Target, own: Partial<Target>): Target {
+/** The same object with some members of its own. */
+export function overriding<Target extends object>(target: Target, own: Partial<Target>): Target {
   return new Proxy(target, {
     get: (inner, name) => {
       const override: unknown = Reflect.get(own, name);

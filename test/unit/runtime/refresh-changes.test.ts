@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import type { Log, LogReader } from '../../../src/ports/log.ts';
 import { cancelRefresh, refreshBeside } from '../../../src/runtime/refresh/refresh-beside.ts';
 import { refreshInPlace } from '../../../src/runtime/refresh/refresh-in-place.ts';
+import { overriding } from '../../../src/runtime/refresh/refresh-throttle.ts';
 import { openCatalog } from '../../../src/runtime/topics/catalog.ts';
 import { Random } from '../../../src/testing/random.ts';
 import { FailingLog } from '../../support/failing-log.ts';
@@ -259,6 +261,38 @@ test('FR-05 a truncate that expired is named once, whatever the number of partit
   // It is no key of the table: whoever reads the topic finds the key columns in every record.
   const keys = world.log.readCommitted('t').map(({ key }) => String(key));
   expect(keys.filter((key) => !key.startsWith('{"k":'))).toEqual([]);
+});
+
+test('FR-01 what is read while the last update ends is merged before the swap', async () => {
+  const world = new RefreshWorld(sqlOf(shapes[0]?.clauses ?? ''), ['a', 'b'], 1);
+  await world.produce('a', 0, change('R1', 1, 'x|y'), change('R2', 1, 'x|y'));
+  await world.update();
+  // In the last update whoever asks for records finds one more that has come from outside.
+  let late = 0;
+  let isLast = false;
+  const log = overriding(world.log as Log, {
+    openReader: () => {
+      const reader = world.log.openReader();
+      return overriding<LogReader>(reader, {
+        poll: async (maxWaitMs) => {
+          if (isLast && late < 300) {
+            late += 1;
+            await world.produce('a', 0, change(`L${late}`, 1, 'x|y'));
+          }
+          return reader.poll(maxWaitMs);
+        },
+      });
+    },
+  });
+  await refreshBeside({
+    ...(await world.besideOptions('t', {}, log)),
+    onStep: (text) => {
+      isLast ||= text === 'reading what has come meanwhile';
+    },
+  });
+  expect(late).toBeGreaterThan(0);
+  await world.update();
+  expect(await rowsOf(world)).toHaveLength(2 + late);
 });
 
 test.each([false, true])(
