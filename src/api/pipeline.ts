@@ -57,6 +57,13 @@ type Replacing<Given> =
     }
   | { readonly replaceUsing?: never; readonly sequenceBy?: never; readonly emptyWhen?: never };
 
+type Keyed<Given> = Extract<Replacing<Given>, { readonly replaceUsing: readonly string[] }>;
+
+/** The columns of a table: those that it declares, else those of the query that fills it. */
+type KnownShape<Given extends Shape, Made extends string> = string extends keyof Given
+  ? Readonly<Record<Made, unknown>>
+  : Given;
+
 type Described = { readonly name: string; readonly comment?: string };
 
 type TableDeclaration<Declared extends Columns> = Described &
@@ -75,19 +82,27 @@ export type FlowOptions = {
   readonly comment?: string;
 };
 
-export type AutoCdcOptions<Changes extends Shape> = FlowOptions & {
+type ReplaceFlowOptions<Given extends Shape> = FlowOptions & {
+  readonly target: Table<Given>;
+  readonly once?: boolean;
+};
+
+export type AutoCdcOptions<
+  Changes extends Shape,
+  Hidden extends Shape = Record<never, never>,
+> = FlowOptions & {
   readonly target: { readonly kind: 'table'; readonly name: string };
   /** What it reads, as a stream. */
-  readonly source: Dataset<Changes, Shape>;
+  readonly source: Dataset<Changes, Hidden>;
   readonly keys: readonly NameIn<Changes>[];
-  readonly sequenceBy: NameIn<Changes> | Exclude<Condition<Changes>, string>;
+  readonly sequenceBy: NameIn<Changes & Hidden> | Exclude<Condition<Changes & Hidden>, string>;
   readonly once?: boolean;
-  readonly ignoreNullUpdates?: boolean | Selection;
-  readonly applyAsDeletes?: Condition<Changes>;
-  readonly applyAsTruncates?: Condition<Changes>;
-  readonly columns?: Selection;
+  readonly ignoreNullUpdates?: boolean | Selection<NameIn<Changes>>;
+  readonly applyAsDeletes?: Condition<Changes & Hidden>;
+  readonly applyAsTruncates?: Condition<Changes & Hidden>;
+  readonly columns?: Selection<NameIn<Changes>>;
   readonly storedAsScdType?: 1 | 2;
-  readonly trackHistory?: Selection;
+  readonly trackHistory?: Selection<NameIn<Changes>>;
 };
 
 type Draft = {
@@ -217,11 +232,15 @@ export class Pipeline {
 
   /** A REPLACE USING flow into a table; `once`: a batch query that runs one time. */
   replaceFlow<Given extends Shape>(
-    options: FlowOptions & {
-      readonly target: Table<Given>;
-      readonly query: QueryWithin<Given>;
-      readonly once?: boolean;
-    } & Extract<Replacing<Given>, { readonly replaceUsing: readonly string[] }>,
+    options: ReplaceFlowOptions<Given> & { readonly query: string | SqlText } & Keyed<Given>,
+  ): void;
+  replaceFlow<Given extends Shape, Made extends NameIn<Given>>(
+    options: ReplaceFlowOptions<Given> & { readonly query: BuiltQuery<Made> } & Keyed<
+        KnownShape<Given, Made>
+      >,
+  ): void;
+  replaceFlow(
+    options: ReplaceFlowOptions<Shape> & { readonly query: GivenQuery } & Keyed<Shape>,
   ): void {
     const kinds = { ...flowOptions, ...queryOptions, ...replaceOptions };
     this.#flow(options, kinds, (builder) => insertBody(insertOf(options), builder));
@@ -260,7 +279,9 @@ export class Pipeline {
   }
 
   /** A flow that applies a feed of changes to a table. */
-  autoCdcFlow<Changes extends Shape>(options: AutoCdcOptions<Changes>): void {
+  autoCdcFlow<Changes extends Shape, Hidden extends Shape>(
+    options: AutoCdcOptions<Changes, Hidden>,
+  ): void {
     this.#flow(options, cdcOptions, (builder) => ({
       node: 'auto_cdc',
       cdc: autoCdcTree(options, builder),

@@ -14,7 +14,9 @@ import type { TreeBuilder } from './tree-builder.ts';
 export type GivenQuery = string | SqlText | BuiltQuery<string>;
 
 /** Columns by name, or all but some. */
-export type Selection = readonly string[] | { readonly except: readonly string[] };
+export type Selection<Name extends string = string> =
+  | readonly Name[]
+  | { readonly except: readonly Name[] };
 
 export type GivenInsert = {
   readonly query: GivenQuery;

@@ -2,7 +2,7 @@ import { FaultError } from '../../base/place.ts';
 import { formatType } from '../../data/type-text.ts';
 import type { Column } from '../../data/types.ts';
 import { fault } from '../../expr/faults.ts';
-import type { Constraint, Expression, Name, Query } from '../../sql/ast.ts';
+import type { Constraint, Expression, Name, Query, SelectItem } from '../../sql/ast.ts';
 import type { BatchCommonTable, BatchTable } from '../batch/batch-context.ts';
 import type { BatchInput, BatchPlan, BoundBatch } from '../batch/batch-plan.ts';
 import { bindBatchQuery } from '../batch/batch-query.ts';
@@ -322,9 +322,19 @@ export function meaningOf(query: Query | Expression): {
       const last = value.parts.at(-1)?.text.toLowerCase() ?? '';
       isVolatile ||= volatileFunctions.has(last);
     }
-    return value;
+    // `a AS a` is `a`.
+    return isSelectItem(value) && saysItsName(value) ? { ...value, aliases: [] } : value;
   });
   return { text, isVolatile };
+}
+
+function saysItsName({ value, aliases }: SelectItem): boolean {
+  if (value.node !== 'column' || aliases.length !== 1) return false;
+  return aliases[0]?.text === value.name.parts.at(-1)?.text;
+}
+
+function isSelectItem(value: unknown): value is SelectItem {
+  return typeof value === 'object' && value !== null && 'aliases' in value && 'value' in value;
 }
 
 function isName(value: unknown): value is Name {

@@ -80,6 +80,89 @@ describe('SX-21 each kind of flow and dataset is what its SQL is', () => {
     );
   });
 
+  test('FL-25 AUTO CDC of SCD type 2: all columns tracked but some, NULLs ignored of a list, by a hidden sequence', () => {
+    const { p, feed } = feeds();
+    const cleaned = p.view({ name: 'cleaned', query: stream(feed).where((row) => row.id.gt(0)) });
+    const target = p.createStreamingTable({ name: 'history' });
+    p.autoCdcFlow({
+      name: 'changes',
+      target,
+      source: feed,
+      keys: ['id', 'city'],
+      sequenceBy: '_offset',
+      applyAsDeletes: (row) => row.op.eq('d').or(row._key.isNull()),
+      ignoreNullUpdates: ['name'],
+      columns: ['id', 'name', 'city', 'op'],
+      storedAsScdType: 2,
+      trackHistory: { except: ['op'] },
+    });
+    p.autoCdcFlow({
+      name: 'archive',
+      comment: 'what was there before',
+      target,
+      source: cleaned,
+      once: true,
+      keys: ['id', 'city'],
+      sequenceBy: (row) => row.lsn,
+      columns: { except: ['lsn', 'at'] },
+      storedAsScdType: 2,
+      trackHistory: { except: ['op'] },
+    });
+    expectSamePlan(
+      p,
+      `${feedSql} CREATE TEMPORARY VIEW cleaned AS SELECT * FROM STREAM(feed) WHERE id > 0;
+       CREATE STREAMING TABLE history;
+       CREATE FLOW changes AS AUTO CDC INTO history FROM STREAM(feed) KEYS (id, city)
+       IGNORE NULL UPDATES ON (name) APPLY AS DELETE WHEN op = 'd' OR _key IS NULL
+       SEQUENCE BY _offset COLUMNS (id, name, city, op) STORED AS SCD TYPE 2 TRACK HISTORY ON * EXCEPT (op);
+       CREATE FLOW archive COMMENT 'what was there before' AS AUTO CDC ONCE INTO history FROM STREAM(cleaned) KEYS (id, city)
+       SEQUENCE BY lsn COLUMNS * EXCEPT (lsn, at) STORED AS SCD TYPE 2 TRACK HISTORY ON * EXCEPT (op);`,
+    );
+  });
+
+  test('FL-16 FL-17 flows that compute once: aggregates, a join, DISTINCT with LIMIT', () => {
+    const { p, feed } = feeds();
+    const visits = p.source('visits', { columns: { id: 'BIGINT', place: 'STRING' } });
+    const target = p.createStreamingTable({
+      name: 'figures',
+      columns: { place: 'STRING', n: 'BIGINT' },
+    });
+    p.appendFlow({
+      name: 'sums',
+      target,
+      once: true,
+      query: from(feed)
+        .where((row) => row.op.ne('d'))
+        .groupBy('city')
+        .aggregate((row) => ({ n: aggregates.sum(row.lsn) }))
+        .select((row) => ({ place: row.city, n: row.n })),
+    });
+    p.appendFlow({
+      name: 'joined',
+      target,
+      once: true,
+      query: from(visits)
+        .join(from(feed), (visit, row) => visit.id.eq(row.id))
+        .select((visit, row) => ({ place: visit.place, n: row.lsn })),
+    });
+    p.appendFlow({
+      name: 'some',
+      target,
+      once: true,
+      query: from(visits).select('place').distinct().limit(3),
+    });
+    expectSamePlan(
+      p,
+      `${feedSql} CREATE SOURCE visits (id BIGINT, place STRING);
+       CREATE STREAMING TABLE figures (place STRING, n BIGINT);
+       CREATE FLOW sums AS INSERT INTO ONCE figures BY NAME
+       SELECT city AS place, n FROM (SELECT city, sum(lsn) AS n FROM feed WHERE op <> 'd' GROUP BY city);
+       CREATE FLOW joined AS INSERT ONCE INTO figures BY NAME
+       SELECT \`left\`.place AS place, \`right\`.lsn AS n FROM visits AS \`left\` JOIN feed AS \`right\` ON \`left\`.id = \`right\`.id;
+       CREATE FLOW some AS INSERT INTO ONCE figures BY NAME SELECT DISTINCT place FROM visits LIMIT 3;`,
+    );
+  });
+
   test('groups are columns of the result by themselves, and once where they are stated again', () => {
     const { p, feed } = feeds();
     p.materializedView({
