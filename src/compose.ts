@@ -320,6 +320,7 @@ export async function composeService(options: ServiceOptions): Promise<ComposedS
       listener,
       tracer: options.tracer,
       acceptGaps,
+      isStopped,
       replicationFactor: config['kafka.replicationFactor'],
       settings: workerSettings(config, once),
     });

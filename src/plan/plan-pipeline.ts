@@ -35,7 +35,7 @@ import {
   type BoundMaterializedView,
   bindMaterializedView,
 } from './flows/materialized-view.ts';
-import { checkOnceSources, onceFaults } from './flows/once-flow.ts';
+import { onceFaults } from './flows/once-flow.ts';
 import { bindOnceQuery, type OnceQuery } from './flows/once-query.ts';
 import { type BoundReplaceFlow, bindReplaceFlow } from './flows/replace-flow.ts';
 import { bindReplaceWhere, type ReplaceWhereBody } from './flows/replace-where.ts';
@@ -385,8 +385,6 @@ class FlowBinder {
 
   #keep(flow: BoundReplaceFlow | BoundAppendFlow): void {
     this.bound.set(flow.declaration, flow);
-    const { once, relation, declaration } = flow;
-    if (once) checkOnceSources(relation, declaration.place, this.#faults);
   }
 
   /** A once flow reads batches: its sources need no STREAM, and what it cannot do yet is told in its own words. */
@@ -398,7 +396,8 @@ class FlowBinder {
   ): BindContext {
     const context = this.#context(role);
     if (body.once) {
-      const once = { query: body.query, flow: flow.name, table, place: flow.place };
+      const around = this.#batchAround();
+      const once = { query: body.query, flow: flow.name, table, place: flow.place, around };
       return {
         ...context,
         isStreamed: true,

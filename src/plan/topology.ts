@@ -186,6 +186,11 @@ export function tablePartitions(
         if (count === undefined) return undefined;
         most = Math.max(most, count);
       }
+      for (const read of batchTables(plan, source)) {
+        const count = tablePartitions(plan, read, partitionCounts);
+        if (count === undefined) return undefined;
+        most = Math.max(most, count);
+      }
     }
   }
   return most;
@@ -217,6 +222,12 @@ export function sourcePartitions(
 export function batchInputs(plan: PipelinePlan, { batch }: SourcePlan): readonly SourcePlan[] {
   const names = new Set(batch?.inputs.map(({ name }) => name));
   return plan.sources.filter(({ name }) => names.has(name));
+}
+
+/** The tables of the pipeline, materialized views among them, that the batch query of a source reads. */
+export function batchTables(plan: PipelinePlan, { batch }: SourcePlan): readonly TablePlan[] {
+  const read = batch?.inputs.filter(({ kind }) => kind === 'table') ?? [];
+  return read.flatMap((input) => plan.tables.find(({ name }) => name === input.name) ?? []);
 }
 
 export function tableOf(plan: PipelinePlan, flow: FlowPlan): TablePlan {

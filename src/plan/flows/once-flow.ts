@@ -19,11 +19,11 @@ export function onceFaults(faults: FaultList, place: Place): readonly Fault[] {
   ];
 }
 
-/** What a table of the pipeline holds when a once flow starts first depends on which flow was quicker. */
+/** An AUTO CDC flow that runs once streams up to an end, and the end of a table of the pipeline is none for it. */
 export function checkOnceSources(relation: BoundRelation, place: Place, faults: FaultList): void {
   const table = relation.branches.find(({ source }) => source.table !== undefined)?.source.table;
   if (table === undefined) return;
-  const hint =
-    'What that table holds when the flow starts first depends on which flow was quicker. Read the source of that table.';
-  faults.add(notSupportedYet(`a once flow over table "${table}" of the pipeline`, place, hint));
+  const what = `AUTO CDC ONCE over table "${table}" of the pipeline`;
+  const hint = 'Read the source of that table, or drop ONCE.';
+  faults.add(notSupportedYet(what, place, hint));
 }

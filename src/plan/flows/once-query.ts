@@ -4,20 +4,22 @@ import type { Query } from '../../sql/ast.ts';
 import type { BindContext } from '../bind/bind-context.ts';
 import { bindQuery } from '../bind/bind-query.ts';
 import { sourcePlan, type TableDataset } from '../catalog.ts';
-import { FaultList, notSupportedYet } from '../faults.ts';
+import { FaultList } from '../faults.ts';
 import { type BoundRelation, tableRelation } from '../relation.ts';
-import { type BoundBatchQuery, bindPipelineBatch } from './materialized-view.ts';
+import { type BatchAround, type BoundBatchQuery, bindPipelineBatch } from './materialized-view.ts';
 
 export type OnceQuery = {
   readonly query: Query;
   readonly flow: string;
   readonly table: TableDataset;
   readonly place: Place;
+  /** What a batch query is bound in. */
+  readonly around: BatchAround;
 };
 
 /**
  * Binds the query of a flow that runs once: row by row where it can be, since that needs no memory, else as a batch
- * over all that its sources hold. Undefined: it has a fault.
+ * over all that its sources hold, as over a table of the pipeline, whose rows come and go. Undefined: it has a fault.
  */
 export function bindOnceQuery(once: OnceQuery, context: BindContext): BoundRelation | undefined {
   const streamed = new FaultList();
@@ -25,22 +27,15 @@ export function bindOnceQuery(once: OnceQuery, context: BindContext): BoundRelat
   // A stage that keeps rows by their key does DISTINCT and LIMIT itself.
   const isKeyed = context.flow === 'replace_using';
   const isWhole =
-    relation !== undefined && (isKeyed || (relation.distinct ?? relation.limit) === undefined);
+    relation !== undefined &&
+    (isKeyed || (relation.distinct ?? relation.limit) === undefined) &&
+    relation.branches.every(({ source }) => source.table === undefined);
   if (isWhole && !streamed.hasErrors) {
     context.faults.addAll(streamed.sorted([]));
     return relation;
   }
   const faults = new FaultList();
-  const bound = bindPipelineBatch(once.query, {
-    ...context,
-    faults,
-    columnsOf: (dataset) => {
-      if (dataset.kind !== 'materialized view') return context.columnsOf(dataset);
-      const what = `a once flow over materialized view "${dataset.name}"`;
-      faults.add(notSupportedYet(what, once.place, 'Read what the view reads.'));
-      return undefined;
-    },
-  });
+  const bound = bindPipelineBatch(once.query, { ...once.around, faults });
   if (bound !== undefined && !faults.hasErrors) return batchRelation(once, bound, context);
   // What is wrong either way is told in the words of a stream, unless a stream could not do it at all.
   const told = streamed.sorted([]);
@@ -50,19 +45,10 @@ export function bindOnceQuery(once: OnceQuery, context: BindContext): BoundRelat
 }
 
 function batchRelation(
-  { query, flow, table, place }: OnceQuery,
+  { query, flow, table }: OnceQuery,
   bound: BoundBatchQuery,
-  { faults, catalog }: BindContext,
-): BoundRelation | undefined {
-  const input = bound.inputs.find(({ kind }) => kind === 'table');
-  if (input !== undefined) {
-    const hint =
-      'What that table holds when the flow starts first depends on which flow was quicker. Read the source of that table.';
-    faults.add(
-      notSupportedYet(`a once flow over table "${input.name}" of the pipeline`, place, hint),
-    );
-    return undefined;
-  }
+  { catalog }: BindContext,
+): BoundRelation {
   const columns = bound.columns.map(({ name, type }, at) => ({ name: name ?? `_c${at}`, type }));
   const text = [catalog.timeZone, ...bound.views, bound.meaning].join('\n');
   const source = {

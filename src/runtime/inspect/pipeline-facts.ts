@@ -221,21 +221,29 @@ export function viewFacts(
         const { topic, partitions } = topicFacts(known.sources, source.topic);
         return { kind: 'source', name, topic, partitions, source };
       }
-      const read = upstream ?? table;
-      return {
-        kind: 'table',
-        name,
-        topic: read.topic,
-        // A table that no flow writes has no topic and no rows.
-        partitions: topics.get(read.topic)?.partitions ?? 0,
-        topicId: topics.get(read.topic)?.topicId,
-        writers: writersOf(plan, read.topic),
-        table: read,
-        sequenceType: sequenceTypeOf(plan, read),
-      };
+      return { ...tableInput(plan, upstream ?? table, topics), name };
     }),
     timeZone: plan.timeZone,
     catalogTopic: catalogTopicOf(pipeline),
+  };
+}
+
+/** A table of the pipeline as a batch query reads it. */
+export function tableInput(
+  plan: PipelinePlan,
+  table: TablePlan,
+  topics: ReadonlyMap<string, TopicDescription>,
+): Extract<InputFacts, { readonly kind: 'table' }> {
+  return {
+    kind: 'table',
+    name: table.name,
+    topic: table.topic,
+    // A table that no flow writes has no topic and no rows.
+    partitions: topics.get(table.topic)?.partitions ?? 0,
+    topicId: topics.get(table.topic)?.topicId,
+    writers: writersOf(plan, table.topic),
+    table,
+    sequenceType: sequenceTypeOf(plan, table),
   };
 }
 

@@ -45,6 +45,8 @@ export type PrepareOptions = PipelineOnLog & {
   readonly replicationFactor: number;
   readonly clock: Clock;
   readonly instance: string;
+  /** Whether somebody asked for the end meanwhile. */
+  readonly isStopped: () => boolean;
 };
 
 export type PreparedPipeline = {
@@ -429,13 +431,14 @@ async function remember(
 
 async function pinned(
   facts: FlowFacts,
-  { plan, log, pipeline, clock, listener }: PrepareOptions,
+  { plan, log, pipeline, clock, listener, isStopped }: PrepareOptions,
   catalog: Catalog,
 ): Promise<FlowFacts> {
   const { flow, sources: topics } = facts;
   for (const { branches } of topics) {
     for (const { source } of branches) {
-      await computeOnce({ flow, source, plan, pipeline, log, catalog, clock, listener });
+      const options = { flow, source, plan, pipeline, log, catalog, clock, listener, isStopped };
+      await computeOnce(options);
     }
   }
   const nowMs = clock.now();

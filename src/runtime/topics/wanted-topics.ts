@@ -6,6 +6,7 @@ import type {
 } from '../../plan/pipeline-plan.ts';
 import {
   batchInputs,
+  batchTables,
   catalogTopicOf,
   hasStage,
   levelsTopicOf,
@@ -80,6 +81,7 @@ function partitionsOf(plan: PipelinePlan, table: TablePlan, known: Known): numbe
               ({ topic }) => known.sources.get(topic)?.partitions,
             )
           : [partitionsOf(plan, upstream, known)];
+      for (const read of batchTables(plan, source)) counts.push(partitionsOf(plan, read, known));
       for (const count of counts) most = Math.max(most, count ?? 1);
     }
   }

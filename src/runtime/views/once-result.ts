@@ -8,16 +8,17 @@ import {
   type PipelinePlan,
   type SourcePlan,
 } from '../../plan/pipeline-plan.ts';
-import { batchInputs, groupOf } from '../../plan/topology.ts';
+import { batchInputs, batchTables, groupOf } from '../../plan/topology.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log, LogProducer } from '../../ports/log.ts';
 import { emptyOutgoingRecord } from '../../task/output/outgoing-record.ts';
 import { batchRows } from '../../task/view-query.ts';
+import { tableInput } from '../inspect/pipeline-facts.ts';
 import type { RuntimeListener } from '../runtime-events.ts';
 import { generationOf } from '../takeover/generation.ts';
 import { type Catalog, catalogRecord } from '../topics/catalog.ts';
 import { readPins, tellHeld } from './once-pins.ts';
-import { readInputRows } from './read-input-rows.ts';
+import { type InputFacts, readInputRows } from './read-input-rows.ts';
 
 export type OnceResultOptions = {
   readonly flow: FlowPlan;
@@ -28,6 +29,8 @@ export type OnceResultOptions = {
   readonly catalog: Catalog;
   readonly clock: Clock;
   readonly listener: RuntimeListener;
+  /** Whether somebody asked for the end meanwhile. */
+  readonly isStopped: () => boolean;
 };
 
 /** How long another instance that computes the same result is waited for before it is taken for dead. */
@@ -63,12 +66,13 @@ export async function computeOnce(options: OnceResultOptions): Promise<void> {
 
 /** Somebody else computes it: usually its result stands soon. */
 async function awaitOther(
-  { flow, catalog, clock }: OnceResultOptions,
+  { flow, catalog, clock, isStopped }: OnceResultOptions,
   deadline: number,
 ): Promise<void> {
   while (clock.monotonic() < deadline) {
     await catalog.read();
     if (readPins(flow, catalog) !== undefined) return;
+    if (isStopped()) throw stoppedWhile(`another instance computed once flow "${flow.name}"`);
     await clock.sleep(lookMs);
   }
 }
@@ -101,9 +105,14 @@ async function writeResult(options: OnceResultOptions, producer: LogProducer): P
   await producer.commit([]);
 }
 
+/** What a start that was told to end says of the wait that it was in: nothing was written, and the next one goes on. */
+export function stoppedWhile(what: string): FlowError {
+  return new FlowError('BROKER_TIMEOUT', `stopped while ${what}`);
+}
+
 /** Until no transaction that is open now holds back what stands in a source. */
 async function settledSource(
-  { log, clock, listener, flow }: OnceResultOptions,
+  { log, clock, listener, flow, isStopped }: OnceResultOptions,
   topic: string,
   partitions: number,
 ): Promise<void> {
@@ -112,9 +121,24 @@ async function settledSource(
   const ends = new Map([...ranges].map(([partition, { end }]) => [partition, end]));
   tellHeld(listener, { flow: flow.name, topic, isAwaited: true }, ranges);
   while ([...ranges].some(([partition, { stable }]) => stable < (ends.get(partition) ?? 0))) {
+    if (isStopped()) throw stoppedWhile(`topic "${topic}" had a transaction open`);
     await clock.sleep(lookMs);
     ranges = await log.offsetRanges(topic, numbers);
   }
+}
+
+async function inputsOf({ plan, source, log }: OnceResultOptions): Promise<readonly InputFacts[]> {
+  const sources = batchInputs(plan, source);
+  const tables = batchTables(plan, source);
+  const topics = await log.describeTopics([...sources, ...tables].map(({ topic }) => topic));
+  return [
+    ...sources.map((one): InputFacts => {
+      const { name, topic } = one;
+      const partitions = topics.get(topic)?.partitions ?? 0;
+      return { kind: 'source', name, topic, partitions, source: one };
+    }),
+    ...tables.map((table) => tableInput(plan, table, topics)),
+  ];
 }
 
 async function resultRows(options: OnceResultOptions): Promise<readonly Row[]> {
@@ -123,14 +147,9 @@ async function resultRows(options: OnceResultOptions): Promise<readonly Row[]> {
   const { batch } = source;
   if (batch === undefined) return [];
   const rows = new Map<string, readonly Row[]>();
-  const inputs = batchInputs(plan, source);
-  const described = await log.describeTopics(inputs.map(({ topic }) => topic));
-  for (const input of inputs) {
-    const { name, topic } = input;
-    const partitions = described.get(topic)?.partitions ?? 0;
-    await settledSource(options, topic, partitions);
-    const facts = { kind: 'source' as const, name, topic, partitions, source: input };
-    rows.set(name, await readInputRows(log, facts, timeZone));
+  for (const input of await inputsOf(options)) {
+    await settledSource(options, input.topic, input.partitions);
+    rows.set(input.name, await readInputRows(log, input, timeZone));
   }
   const settings = {
     timeZone,

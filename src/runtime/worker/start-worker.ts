@@ -1,5 +1,6 @@
 import { FlowError } from '../../base/errors.ts';
 import type { PipelinePlan } from '../../plan/pipeline-plan.ts';
+import { catalogTopicOf } from '../../plan/topology.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { StateStore } from '../../ports/state-store.ts';
@@ -7,6 +8,8 @@ import type { Tracer } from '../../ports/tracer.ts';
 import type { RuntimeListener } from '../runtime-events.ts';
 import { acceptGaps } from '../takeover/gaps.ts';
 import { prepareTopics } from '../topics/prepare-topics.ts';
+import { stoppedWhile } from '../views/once-result.ts';
+import { onceUpstream } from '../views/once-upstream.ts';
 import { ViewUpdates } from '../views/view-updates.ts';
 import { pausesOf } from './pauses.ts';
 import { Worker } from './worker.ts';
@@ -23,6 +26,8 @@ export type StartWorkerOptions = {
   readonly replicationFactor: number;
   /** Ids of gaps that somebody takes into account. */
   readonly acceptGaps?: readonly string[];
+  /** Whether somebody asked for the end before the worker was there to be told. */
+  readonly isStopped?: () => boolean;
 };
 
 /** What every worker has where nobody says otherwise. */
@@ -62,6 +67,38 @@ function refuseForgetful({ flows }: PipelinePlan, delivery: WorkerSettings['deli
   );
 }
 
+/** How often it is looked whether an update before the start was told to end. */
+const stopLookMs = 100;
+
+/** One update of a part of the pipeline, before the whole of it starts. */
+async function bringUpToDate(
+  plan: PipelinePlan,
+  options: StartWorkerOptions,
+  isStopped: () => boolean,
+): Promise<void> {
+  const { clock, settings } = options;
+  const worker = await startWorker({ ...options, plan, settings: { ...settings, once: true } });
+  let isOver = false;
+  const running = worker.run().finally(() => {
+    isOver = true;
+  });
+  const watching = (async () => {
+    while (!isOver && !isStopped()) await Promise.race([ended(running), clock.sleep(stopLookMs)]);
+    worker.stop();
+  })();
+  try {
+    await running;
+  } finally {
+    await watching;
+  }
+  if (isStopped()) throw stoppedWhile('the tables that a once flow reads were brought up to date');
+}
+
+/** Whatever its outcome is. */
+function ended(running: Promise<void>): Promise<void> {
+  return running.catch(() => undefined);
+}
+
 /** Checks topics and state store and gives a worker that is ready to `run`. */
 export async function startWorker(options: StartWorkerOptions): Promise<Worker> {
   const { plan, settings, log, state, clock, listener, replicationFactor } = options;
@@ -73,6 +110,10 @@ export async function startWorker(options: StartWorkerOptions): Promise<Worker> 
   }
   refuseForgetful(plan, settings.delivery);
   await state.check();
+  const isStopped = options.isStopped ?? (() => false);
+  const catalogTopic = catalogTopicOf(settings.pipeline);
+  const upstream = await onceUpstream(plan, { log, catalogTopic });
+  if (upstream !== undefined) await bringUpToDate(upstream, options, isStopped);
   const { flows, views, catalog } = await prepareTopics({
     plan,
     pipeline: settings.pipeline,
@@ -81,6 +122,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<Worker> 
     listener,
     replicationFactor,
     clock,
+    isStopped,
   });
   try {
     const { instance } = settings;

@@ -104,6 +104,7 @@ export class SimulatedInstance {
         listener: onEvent,
         replicationFactor: -1,
         acceptGaps,
+        isStopped: () => this.#isStopping,
         settings: { ...defaultWorkerSettings, ...settings, pipeline, instance: name, once },
       });
       this.#worker = worker;

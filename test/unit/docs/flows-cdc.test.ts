@@ -24,13 +24,17 @@ beforeEach(() => {
 
 afterEach(() => folder.remove());
 
-async function tried(name: string, topics: readonly string[]): Promise<Record<string, unknown>> {
+async function tried(
+  name: string,
+  topics: readonly string[],
+  program = 'sql',
+): Promise<Record<string, unknown>> {
   const { block } = page(name);
   const inputs = topics.flatMap((topic) => [
     '--input',
     `${topic}=${folder.write(`${topic}.jsonl`, block(`jsonl ${topic}`))}`,
   ]);
-  const pipeline = folder.write('pipeline.sql', block('sql'));
+  const pipeline = folder.write('pipeline.sql', block(program));
   const { code, out } = await runCli(['try', pipeline, ...inputs, '--partitions', '2', '--json']);
   expect(code).toBe(0);
   return (JSON.parse(out) as { tables: Record<string, unknown> }).tables;
@@ -51,6 +55,12 @@ describe('pages of the flow types', () => {
     const { block } = page('flows-once.md');
     const tables = await tried('flows-once.md', ['orders.archive', 'orders']);
     expect(tables['all_orders']).toEqual(JSON.parse(block('json all_orders')));
+  });
+
+  test('FL-16 FL-27 its example of a once flow over a table gives the rows that it shows', async () => {
+    const { block } = page('flows-once.md');
+    const tables = await tried('flows-once.md', ['visits'], 'sql opening');
+    expect(tables['opening']).toEqual(JSON.parse(block('json opening')));
   });
 
   test('CH-01 CH-02 CH-03 a table says which flow when', () => {

@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from 'vitest';
 import type { LogProducer } from '../../../src/ports/log.ts';
 import type { RuntimeEvent } from '../../../src/runtime/runtime-events.ts';
+import { defaultWorkerSettings, startWorker } from '../../../src/runtime/worker/start-worker.ts';
 import type { PipelineWorld } from '../../../src/testing/pipeline/pipeline-world.ts';
 import { planned, workerOf, worldOf } from '../../support/append-world.ts';
 
@@ -81,6 +82,31 @@ test.each([
     expect(rowsOf(sql)).toEqual(rows);
   },
 );
+
+test('FL-16 a start that waits for an open transaction ends when it is told to stop, and writes nothing', async () => {
+  world = worldOf(counted, 1);
+  const producer = await opened(2);
+  const events: RuntimeEvent[] = [];
+  let isStopped = false;
+  const options = {
+    plan: planned(counted),
+    log: world.log.connect(),
+    state: world.state,
+    clock: world.clock,
+    listener: (event: RuntimeEvent) => events.push(event),
+    replicationFactor: -1,
+    isStopped: () => isStopped,
+    settings: { ...defaultWorkerSettings, pipeline: 'test', instance: 'one' },
+  };
+  const starting = startWorker(options);
+  await untilHeld(events);
+  isStopped = true;
+  // What the service takes for a stop before the start; the next start waits for the same transaction.
+  await expect(starting).rejects.toMatchObject({ remedy: 'retry' });
+  await producer.commit([]);
+  await update(counted, []);
+  expect(rowsOf(counted)).toEqual(['{"n":1,"id":2}']);
+});
 
 test('FL-03 an update tells what an open transaction leaves to the next one', async () => {
   world = worldOf(streamed, 1);
