@@ -26,6 +26,7 @@ export type TableSettings = {
   /** As text where it does not fit a number. */
   readonly maxSequence?: string | number;
   readonly maxSequenceAhead?: string;
+  readonly maxEventTimeAhead?: string;
   readonly tombstoneRetention?: string;
   /** How long a batch rests after it was computed: a materialized view, or the table of a REPLACE WHERE flow. */
   readonly refreshEvery?: string;
@@ -44,6 +45,7 @@ const settingNames: Readonly<Record<string, string>> = {
   maxRowSetRows: 'max_row_set_rows',
   maxSequence: 'max_sequence',
   maxSequenceAhead: 'max_sequence_ahead',
+  maxEventTimeAhead: 'max_event_time_ahead',
   tombstoneRetention: 'tombstone_retention',
   refreshEvery: 'refresh_every',
 };

@@ -22,10 +22,24 @@ import { decimalNode, variantObject } from './variant.ts';
 
 /**
  * Reads a semi-structured value from a span of a valid JSON text. Invariant: no digit is lost where a
- * decimal can hold them; an object with the same name twice is a misfit.
+ * decimal can hold them; an object with the same name twice is a misfit, and so is a number beyond the doubles.
  */
 export function decodeVariant(bytes: Buffer, span: JsonSpan): VariantNode | Misfit {
-  const { start, end, kind } = span;
+  return decodeNode(bytes, span, (text) => {
+    const node = variantNumber(text);
+    return node === Number.POSITIVE_INFINITY || node === Number.NEGATIVE_INFINITY ? misfit : node;
+  });
+}
+
+type Span = Pick<JsonSpan, 'start' | 'end'>;
+
+type NumberReader = (text: string) => VariantNode | Misfit;
+
+function decodeNode(
+  bytes: Buffer,
+  { start, end, kind }: JsonSpan,
+  numberOf: NumberReader,
+): VariantNode | Misfit {
   switch (kind) {
     case kindAscii:
       return bytes.toString('latin1', start, end);
@@ -33,15 +47,15 @@ export function decodeVariant(bytes: Buffer, span: JsonSpan): VariantNode | Misf
       return decodeJsonString(bytes, start, end) ?? misfit;
     case kindInteger:
     case kindNumber:
-      return variantNumber(bytes.toString('latin1', start, end));
+      return numberOf(bytes.toString('latin1', start, end));
     case kindTrue:
       return true;
     case kindFalse:
       return false;
     case kindArray:
-      return decodeArray(bytes, start, end);
+      return decodeArray(bytes, { start, end }, numberOf);
     case kindObject:
-      return decodeObject(bytes, start, end);
+      return decodeObject(bytes, { start, end }, numberOf);
     default:
       return null;
   }
@@ -56,7 +70,8 @@ export function parseVariant(text: string): Variant | undefined {
   if (end < 0 || end > bytes.length || runsOn(bytes, start, end)) return undefined;
   const span: JsonSpan = { kind: kindMissing, start, end };
   readValue(span, bytes, start, end);
-  const variant = decodeVariant(bytes, span);
+  // As Spark does it: what is beyond the doubles is an infinity here.
+  const variant = decodeNode(bytes, span, variantNumber);
   return variant === misfit ? undefined : { variant };
 }
 
@@ -71,11 +86,14 @@ function runsOn(bytes: Uint8Array, start: number, end: number): boolean {
   return isNumber ? !/\s/.test(next) : /[\w.+-]/.test(next);
 }
 
+/** Beyond it a whole number has more than 64 bits, and would take its time to be read as one. */
+const bigintTextMax = 20;
+
 /** A bigint where it fits, a decimal where one holds all digits, else a double. */
 export function variantNumber(text: string): VariantNode {
   // NaN and the infinities have no digits.
   if (!/\d/.test(text)) return Number(text);
-  if (!/[.eE]/.test(text)) {
+  if (text.length <= bigintTextMax && !/[.eE]/.test(text)) {
     const whole = BigInt(text);
     if (BigInt.asIntN(64, whole) === whole) return whole;
   }
@@ -87,13 +105,17 @@ export function variantNumber(text: string): VariantNode {
   return Number(text);
 }
 
-function decodeArray(bytes: Buffer, start: number, end: number): VariantNode | Misfit {
+function decodeArray(
+  bytes: Buffer,
+  { start, end }: Span,
+  numberOf: NumberReader,
+): VariantNode | Misfit {
   const element: JsonSpan = { kind: kindMissing, start: 0, end: 0 };
   const nodes: VariantNode[] = [];
   let at = spaceEnd(bytes, start + 1);
   while (bytes[at] !== 0x5d) {
     at = readValue(element, bytes, at, end);
-    const node = decodeVariant(bytes, element);
+    const node = decodeNode(bytes, element, numberOf);
     if (node === misfit) return misfit;
     nodes.push(node);
     at = spaceEnd(bytes, at);
@@ -102,7 +124,11 @@ function decodeArray(bytes: Buffer, start: number, end: number): VariantNode | M
   return nodes;
 }
 
-function decodeObject(bytes: Buffer, start: number, end: number): VariantNode | Misfit {
+function decodeObject(
+  bytes: Buffer,
+  { start, end }: Span,
+  numberOf: NumberReader,
+): VariantNode | Misfit {
   const member: JsonSpan = { kind: kindMissing, start: 0, end: 0 };
   const members: [string, VariantNode][] = [];
   let at = spaceEnd(bytes, start + 1);
@@ -111,7 +137,7 @@ function decodeObject(bytes: Buffer, start: number, end: number): VariantNode | 
     const key = decodeJsonString(bytes, at + 1, (name >> 1) - 1);
     at = spaceEnd(bytes, spaceEnd(bytes, name >> 1) + 1);
     at = readValue(member, bytes, at, end);
-    const node = decodeVariant(bytes, member);
+    const node = decodeNode(bytes, member, numberOf);
     if (key === undefined || node === misfit) return misfit;
     members.push([key, node]);
     at = spaceEnd(bytes, at);

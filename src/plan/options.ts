@@ -44,6 +44,7 @@ const tableOptions = {
   max_row_set_rows: { kind: 'integer', min: 1, max: 2_147_483_647 },
   max_sequence: { kind: 'number' },
   max_sequence_ahead: { kind: 'duration', words: [] },
+  max_event_time_ahead: { kind: 'duration', words: [] },
   tombstone_retention: { kind: 'duration', words: ['forever'] },
   ties: { kind: 'choice', values: ['keep'] },
   refresh_every: { kind: 'duration', words: [] },

@@ -121,6 +121,8 @@ export type TablePlan = {
   /** max_sequence_ahead in microseconds; max_sequence as text in the sequence's type. */
   readonly sequenceAheadMaxMicros: bigint | undefined;
   readonly sequenceMax: string | undefined;
+  /** max_event_time_ahead in microseconds: how far a time of a watermark may be after its record. */
+  readonly eventTimeAheadMaxMicros?: bigint | undefined;
   /** How long the level of an empty key is kept; absent or undefined: for ever. */
   readonly tombstoneRetentionMicros?: bigint | undefined;
   readonly place: Place;

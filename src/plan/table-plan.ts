@@ -70,6 +70,7 @@ export function planTable(
     rowSetRowsMax: options.integer('max_row_set_rows')?.value ?? rowSetRowsMaxDefault,
     sequenceAheadMaxMicros: options.durationMicros('max_sequence_ahead')?.value,
     sequenceMax: options.text('max_sequence')?.value,
+    eventTimeAheadMaxMicros: options.durationMicros('max_event_time_ahead')?.value,
     tombstoneRetentionMicros: options.durationMicros('tombstone_retention')?.value,
     place: table.place,
   };

@@ -23,7 +23,11 @@ export type PlannedJoin = { readonly flow: JoinFlowPlan; readonly table: TablePl
 
 type Target = Pick<
   TablePlan,
-  'partitions' | 'deadLetterTopic' | 'deadLetterShareMax' | 'rowSetRowsMax'
+  | 'partitions'
+  | 'deadLetterTopic'
+  | 'deadLetterShareMax'
+  | 'rowSetRowsMax'
+  | 'eventTimeAheadMaxMicros'
 >;
 
 /**
@@ -144,6 +148,7 @@ function planJoin(
       output: 'append',
       sequenceAheadMaxMicros: undefined,
       sequenceMax: undefined,
+      eventTimeAheadMaxMicros: target.eventTimeAheadMaxMicros,
       place,
     },
   };

@@ -175,6 +175,7 @@ function checkTableOptions({ options }: TableDataset, faults: FaultList): void {
     max_row_set_rows: options.integer('max_row_set_rows'),
     max_sequence: options.text('max_sequence'),
     max_sequence_ahead: options.durationMicros('max_sequence_ahead'),
+    max_event_time_ahead: options.durationMicros('max_event_time_ahead'),
     tombstone_retention: options.durationMicros('tombstone_retention'),
   };
   for (const [name, option] of Object.entries(given)) {

@@ -6,7 +6,10 @@ import type { ListedSift } from '../stage-list.ts';
 export type PlannedSift = { readonly flow: SiftFlowPlan; readonly table: TablePlan };
 
 type Around = {
-  readonly target: Pick<TablePlan, 'partitions' | 'deadLetterTopic' | 'deadLetterShareMax'>;
+  readonly target: Pick<
+    TablePlan,
+    'partitions' | 'deadLetterTopic' | 'deadLetterShareMax' | 'eventTimeAheadMaxMicros'
+  >;
   readonly timeZone: string;
 };
 
@@ -53,6 +56,7 @@ export function planSift(sift: ListedSift, { target, timeZone }: Around): Planne
       rowSetRowsMax: 1,
       sequenceAheadMaxMicros: undefined,
       sequenceMax: undefined,
+      eventTimeAheadMaxMicros: target.eventTimeAheadMaxMicros,
       place,
     },
   };

@@ -102,6 +102,8 @@ export class RowProgram {
   #counters: FlowCounters | undefined;
   #reached: bigint | undefined;
   #reachedAlone: bigint | undefined;
+  /** Of the record at hand. A fraction at first, so that the engine stores it unboxed. */
+  #recordMs = -0.5;
 
   constructor(options: RowProgramOptions) {
     const { flow, branch, source, table, timeZone } = options;
@@ -174,6 +176,7 @@ export class RowProgram {
       reusesRows: true,
       reached: () => this.#reached,
       reachedAlone: () => this.#reachedAlone,
+      checkTime: (micros) => this.#checkTime(micros),
       finish: this.#finish(context),
     });
     this.#keys = keysOf(flow);
@@ -214,6 +217,7 @@ export class RowProgram {
 
   /** Decodes the columns that the query uses. Undefined: the record is ready to `run`. */
   read(records: RecordCursor, place: RecordPlace): BadRow | 'tombstone' | undefined {
+    this.#recordMs = records.timestampMs;
     return this.#reader.read(records, place);
   }
 
@@ -342,13 +346,26 @@ export class RowProgram {
   }
 
   #checkAhead(micros: bigint, timestampMs: number, aheadMax: bigint | undefined): void {
-    if (aheadMax === undefined) return;
-    if (micros > BigInt(Math.floor(timestampMs)) * 1000n + aheadMax) {
+    if (!isAhead(micros, timestampMs, aheadMax)) return;
+    throw new ExpressionError(
+      'SEQUENCE_TOO_FAR_AHEAD',
+      "the sequence is further ahead of the record's timestamp than max_sequence_ahead",
+    );
+  }
+
+  /** One absurd time would move the watermark past everything that is still to come. */
+  #checkTime(micros: bigint): void {
+    if (micros > microsMax) {
       throw new ExpressionError(
-        'SEQUENCE_TOO_FAR_AHEAD',
-        "the sequence is further ahead of the record's timestamp than max_sequence_ahead",
+        'EVENT_TIME_OUT_OF_RANGE',
+        'the time of the watermark lies beyond the year 9999: is its unit right?',
       );
     }
+    if (!isAhead(micros, this.#recordMs, this.#options.table.eventTimeAheadMaxMicros)) return;
+    throw new ExpressionError(
+      'EVENT_TIME_TOO_FAR_AHEAD',
+      "the time of the watermark is further ahead of the record's timestamp than max_event_time_ahead",
+    );
   }
 
   encodeRow(row: Row, out: ByteWriter): void {
@@ -387,6 +404,10 @@ export class RowProgram {
       else counter.failed += 1;
     };
   }
+}
+
+function isAhead(micros: bigint, timestampMs: number, aheadMax: bigint | undefined): boolean {
+  return aheadMax !== undefined && micros > BigInt(Math.floor(timestampMs)) * 1000n + aheadMax;
 }
 
 function beyondCalendar(): ExpressionError {

@@ -48,6 +48,8 @@ export type StepOptions = {
   readonly reached: () => bigint | undefined;
   /** The time that the partition of the row has reached, whatever the others have. */
   readonly reachedAlone?: () => bigint | undefined;
+  /** Throws where a time must not move the watermark; undefined: every time may. */
+  readonly checkTime?: (micros: bigint) => void;
   readonly finish: RowStepRunner;
 };
 
@@ -135,13 +137,14 @@ function expect(step: ExpectStep, options: StepOptions, next: RowStepRunner): Ro
 
 function watermark(
   { time, delayMicros, leavesOut }: WatermarkStep,
-  { context, frame, counters, reached, reachedAlone }: StepOptions,
+  { context, frame, counters, reached, reachedAlone, checkTime }: StepOptions,
   next: RowStepRunner,
 ): RowStepRunner {
   const evaluate = compile(time, context);
   return (row, index) => {
     const at = evaluate(row, frame);
     if (typeof at === 'bigint') {
+      checkTime?.(at);
       const counted = counters();
       const floor = leavesOut === true ? reachedAlone?.() : reached();
       if (floor !== undefined && at < floor - delayMicros) {

@@ -86,6 +86,23 @@ describe('time windows', () => {
     });
   });
 
+  test('a time that is too far ahead of its record moves no watermark, also below DISTINCT', async () => {
+    const late = (minute: string, k: number) => ({ ...row(k, at(minute)), timestampMs });
+    const timestampMs = Date.parse('2025-01-01T00:20:00Z');
+    const sql = into(
+      `SELECT DISTINCT k, window(ts, '5 minutes').start AS w ${watermark}`,
+      "WITH (dead_letter_topic = 't.dlq', max_event_time_ahead = '1 hour') AS",
+    );
+    const bad = { value: { k: 9, ts: '2025-01-01T02:00:00Z', seq: 1 }, timestampMs };
+    await scenario(sql, { batchRecordsMax: 1 }, async (told) => {
+      await told.settle(late('10:00', 1), bad, late('10:01', 2));
+      expect(rows(told)).toHaveLength(2);
+      expect(told.deadLetters().map((letter) => letter.split(' ')[0])).toEqual([
+        'EVENT_TIME_TOO_FAR_AHEAD',
+      ]);
+    });
+  });
+
   test('P121 the watermark is the minimum over the partitions with data', async () => {
     const sql = into(`SELECT k, ts, WINDOW(ts, '1 minute').start AS win ${watermark}`, 'AS');
     const records = [0, 1].flatMap((partition) =>

@@ -365,6 +365,24 @@ describe('JSON input', () => {
     });
   });
 
+  test('P025 a number beyond the doubles is no Infinity in a VARIANT, wherever it stands in it', async () => {
+    const sql = `CREATE SOURCE s (k STRING, v VARIANT, seq BIGINT) WITH (topic = 's');
+      CREATE STREAMING TABLE t WITH (dead_letter_topic = 't.dlq')
+      FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME SELECT k, v, seq FROM STREAM(s);`;
+    const records = [
+      text('{"k":"a","v":1e400,"seq":1}'),
+      text('{"k":"a","v":{"x":[1,-1e400]},"seq":2}'),
+      text(`{"k":"a","v":${'9'.repeat(400)},"seq":3}`),
+      text('{"k":"a","v":{"x":1e300,"y":18446744073709551616},"seq":1}'),
+    ];
+    await everyWay(sql, records, (told, { name }) => {
+      expect(told.rows(), name).toEqual([
+        '{"k":"a","v":{"x":1.0E300,"y":18446744073709551616},"seq":1}',
+      ]);
+      expect(told.deadLetters(), name).toHaveLength(3);
+    });
+  });
+
   test('P029 a null value is skipped and counted, and deletes nothing', async () => {
     const records: Given[] = [
       order(['EU', 'a', 1, 1], 0),

@@ -450,6 +450,39 @@ describe('joins of two streams with watermarks', () => {
       expect(seconds(told.rows('j')).filter((row) => (row as unknown[])[0] === 3)).toEqual([]);
     });
   });
+
+  test('one absurd time makes no row after it late: beyond the calendar it is bad, else where the table bounds it', async () => {
+    const at = (topic: 'a' | 'b', id: number, ts: string): Given => ({
+      topic,
+      value: { id, ts },
+      timestampMs: Date.parse('2025-01-01T00:01:00Z'),
+    });
+    const bounded = "WITH (dead_letter_topic = 'j.dlq', max_event_time_ahead = '1 day') AS";
+    const records = [
+      at('a', 8, '+57145-01-01T00:00:00Z'),
+      at('b', 8, '2999-01-01T00:00:00Z'),
+      rowOf('a', 1, 1),
+      rowOf('b', 1, 2),
+      // As far ahead as a row may be.
+      at('a', 7, '2025-01-02T00:01:00Z'),
+    ];
+    await everyWay(timedJoin('LEFT', bounded), records, (told, { name }) => {
+      expect(seconds(told.rows('j')), name).toEqual([[1, 1, 2]]);
+      expect(
+        told
+          .deadLetters()
+          .map((letter) => letter.split(' ')[0])
+          .sort(),
+        name,
+      ).toEqual(['EVENT_TIME_OUT_OF_RANGE', 'EVENT_TIME_TOO_FAR_AHEAD']);
+    });
+    await scenario(timedJoin('LEFT', 'AS'), {}, async (told) => {
+      expect(await told.failure(...records)).toMatchObject({
+        code: 'BAD_ROW',
+        detail: expect.stringContaining('EVENT_TIME_OUT_OF_RANGE'),
+      });
+    });
+  });
 });
 
 describe('what joins of two streams refuse and warn of', () => {
