@@ -57,8 +57,8 @@ export async function refreshTables(
 function previewText({ table, rows, lost, downstream }: ComputedReport): string {
   const loss =
     lost.rows === 0
-      ? 'A refresh loses nothing: each of them is computed by every update.'
-      : `A refresh would lose ${lost.rows} of them, which do not meet the condition and are computed by no update.`;
+      ? 'A refresh loses nothing: the next update computes each of them again.'
+      : `A refresh would lose ${lost.rows} of them, which no update computes again: they do not meet the condition, or records that they came from are gone.`;
   const views =
     downstream.length === 0
       ? ''

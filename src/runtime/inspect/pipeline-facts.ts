@@ -77,7 +77,7 @@ function recordBytesMax(topic: TopicDescription | undefined): number {
 }
 
 /** Of a materialized view the number of the run that wrote the rows. */
-function sequenceTypeOf(plan: PipelinePlan, { name }: TablePlan): DataType {
+export function sequenceTypeOf(plan: PipelinePlan, { name }: TablePlan): DataType {
   const flow = plan.flows.find(({ target }) => target === name);
   return flow !== undefined && 'sequenceType' in flow ? flow.sequenceType : { kind: 'bigint' };
 }

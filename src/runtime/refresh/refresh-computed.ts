@@ -1,17 +1,21 @@
 import { FlowError } from '../../base/errors.ts';
+import { ByteWriter } from '../../data/byte-writer.ts';
+import { rowEncoder } from '../../data/json-encode.ts';
+import type { Column } from '../../data/types.ts';
 import type { Row } from '../../data/value.ts';
 import { viewDefinition } from '../../plan/flows/view-definition.ts';
-import type { MaterializedViewPlan, PipelinePlan } from '../../plan/pipeline-plan.ts';
+import type { MaterializedViewPlan, PipelinePlan, TablePlan } from '../../plan/pipeline-plan.ts';
 import { groupOf, viewInputs } from '../../plan/topology.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import { viewsOver } from '../../refresh/refresh-report.ts';
 import { runBatch } from '../../task/batch-run.ts';
+import { viewRows } from '../../task/view-query.ts';
 import { viewRecords } from '../../task/view-records.ts';
-import { tableOfView } from '../inspect/pipeline-facts.ts';
+import { sequenceTypeOf, tableOfView } from '../inspect/pipeline-facts.ts';
 import { generationOf } from '../takeover/generation.ts';
 import type { Catalog, KnownCatalog } from '../topics/catalog.ts';
-import { readInputRows } from '../views/read-input-rows.ts';
+import { type InputFacts, readInputRows } from '../views/read-input-rows.ts';
 import { numbersTo } from './refresh-facts.ts';
 import { topicEntries } from './refresh-run.ts';
 
@@ -20,7 +24,10 @@ export type ComputedReport = {
   readonly table: string;
   readonly generation: number;
   readonly lossless: boolean;
-  /** Rows that do not meet the condition, so that no update computes them; `keys`: different ones. */
+  /**
+   * Rows that no update computes: they do not meet the condition, or records that they came from are gone. `keys`: different
+   * ones.
+   */
   readonly lost: { readonly keys: number; readonly rows: number };
   /** All rows that the table has. */
   readonly rows: number;
@@ -63,7 +70,6 @@ export async function previewComputed(
             rowsOf: () => rows,
           }),
         ];
-  const records = viewRecords(kept, { columns: table.columns, keys: undefined });
   const group = groupOf(pipeline, view.name);
   const sources: ComputedReport['sources'][number][] = [];
   for (const { name, source, table: upstream } of viewInputs(plan, table)) {
@@ -79,15 +85,77 @@ export async function previewComputed(
       });
     }
   }
+  const isWhole = sources.every(({ logStart }) => logStart === 0);
+  const given = isWhole ? rows : await givenRows({ log, plan, view, clock });
+  const lost = [...kept, ...missing(rows, [...kept, ...given], table)];
   return {
     table: table.name,
     generation: generationOf(catalog, view.name),
-    lossless: kept.length === 0,
-    lost: { keys: records.size, rows: kept.length },
+    lossless: lost.length === 0,
+    lost: {
+      keys: viewRecords(lost, { columns: table.columns, keys: undefined }).size,
+      rows: lost.length,
+    },
     rows: rows.length,
     sources,
     downstream: viewsOver(plan, [table.name]),
     estimateSeconds: null,
+  };
+}
+
+/** The rows that the next update computes from what the sources have still. */
+async function givenRows({
+  log,
+  plan,
+  view,
+  clock,
+}: Omit<ComputedRefresh, 'pipeline'>): Promise<readonly Row[]> {
+  const own = tableOfView(plan, view);
+  const rows = new Map<string, readonly Row[]>();
+  for (const { name, source, table = own } of viewInputs(plan, own)) {
+    const topic = source?.topic ?? table.topic;
+    const partitions = (await log.describeTopics([topic])).get(topic)?.partitions ?? 0;
+    const sequenceType = sequenceTypeOf(plan, table);
+    const input: InputFacts =
+      source === undefined
+        ? { kind: 'table', name, topic, partitions, table, sequenceType }
+        : { kind: 'source', name, topic, partitions, source };
+    rows.set(name, await readInputRows(log, input, plan.timeZone));
+  }
+  return viewRows(view, {
+    timeZone: plan.timeZone,
+    nowMicros: BigInt(Math.floor(clock.now())) * 1_000n,
+    rowsOf: (name) => rows.get(name) ?? [],
+  });
+}
+
+/** Rows that others have not, equal ones counted. */
+function missing(
+  rows: readonly Row[],
+  others: readonly Row[],
+  { columns }: TablePlan,
+): readonly Row[] {
+  const textOf = rowText(columns);
+  const left = new Map<string, number>();
+  for (const row of others) {
+    const text = textOf(row);
+    left.set(text, (left.get(text) ?? 0) + 1);
+  }
+  return rows.filter((row) => {
+    const text = textOf(row);
+    const count = left.get(text) ?? 0;
+    left.set(text, count - 1);
+    return count <= 0;
+  });
+}
+
+function rowText(columns: readonly Column[]): (row: Row) => string {
+  const encode = rowEncoder(columns, 'kept');
+  const out = new ByteWriter(256);
+  return (row) => {
+    out.reset();
+    encode(row, out);
+    return out.buffer.toString('latin1', 0, out.length);
   };
 }
 
@@ -120,7 +188,7 @@ export async function refreshComputed(
       'DATA_LOSS_REFUSED',
       `a refresh of table "${report.table}" would lose ${report.lost.rows} of its ${report.rows} rows`,
       {
-        detail: `They do not meet ${view.replaceWhere?.sql ?? ''}, so no update computes them again.`,
+        detail: `They do not meet ${view.replaceWhere?.sql ?? ''}, or records that they came from are gone: no update computes them again.`,
         hint: 'Accept it with --allow-loss; or leave the table: each update replaces the rows that meet the condition anyway.',
       },
     );

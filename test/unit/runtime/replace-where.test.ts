@@ -375,6 +375,23 @@ describe('a full refresh of the table of a REPLACE WHERE flow', () => {
     expect(new Set(generations)).toEqual(new Set(['0', '1']));
   });
 
+  test('FR-05 rows whose records have expired go, and only when that is accepted', async () => {
+    const sql = since('2026-03-01');
+    world = worldOf(sql);
+    sell('2026-03-01', 'a', 1);
+    sell('2026-03-02', 'b', 2);
+    await update(sql);
+    const partitions = await world.log.offsetRanges('sales', [0, 1]);
+    const [gone] = [...partitions].filter(([, { end }]) => end > 0);
+    await world.log.deleteRecords('sales', new Map([[gone?.[0] ?? 0, 1]]));
+    await expect(refresh(sql)).rejects.toMatchObject({
+      code: 'DATA_LOSS_REFUSED',
+      message: 'a refresh of table "kept" would lose 1 of its 2 rows',
+    });
+    const report = await refresh(sql, true);
+    expect(report).toMatchObject({ lossless: false, lost: { keys: 1, rows: 1 }, rows: 2 });
+  });
+
   test('FL-18 one that ran once runs again', async () => {
     const sql = since('2026-03-01', { clause: 'ONCE' });
     world = worldOf(sql);
