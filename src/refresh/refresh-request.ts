@@ -11,6 +11,8 @@ export type RefreshRequest = {
   readonly mode: RefreshMode;
   readonly allowLoss: boolean;
   readonly keepUnrecoverable: boolean;
+  /** It is measured, and never becomes the table. */
+  readonly isShadow?: boolean | undefined;
 };
 
 /** What decides whether a refresh may start, or go on to its swap. */
@@ -56,16 +58,10 @@ const noDifference = ['FR-13', 'FR-19', 'FR-28', 'FL-21'];
  * good is lost only where `allowLoss` says so.
  */
 export function decideRefresh(request: RefreshRequest, facts: RequestFacts): RefreshDecision {
-  const { table, mode, allowLoss, keepUnrecoverable } = request;
+  const { table, mode, allowLoss, keepUnrecoverable, isShadow = false } = request;
   if (allowLoss && keepUnrecoverable) {
     return refuse('USAGE', '--allow-loss and --keep-unrecoverable exclude each other', {
       hint: 'Either what can not be read again goes, or it stays.',
-    });
-  }
-  if (facts.downstream.length > 0) {
-    return refuse('USAGE', `other tables read table "${table}"`, {
-      detail: `They would go on from rows that are no longer there: ${facts.downstream.join(', ')}.`,
-      hint: `Refresh them with it, in order: tidemark refresh ${table} --cascade${mode === 'in_place' ? ' --in-place' : ''}`,
     });
   }
   if (facts.isJoined && keepUnrecoverable) {
@@ -75,15 +71,21 @@ export function decideRefresh(request: RefreshRequest, facts: RequestFacts): Ref
       hint: 'Let them go with --allow-loss, or leave the join as it is.',
     });
   }
-  if (facts.isJoined && mode === 'beside') {
+  if (facts.isJoined && mode === 'beside' && !isShadow) {
     return refuse(
       'USAGE',
       `a join of two streams writes table "${table}", so it is refreshed in place only`,
       {
         detail: 'What it keeps of both sides is forgotten with its rows.',
-        hint: `Empty it and let the next run fill it: tidemark refresh ${table} --in-place`,
+        hint: `Empty it with the tables that read it, and let the next run fill them in order: tidemark refresh ${table} --cascade --in-place. What would become of it tells: tidemark refresh ${table} --shadow`,
       },
     );
+  }
+  if (facts.downstream.length > 0) {
+    return refuse('USAGE', `other tables read table "${table}"`, {
+      detail: `They would go on from rows that are no longer there: ${facts.downstream.join(', ')}.`,
+      hint: `Refresh them with it, in order: tidemark refresh ${table} --cascade${mode === 'in_place' ? ' --in-place' : ''}`,
+    });
   }
   if (facts.isLimited && keepUnrecoverable) {
     return refuse(

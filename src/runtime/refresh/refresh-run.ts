@@ -187,15 +187,16 @@ export function refuseUnwanted(
 ): void {
   const { options, progress } = run;
   const { table, plan, together } = options;
-  const { mode, allowLoss, keepUnrecoverable } = progress.record;
-  const request: RefreshRequest = { table: table.name, mode, allowLoss, keepUnrecoverable };
+  const { mode, allowLoss, keepUnrecoverable, isShadow } = progress.record;
+  const asked = { mode, allowLoss, keepUnrecoverable, isShadow };
+  const request: RefreshRequest = { table: table.name, ...asked };
   const refusal = refusalOf(
     decideRefresh(request, {
       lost: facts.lost,
       pendingLost: facts.pendingLost,
       untold: facts.untold,
       downstream:
-        progress.record.isShadow === true
+        isShadow === true
           ? []
           : downstreamOf(plan, table).filter((name) => together?.has(name) !== true),
       isJoined: flowsOf(plan, table).some(({ kind }) => kind === 'join'),
@@ -334,7 +335,9 @@ function appendedOptions(
   fresh: string,
   producer: LogProducer | undefined,
 ): SwapAppendedOptions {
-  const { from = endsOf(facts), keepUnrecoverable: keeps, allowLoss: isLossAllowed } = record;
+  const { from = endsOf(facts), keepUnrecoverable: keeps, allowLoss } = record;
+  // A joined row does not say where its two rows are: whether it comes again only the new generation can tell.
+  const isLossAllowed = allowLoss && !facts.isJoined;
   const isDistinct = siftsOf(plan, table).some(({ distinct }) => distinct);
   return {
     log,

@@ -84,6 +84,9 @@ describe('whether a refresh may do what it was asked for', () => {
     expect(of({ ...lossless, isJoined: true })).toBe(
       mode === 'beside' || flag === 'keep' ? 'USAGE' : 'go',
     );
+    const shadow = { table: 't', mode, ...flags[flag], isShadow: true };
+    const { decision } = decideRefresh(shadow, { ...lossless, isJoined: true });
+    expect(decision).toBe(flag === 'keep' ? 'refuse' : 'go');
     // As many would come again as LIMIT lets through; and what is kept above would be read and kept below.
     expect(of({ ...lossless, isLimited: true })).toBe(flag === 'keep' ? 'USAGE' : 'go');
     expect(of({ ...lossless, appendedFrom: ['u'] })).toBe(
@@ -127,9 +130,9 @@ describe('whether a refresh may do what it was asked for', () => {
       changes.some(({ id }) => ids.includes(id));
     const order: readonly (readonly [string, (facts: Facts) => boolean])[] = [
       ['USAGE', ({ flag }) => flag === 'both'],
-      ['USAGE', ({ downstream }) => downstream.length > 0],
       ['USAGE', ({ isJoined, flag }) => isJoined && flag === 'keep'],
       ['USAGE', ({ isJoined, mode }) => isJoined && mode === 'beside'],
+      ['USAGE', ({ downstream }) => downstream.length > 0],
       ['USAGE', ({ isLimited, flag }) => isLimited && flag === 'keep'],
       [
         'USAGE',

@@ -81,3 +81,54 @@ test('rows of a join cannot be kept one by one', async () => {
   const together = new Set(['t.join', 't']);
   await expect(refreshInPlace({ ...options, together })).rejects.toMatchObject({ code: 'USAGE' });
 });
+
+test.each([
+  ['nothing is gone', [], { keys: 0, rows: 0, levels: 0 }],
+  // Of the two pairs of A the one of the first row of b can not be made again.
+  ['a row of a side is gone', [['b', 1]], { keys: 1, rows: 1, levels: 0 }],
+  ['rows of a side are gone that never met another', [['b', 0]], { keys: 0, rows: 0, levels: 0 }],
+] as const)(
+  'FR-41 a shadow of the join joins anew, tells what would become of it, and leaves no trace: %s',
+  async (_, gone, lost) => {
+    const world = await joinedWorld();
+    for (const [topic, start] of gone) await world.log.deleteRecords(topic, new Map([[0, start]]));
+    const options = await world.besideOptions('t.join');
+    await expect(refreshBeside(options)).rejects.toMatchObject({
+      code: 'USAGE',
+      hint: expect.stringContaining('tidemark refresh t.join --shadow'),
+    });
+    const before = await rowsOf(world);
+    const outcome = await refreshBeside({
+      ...(await world.besideOptions('t.join')),
+      isShadow: true,
+    });
+    expect(outcome).toMatchObject({ isShadow: true, published: 2 - lost.rows, buried: 2, lost });
+    const { catalog } = await world.outside();
+    expect(catalog.all('lock')).toEqual([]);
+    expect(
+      catalog
+        .all('flow')
+        .map(({ name }) => name)
+        .sort(),
+    ).toEqual(['t', 't.join']);
+    expect(
+      (await world.log.describeTopics(['p.t.join.refresh.output', 'p.t.join.refresh.levels'])).size,
+    ).toBe(0);
+    expect(await rowsOf(world)).toEqual(before);
+    // What it keeps of both sides is as it was.
+    await world.produce('b', 0, { k: 'B', seq: 1, v: 'late' });
+    await world.update();
+    expect(await rowsOf(world)).toEqual([...before, line('B', 1, 'late')]);
+  },
+);
+
+test('FR-41 FR-26 a shadow of the join under another condition', async () => {
+  const world = await joinedWorld();
+  world.sql = sql(" AND y.v <> 'old'");
+  const shadow = { ...(await world.besideOptions('t.join')), isShadow: true };
+  const none = { keys: 0, rows: 0, levels: 0 };
+  expect(await refreshBeside(shadow)).toMatchObject({ published: 1, buried: 2, lost: none });
+  world.sql = sql();
+  await world.update();
+  expect(await rowsOf(world)).toEqual([line('A', 1, 'new'), line('A', 1, 'old')].sort());
+});
