@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { FlowError } from '../../base/errors.ts';
 import { viewDefinition } from '../../plan/flows/view-definition.ts';
 import {
@@ -331,18 +332,31 @@ function definitionOf(plan: PipelinePlan, flow: FlowPlan, catalog: KnownCatalog)
  * Refuses to go on from a checkpoint whose rows contradict the present definition. Everything else that changed is told
  * by `plan` and remembered.
  */
-function checkDefinition(flow: FlowPlan, { changes }: Definition): void {
+function checkDefinition(flow: FlowPlan, { known, present, changes }: Definition): void {
   if (!needsRefresh(changes)) return;
   const reasons = changes.filter(({ effect }) => effect === 'refresh');
   throw new FlowError(
     'DEFINITION_CHANGED',
     `flow "${flow.name}" has a checkpoint of another definition`,
     {
-      detail: reasons.map(({ id, text }) => `${text} (${id})`).join(' '),
+      detail: [
+        ...reasons.map(({ id, text }) => `${text} (${id})`),
+        ...fingerprintsOf(known, present),
+      ].join(' '),
       hint: `${alternatives(changes, { flow: flow.name, table: flow.target, kind: flow.kind }).join('; ')}.`,
     },
   );
 }
+
+/** By which two definitions of one name are told apart; a topic or a column list may differ where they are the same. */
+function fingerprintsOf(known: DeployedFlow | undefined, present: DeployedFlow): readonly string[] {
+  if (known === undefined || known.fingerprint === present.fingerprint) return [];
+  const short = ({ fingerprint }: DeployedFlow): string =>
+    createHash('sha256').update(fingerprint).digest('hex').slice(0, digitsShown);
+  return [`The checkpoint has fingerprint ${short(known)}, these files give ${short(present)}.`];
+}
+
+const digitsShown = 12;
 
 /** The same of a REPLACE WHERE flow, whatever its name was: the rows that it keeps are rows of its table as it is now. */
 function checkKeptRows(

@@ -175,3 +175,24 @@ test('FR-29 a gap that no run has met is told beside those that were, under the 
   expect(gapsText(after.recorded, [])).toMatch(/^t\/a\/0@1\n.*\n {2}detected .*, not accepted\n$/);
   expect(gapsText([], [])).toBe('no gaps\n');
 });
+
+test('FL-21 a name that is used for another query is refused with both fingerprints, and nothing is read for it', async () => {
+  const world = await deployed();
+  world.log.createTopic('b', 1);
+  await world.produce('b', 0, { k: 'y', seq: 9, v: 'foreign' });
+  const told = async (sql: string): Promise<readonly string[]> => {
+    world.sql = `${table} ${sql}`;
+    const error = (await world.update().catch((thrown: unknown) => thrown)) as FlowError;
+    expect(error.code).toBe('DEFINITION_CHANGED');
+    const found =
+      /The checkpoint has fingerprint ([0-9a-f]{12}), these files give ([0-9a-f]{12})\.$/;
+    return found.exec(error.detail ?? '')?.slice(1) ?? [];
+  };
+  const [first, other] = await told(flow.replace('STREAM(a)', 'STREAM(b)'));
+  const [again, third] = await told(flow.replace('(k)', '(v)'));
+  expect(first).toBeDefined();
+  expect(again).toBe(first);
+  expect(new Set([first, other, third]).size).toBe(3);
+  expect((await world.log.committedOffsets('p.t', 'b', [0])).size).toBe(0);
+  expect((await world.table('t')).size).toBe(1);
+});
