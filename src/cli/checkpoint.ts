@@ -49,7 +49,7 @@ export const checkpoint: Command = {
     },
     'allow-loss': {
       type: 'boolean',
-      doc: 'Accept that records which are there are never read.',
+      doc: 'Accept that records which are there are never read; with skip also one that the flow did not stop at.',
     },
     yes: {
       type: 'boolean',
@@ -336,7 +336,10 @@ async function skip(
   const flow = namedFlow(deployment.plan, name);
   const isDryRun = invocation.isSet('dry-run');
   const options = outside('checkpoint', invocation, deployment);
-  const skipped = await (isDryRun ? previewSkip : skipRecord)(options, flow, placeOf(place));
+  const allowLoss = invocation.isSet('allow-loss');
+  const skipped = isDryRun
+    ? await previewSkip(options, flow, placeOf(place))
+    : await skipRecord({ ...options, allowLoss }, flow, placeOf(place));
   if (invocation.json) {
     const record = skipJson(skipped) as object;
     invocation.printJson({ flow: flow.name, done: !isDryRun, ...record });

@@ -3,20 +3,23 @@ import type { LogPlace } from '../../base/log-place.ts';
 import type { FlowPlan } from '../../plan/pipeline-plan.ts';
 import type { Log } from '../../ports/log.ts';
 import { recordSkip, type SkippedRecord } from '../takeover/skips.ts';
+import { stopOf } from '../worker/stops.ts';
 import { type OutsideOptions, readCheckpoints, whileNobodyReads } from './refresh-checkpoints.ts';
 
 type RecordBytes = { readonly key: Buffer | null; readonly value: Buffer | null };
 
 /**
  * Has a flow step over one record that it cannot process. Invariant: the record's bytes are in the catalog before the
- * flow passes it, and only a record that the flow has not passed yet is stepped over.
+ * flow passes it, and only a record that the flow has not passed yet is stepped over: the one that it stopped at, or any where
+ * `allowLoss` says so.
  */
 export async function skipRecord(
-  options: OutsideOptions,
+  options: OutsideOptions & { readonly allowLoss?: boolean },
   flow: FlowPlan,
   place: LogPlace,
 ): Promise<SkippedRecord> {
   return whileNobodyReads(options, [flow.name], async () => {
+    if (options.allowLoss !== true) refuseOther(options, flow, place);
     const { record, ...skip } = await recordToSkip(options, flow, place);
     await recordSkip(options.catalog, skip, record);
     return shownSkip(skip, record);
@@ -31,6 +34,25 @@ export async function previewSkip(
 ): Promise<SkippedRecord> {
   const { record, ...skip } = await recordToSkip(options, flow, place);
   return shownSkip(skip, record);
+}
+
+/** A slip of the offset would lose a record that nothing is wrong with. */
+function refuseOther({ catalog }: OutsideOptions, flow: FlowPlan, place: LogPlace): void {
+  const stopped = stopOf(catalog, flow.name)?.place;
+  const textOf = ({ topic, partition, offset }: LogPlace): string =>
+    `${topic}/${partition}@${offset}`;
+  if (stopped !== undefined && textOf(stopped) === textOf(place)) return;
+  throw new FlowError(
+    'DATA_LOSS_REFUSED',
+    `flow "${flow.name}" did not stop at ${textOf(place)}, which would never be read`,
+    {
+      detail:
+        stopped === undefined
+          ? 'It is not known to have stopped at any record.'
+          : `It stopped at ${textOf(stopped)}.`,
+      hint: `Step over the record that it stopped at, which tidemark status tells; or accept that this one is lost: tidemark checkpoint skip ${flow.name} ${textOf(place)} --allow-loss`,
+    },
+  );
 }
 
 type Skip = Omit<SkippedRecord, 'key' | 'value'>;

@@ -263,6 +263,13 @@ describe('P125 checkpoint skip', () => {
       code: 'BAD_ROW',
       hint: expect.stringContaining('tidemark checkpoint skip f a/0@1'),
     });
+    // A slip of the offset names a record that nothing is wrong with.
+    const slip = { topic: 'a', partition: 0, offset: 2 };
+    await expect(skipRecord(await outside(world), flowOf(world), slip)).rejects.toMatchObject({
+      code: 'DATA_LOSS_REFUSED',
+      detail: 'It stopped at a/0@1.',
+      hint: expect.stringContaining('--allow-loss'),
+    });
     await skipRecord(await outside(world), flowOf(world), { topic: 'a', partition: 0, offset: 1 });
     await world.update();
     expect(tableText(await world.table('t'))).toEqual(['{"k":"x","seq":3,"v":"x3","gone":null}']);
@@ -285,12 +292,31 @@ describe('P125 checkpoint skip', () => {
     expect(tableText(await world.table('t'))).toEqual(['{"k":"x","seq":3,"v":"x3","gone":null}']);
   });
 
+  test('a record that the flow did not stop at goes only where that loss is accepted', async () => {
+    const world = new RefreshWorld(sqlOf('f'), ['a']);
+    await world.update();
+    await world.produce('a', 0, { k: 'x', seq: 1, v: 'x1' });
+    const place = { topic: 'a', partition: 0, offset: 0 };
+    await expect(skipRecord(await outside(world), flowOf(world), place)).rejects.toMatchObject({
+      code: 'DATA_LOSS_REFUSED',
+      detail: 'It is not known to have stopped at any record.',
+    });
+    const options = { ...(await outside(world)), allowLoss: true };
+    await skipRecord(options, flowOf(world), place);
+    await world.update();
+    expect(tableText(await world.table('t'))).toEqual([]);
+  });
+
   test('refused: behind the checkpoint, where nothing is, what is not read', async () => {
     const world = new RefreshWorld(sqlOf('f'), ['a']);
     await world.produce('a', 0, { k: 'x', seq: 1, v: 'x1' });
     await world.update();
     const at = async (topic: string, partition: number, offset: number) =>
-      skipRecord(await outside(world), flowOf(world), { topic, partition, offset });
+      skipRecord({ ...(await outside(world)), allowLoss: true }, flowOf(world), {
+        topic,
+        partition,
+        offset,
+      });
     await expect(at('a', 0, 0)).rejects.toMatchObject({
       message: expect.stringContaining('passed'),
     });
