@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { FlowError } from '../base/errors.ts';
 import { usageError } from './command.ts';
 
-/** The text of a file that somebody named. */
+/** The text of a file that somebody named, without the mark that some editors put before it. */
 export function readText(path: string): string {
   let bytes: Buffer;
   try {
@@ -14,7 +14,7 @@ export function readText(path: string): string {
   }
   const text = bytes.toString('utf8');
   if (!isUtf8(bytes)) throw notUtf8(path, bytes, text);
-  return text;
+  return text.replace(/^\ufeff/, '');
 }
 
 /** Where the two differ first: the byte that is none of a character became another one. */

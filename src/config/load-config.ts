@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { parseDocument } from 'yaml';
+import { parseDocument, visit } from 'yaml';
 import { FlowError } from '../base/errors.ts';
 import { nearestNames } from '../base/nearest-name.ts';
 import {
@@ -85,6 +85,12 @@ function readFile(file: string | undefined, faults: string[]): Map<string, unkno
     faults.push(`${path}: ${reason}`);
     return new Map();
   }
+  // A name such as 010 or 1e3 is what is written there, not the number that YAML makes of it.
+  visit(document, {
+    Scalar(_, node) {
+      if (typeof node.value === 'number') node.value = node.source ?? String(node.value);
+    },
+  });
   const values = new Map<string, unknown>();
   flatten('', document.toJS() as unknown, values);
   for (const { name, secret } of optionDeclarations) {

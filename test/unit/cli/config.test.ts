@@ -49,6 +49,19 @@ describe('configuration', () => {
     expect((await runCli(['config', '--pipeline.name', 'nx-y_1'])).code).toBe(0);
   });
 
+  test('what looks like a number in the file is the text that stands there, and a number where one is asked for', async () => {
+    const file = fileWith(
+      'pipeline: {name: 010}\nkafka: {clientId: 1e3, brokers: [h:9092]}\nhttp: {port: 0x1F90}\ncommit: {intervalMs: 1e3}\n',
+    );
+    const { out } = await runCli(['config', '--config', file, '--json']);
+    expect(JSON.parse(out)).toMatchObject({
+      'pipeline.name': '010',
+      'kafka.clientId': '1e3',
+      'http.port': 8080,
+      'commit.intervalMs': 1000,
+    });
+  });
+
   test('a secret in the file: where else it may stand is told', async () => {
     const file = fileWith('redis: {url: "redis://h:6379"}\nhttp: {token: x}\n');
     const { err } = await runCli(['config', '--config', file]);

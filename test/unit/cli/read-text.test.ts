@@ -27,3 +27,14 @@ test('a replacement character that somebody wrote is a character like others', a
   );
   expect(await runCli(['validate', path])).toMatchObject({ code: 0 });
 });
+
+test('the mark that some editors put before a text is no part of it', async () => {
+  const sql = folder.write(
+    'marked.sql',
+    '\ufeffCREATE SOURCE s (k BIGINT, q BIGINT);\nCREATE STREAMING TABLE t FLOW REPLACE USING (k) SEQUENCE BY q BY NAME SELECT k, q FROM STREAM(s);\n',
+  );
+  const input = folder.write('marked.jsonl', '\ufeff{"k":1,"q":2}\r\n{"k":3,"q":4}');
+  const { code, out } = await runCli(['try', sql, '--input', `s=${input}`, '--json']);
+  expect(code).toBe(0);
+  expect(JSON.parse(out).tables.t).toHaveLength(2);
+});
