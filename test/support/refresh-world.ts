@@ -126,11 +126,11 @@ export class RefreshWorld {
     }
   }
 
-  /** A service that goes on until it is stopped. */
+  /** A service that goes on until it is stopped, on any view of the log. */
   async service(
     instance = 'service',
+    log: Log = this.log.connect(),
   ): Promise<{ readonly stop: () => Promise<void>; readonly ended: Promise<void> }> {
-    const log = this.log.connect();
     const worker = await startWorker({
       plan: this.plan,
       log,

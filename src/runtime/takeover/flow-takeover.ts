@@ -20,7 +20,7 @@ import {
   type OncePins,
 } from '../inspect/flow-facts.ts';
 import { refuseLocked } from '../topics/locks.ts';
-import { refuseRecreated, writtenNames } from '../topics/refuse-recreated.ts';
+import { refuseRecreated, tableTopics, writtenNames } from '../topics/refuse-recreated.ts';
 import { onceEnd, pinOnce } from '../views/once-pins.ts';
 import type { FlowRunnerOptions } from '../worker/flow-runner-options.ts';
 import type { FlowTally } from '../worker/flow-tally.ts';
@@ -36,7 +36,7 @@ import {
   tableGeneration,
 } from './generation.ts';
 import { countersOf, type HeldPartition } from './held-partition.ts';
-import { movedStarts } from './log-starts.ts';
+import { movedStarts, refuseMovedStarts } from './log-starts.ts';
 import { partitionKey } from './partition-key.ts';
 import { skippedOffsets } from './skips.ts';
 import { staleVersions } from './stale-versions.ts';
@@ -137,23 +137,45 @@ export class FlowTakeover {
         if (gap !== undefined) gaps.push(gap);
       }
     }
-    if (gaps.length === 0) {
-      await clearStop({ catalog, clock }, facts.flow.name, {
-        move: 'taken_over',
-        gained: ({ topic, partition }) => gained.get(topic)?.includes(partition) === true,
-      });
-      return;
-    }
+    await this.#refuseGaps(gaps);
+    await clearStop({ catalog, clock }, facts.flow.name, {
+      move: 'taken_over',
+      gained: ({ topic, partition }) => gained.get(topic)?.includes(partition) === true,
+    });
+  }
+
+  /**
+   * Where no partition is here. Whatever the watch finds of the flow's topics it finds here, too: a takeover that had
+   * nothing to say of it would be asked for again and again, and no other flow of this process would come further
+   * (simulation seed 91709813).
+   */
+  async takeNothing(): Promise<void> {
+    const { catalog, log, facts } = this.#options;
+    refuseRecreated(facts, await log.describeTopics(writtenNames(facts)));
+    await catalog.read();
+    await this.#refuseGaps(await this.#goneRows());
+  }
+
+  async #refuseGaps(gaps: readonly Gap[]): Promise<void> {
+    if (gaps.length === 0) return;
+    const { catalog, clock, facts, listener } = this.#options;
     const fresh = gaps.filter(({ id }) => catalog.get('gap', id) === undefined);
-    for (const gap of fresh) this.#options.listener({ event: 'gap', flow: facts.flow.name, gap });
+    for (const gap of fresh) listener({ event: 'gap', flow: facts.flow.name, gap });
     throw await recordGaps(catalog, gaps, clock.now());
   }
 
-  /** Nobody restores a state from appended rows: those that are gone are missed by whoever reads the table. */
+  /**
+   * Of the topics that hold what the flow has computed, whichever partitions are here: whoever has those of the source
+   * only must not go on either. Nobody restores a state from appended rows, which are missed by whoever reads the table.
+   */
   async #goneRows(): Promise<readonly Gap[]> {
     const { facts, log, catalog } = this.#options;
-    if (feedOf(facts) !== undefined || facts.table.isSink === true) return [];
-    return goneRows(facts.flow.name, facts.output, await movedStarts(log, catalog, facts.output));
+    for (const topic of tableTopics(facts)) {
+      const moved = await movedStarts(log, catalog, topic);
+      if (feedOf(facts) === undefined) return goneRows(facts.flow.name, topic, moved);
+      refuseMovedStarts(facts, topic, moved);
+    }
+    return [];
   }
 
   /** A full refresh has a flow that runs once run again, so they are asked for with each takeover. */

@@ -172,7 +172,9 @@ export class ViewUpdates {
     this.#isStopping = true;
     const closing = async (): Promise<void> => {
       await this.#running;
-      for (const { runner } of this.#slots) await runner.close(isLeaving);
+      for (const { runner, failed } of this.#slots) {
+        if (failed === undefined) await runner.close(isLeaving);
+      }
     };
     await isSettledWithin(this.#options.clock, closeMsMax, closing());
   }
@@ -247,6 +249,8 @@ export class ViewUpdates {
         const { name } = slot.runner.facts.view;
         listener({ event: 'flow_failed', flow: name, error });
         await recordStop({ ...this.#options, instance: settings.instance }, name, error);
+        // Another one may be able to compute it, and gets it only once it is let go (simulation seed 91807552).
+        await isSettledWithin(clock, closeMsMax, slot.runner.close(true));
         // Last of all: an update ends when it sees that nothing more is to be done.
         slot.failed = error;
         return;

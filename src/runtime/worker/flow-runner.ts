@@ -182,6 +182,7 @@ export class FlowRunner {
     for (const key of lost) await this.#release(key);
     if (lost.length > 0) listener({ event: 'revoked', flow, partitions: lost });
     if (gained.size > 0) await this.#takeover.take(gained, (read) => this.#hold(read));
+    else if (wanted.size === 0) await this.#takeover.takeNothing();
     const durationMs = this.membership.takeUnassignedMs();
     listener({ event: 'assigned', flow, partitions: [...wanted].sort(), durationMs });
   }

@@ -284,17 +284,22 @@ export class SimulatedWorld {
     return this.#done.has(flow.plan.name) || this.isBeyond(flow, topic, partition, offset);
   }
 
-  /** Whether each view was computed over everything that its input has; of flows that stopped it has what there is. */
+  /**
+   * Whether each view was computed over everything that its input has. Of flows that stopped it has what there is to read:
+   * nobody takes their tables over, so that what a dead process left open there ends by itself only (simulation seed
+   * 91418608).
+   */
   #areViewsCurrent(): boolean {
     const { views = [] } = this.scenario.shape;
     return views.every(({ name, input }) => {
       const stop = this.stopped.get(name);
       if (stop !== undefined && this.#isTorn(stop)) return true;
+      const isLeft = this.flows.some((flow) => flow.table.name === input && this.hasStopped(flow));
       const count = this.log.partitionCountNow(input);
       for (let partition = 0; partition < count; partition += 1) {
-        const { end } = this.log.rangeNow(input, partition);
+        const { stable, end } = this.log.rangeNow(input, partition);
         const read = this.committed(`${simulatedPipeline}.${name}`, input, partition);
-        if (read === undefined || read < end) return false;
+        if (read === undefined || read < (isLeft ? stable : end)) return false;
       }
       return true;
     });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { Log, TopicDescription } from '../../../src/ports/log.ts';
 import { RefreshWorld } from '../../support/refresh-world.ts';
 
 const tables = {
@@ -17,6 +18,14 @@ const tables = {
   'topic of what DISTINCT let through': {
     sql: 'CREATE STREAMING TABLE t; CREATE FLOW f AS INSERT INTO t BY NAME SELECT DISTINCT k, seq, v FROM STREAM(a);',
     topic: 't.f.distinct',
+  },
+  'output topic of a join': {
+    sql: 'CREATE STREAMING TABLE t; CREATE FLOW f AS INSERT INTO t BY NAME SELECT x.k, x.seq, y.v FROM STREAM(a) x JOIN STREAM(b) y ON x.k = y.k;',
+    topic: 't',
+  },
+  'output topic of a table of two flows': {
+    sql: 'CREATE STREAMING TABLE t; CREATE FLOW e AS AUTO CDC INTO t FROM STREAM(a) KEYS (k) SEQUENCE BY seq; CREATE FLOW f AS AUTO CDC INTO t FROM STREAM(b) KEYS (k) SEQUENCE BY seq;',
+    topic: 't',
   },
 };
 
@@ -59,9 +68,10 @@ describe.concurrent('P053 a topic of a table is deleted and created again while 
 describe.concurrent('a topic of a table loses its first records while the service runs', () => {
   test.for(names)('FR-30 %s: its flow stops', async (what, { expect }) => {
     const { sql, topic } = tables[what];
-    const world = new RefreshWorld(sql, ['a'], 1);
+    const world = new RefreshWorld(sql, ['a', 'b'], 1);
     const rows = Array.from({ length: 20 }, (_, k) => ({ k: `k${k}`, seq: 1, v: 'x' }));
     await world.produce('a', 0, ...rows);
+    await world.produce('b', 0, ...rows);
     world.log.produce('a', 0, { value: '{"k":"gone","seq":1,"v":null}' });
     const service = await world.service();
     const end = (name: string): number => world.log.rangeNow(name, 0).end;
@@ -73,8 +83,10 @@ describe.concurrent('a topic of a table loses its first records while the servic
       detail: expect.stringContaining('DeleteRecords'),
       place: { topic, partition: 0, offset: expect.any(Number) },
     };
+    // The two of them, and the stage that merges what they send.
+    const count = what === 'output topic of a table of two flows' ? 3 : 1;
     const stops = async () => (await world.outside()).catalog.all('stop');
-    await expect.poll(async () => (await stops()).length, { timeout: 20_000 }).toBe(1);
+    await expect.poll(async () => (await stops()).length, { timeout: 20_000 }).toBe(count);
     await expect(service.stop()).rejects.toMatchObject(lost);
     await world.produce('a', 0, { k: 'k1', seq: 2, v: 'y' });
     const before = end('t');
@@ -136,6 +148,42 @@ test('P053 a dead-letter topic is created again while the service runs: it stops
   expect(catalog.all('gap').map(({ value }) => value)).toMatchObject([
     { kind: 'dead_letters_gone', flow: 't', topic: 'letters' },
   ]);
+});
+
+test('P053 a dead-letter topic is created again: who has none of the flow’s partitions stops it, too, and not again and again', async () => {
+  const world = new RefreshWorld(
+    "CREATE STREAMING TABLE t WITH (dead_letter_topic = 'letters'); CREATE FLOW f AS INSERT INTO t BY NAME SELECT k, seq, v FROM STREAM(a);",
+    ['a'],
+    1,
+  );
+  // The broker that it asks does not know yet: it goes on, and keeps the partition.
+  const behind = world.log.connect();
+  const known = new Map<string, TopicDescription>();
+  const describeTopics: Log['describeTopics'] = async (names) => {
+    for (const [name, found] of await behind.describeTopics(names)) {
+      if (!known.has(name)) known.set(name, found);
+    }
+    return known;
+  };
+  const owner = await world.service(
+    'owner',
+    new Proxy(behind, {
+      get: (log, name: keyof Log) =>
+        name === 'describeTopics' ? describeTopics : (log[name] as () => unknown).bind(log),
+    }),
+  );
+  await world.produce('a', 0, { k: 'k1', seq: 1, v: 'x' });
+  const written = () => world.log.readCommitted('t').length;
+  await expect.poll(written, { timeout: 20_000 }).toBe(1);
+  const idle = await world.service('idle');
+  world.recreate('letters');
+  await expect(idle.ended).rejects.toMatchObject({
+    code: 'TOPIC_RECREATED',
+    message: 'dead-letter topic "letters" was deleted and created again',
+  });
+  await world.produce('a', 0, { k: 'k2', seq: 1, v: 'x' });
+  await expect.poll(written, { timeout: 20_000 }).toBe(2);
+  await owner.stop();
 });
 
 test('P053 a topic between the stages is created again while the service runs: what was in it is a gap', async () => {

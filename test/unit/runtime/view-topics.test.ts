@@ -57,6 +57,18 @@ describe.concurrent('P053 a topic of a view, or of what it reads, is created aga
     expect(shown(world)).toHaveLength(3);
   });
 
+  test('its own: who stops it lets go of it, and one that knows the new topic computes it at once', async () => {
+    const world = await filled(counted);
+    const former = await world.service('former');
+    await expect.poll(async () => (await world.outside()).catalog.all('instance').length).toBe(1);
+    recreate(world, 'n');
+    // Beside the former one, which is a member still.
+    const later = await world.service('later');
+    await expect.poll(() => shown(world).length, { timeout: 20_000 }).toBe(3);
+    await former.stop().catch(() => undefined);
+    await later.stop();
+  });
+
   test('that of a REPLACE WHERE flow: rows that it keeps are gone, so nothing starts until it is refreshed', async () => {
     const world = await filled(kept);
     await more(world);
