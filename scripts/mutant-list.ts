@@ -597,6 +597,28 @@ export const mutants: readonly Mutant[] = [
     ),
     disturbance: 'recreate',
   },
+  {
+    ...mutantIn(
+      'few_rows',
+      'nothing here and nothing to say',
+      'who has no partition of a flow whose topics are others leaves it, and is not held up by it for ever',
+      edit(flowRunner, 'else if (wanted.size === 0) await this.#takeover.takeNothing();', ''),
+    ),
+    disturbance: 'recreate',
+  },
+  {
+    ...mutantIn(
+      'summed',
+      'a view that has stopped is kept',
+      'a view that stops on one instance can be computed by another',
+      edit(
+        'src/runtime/views/view-updates.ts',
+        'await isSettledWithin(clock, closeMsMax, slot.runner.close(true));',
+        '',
+      ),
+    ),
+    disturbance: 'recreate',
+  },
   // What log and store owe
   mutantIn(
     'appended',

@@ -33,6 +33,7 @@ const soonFound = [
   'a version without rows is none',
   'pairs by their left row',
   'partners forgotten',
+  'a view that has stopped is kept',
 ];
 const seedsMax = 400;
 
