@@ -152,7 +152,11 @@ export class RefreshWorld {
       ended: running,
       stop: async () => {
         worker.stop();
-        await running.finally(() => log.close());
+        try {
+          await running;
+        } finally {
+          await log.close();
+        }
       },
     };
   }
