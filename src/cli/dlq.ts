@@ -2,6 +2,7 @@ import { topicIdText } from '../data/provenance.ts';
 import { readHeaders } from '../data/record-headers.ts';
 import type { FlowPlan } from '../plan/pipeline-plan.ts';
 import { tableOf } from '../plan/topology.ts';
+import { isoTime } from '../runtime/inspect/iso-time.ts';
 import { NamedLetters, placeText } from '../runtime/inspect/named-letters.ts';
 import { type ReplayReport, replayDeadLetters } from '../runtime/inspect/replay-dead-letters.ts';
 import { settledJudge } from '../runtime/inspect/settled-letters.ts';
@@ -141,8 +142,8 @@ async function list({ invocation, deployment, flow, isWanted }: Work): Promise<E
       records,
       groups: found.map(({ firstAtMs, lastAtMs, ...group }) => ({
         ...group,
-        firstAt: time(firstAtMs),
-        lastAt: time(lastAtMs),
+        firstAt: isoTime(firstAtMs),
+        lastAt: isoTime(lastAtMs),
       })),
     });
     return 0;
@@ -157,8 +158,8 @@ async function list({ invocation, deployment, flow, isWanted }: Work): Promise<E
           group.topic,
           String(group.letters),
           String(group.open),
-          time(group.firstAtMs),
-          time(group.lastAtMs),
+          isoTime(group.firstAtMs),
+          isoTime(group.lastAtMs),
           group.last,
           group.message,
         ]),
@@ -174,10 +175,6 @@ async function list({ invocation, deployment, flow, isWanted }: Work): Promise<E
 /** A letter stays where it is: what became of it, by a replay or a refresh that could read its record, is told beside it. */
 export function openText(letters: number, open: number): string {
   return open === letters ? '' : `, ${open} open, ${letters - open} settled`;
-}
-
-function time(ms: number): string {
-  return new Date(ms).toISOString();
 }
 
 // ---------------------------------------------------------------- show
@@ -218,7 +215,7 @@ function letterJson(letter: PlacedDeadLetter, settled: boolean): unknown {
     topicId: topicIdText(topicId),
     partition,
     offset,
-    timestamp: time(timestampMs),
+    timestamp: isoTime(timestampMs),
     settled,
     errorClass,
     message,
@@ -227,7 +224,7 @@ function letterJson(letter: PlacedDeadLetter, settled: boolean): unknown {
     keyText: textOf(key),
     valueText: textOf(value),
     headers: headersOf(letter),
-    letter: { ...letter.letter, atMs: undefined, at: time(letter.letter.atMs) },
+    letter: { ...letter.letter, atMs: undefined, at: isoTime(letter.letter.atMs) },
   };
 }
 
@@ -250,7 +247,7 @@ function letterLines(letter: PlacedDeadLetter, isSettled: boolean): string {
   const shown = (bytes: Buffer | null): string =>
     bytes === null ? 'null' : (textOf(bytes) ?? `base64 ${bytes.toString('base64')}`);
   return [
-    `${placeText(letter)}, set aside ${time(letter.letter.atMs)}${isSettled ? ', settled' : ''}`,
+    `${placeText(letter)}, set aside ${isoTime(letter.letter.atMs)}${isSettled ? ', settled' : ''}`,
     `  ${errorClass}: ${message}`,
     `  key ${shown(key)}`,
     `  value ${shown(value)}`,

@@ -3,6 +3,7 @@ import type { RowLoss } from '../refresh/loss.ts';
 import { lossGlance, type RefreshReport } from '../refresh/refresh-report.ts';
 import type { TrialReport } from '../refresh/trial.ts';
 import { untoldText } from '../refresh/untold-loss.ts';
+import { isoTime } from '../runtime/inspect/iso-time.ts';
 import type { RefreshFacts } from '../runtime/refresh/refresh-facts.ts';
 import type { Preview } from '../runtime/refresh/refresh-preview.ts';
 import { countText } from './count-text.ts';
@@ -37,8 +38,7 @@ export function glanceText({ sources }: Pick<RefreshFacts, 'sources'>): string {
 }
 
 function sourcesTable(facts: RefreshFacts): string {
-  const time = (ms: number | undefined): string =>
-    ms === undefined ? '-' : new Date(ms).toISOString();
+  const time = (ms: number | undefined): string => (ms === undefined ? '-' : isoTime(ms));
   return tableText(
     ['source', 'topic', 'partition', 'log start', 'checkpoint', 'end', 'offsets', 'from', 'to'],
     facts.sources.map((one) => [

@@ -3,6 +3,7 @@ import type { LogPlace } from '../base/log-place.ts';
 import { requireOptions } from '../config/load-config.ts';
 import { durationText } from '../refresh/headroom.ts';
 import { progressText, refreshFigures } from '../refresh/refresh-progress.ts';
+import { isoTime } from '../runtime/inspect/iso-time.ts';
 import {
   type FlowStatus,
   StatusReader,
@@ -388,7 +389,7 @@ const stateTexts: Readonly<Record<ViewStatus['state'], string>> = {
 };
 
 function timeText(timeMs: number | undefined): string | null {
-  return timeMs === undefined ? null : new Date(timeMs).toISOString();
+  return timeMs === undefined ? null : isoTime(timeMs);
 }
 
 function viewText(state: ViewStatus['state'], last: ViewStatus['last']): string {

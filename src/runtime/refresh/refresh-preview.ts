@@ -10,6 +10,7 @@ import {
   viewsOver,
 } from '../../refresh/refresh-report.ts';
 import type { TrialReport } from '../../refresh/trial.ts';
+import { isoTime } from '../inspect/iso-time.ts';
 import type { ReadProgress } from '../worker/read-partition.ts';
 import type { RefreshFacts } from './refresh-facts.ts';
 import { scanLoss, scanPending } from './refresh-scan.ts';
@@ -48,7 +49,7 @@ export async function previewRefresh(options: PreviewOptions): Promise<Preview> 
     downstream: [...below, ...viewsOver(plan, [facts.table.name, ...below])],
     rate,
     trial: await options.trial?.(),
-    isoTime: (ms) => new Date(ms).toISOString(),
+    isoTime,
   });
   return { report, loss };
 }

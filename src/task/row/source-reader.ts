@@ -1,7 +1,7 @@
 import { assert } from '../../base/assert.ts';
 import { type JsonDecoder, jsonDecoder, misfitText } from '../../data/json-decode.ts';
 import { scanOk } from '../../data/json-scan.ts';
-import { misfit } from '../../data/misfit.ts';
+import { type Misfit, misfit } from '../../data/misfit.ts';
 import { readHeaders } from '../../data/record-headers.ts';
 import { StraightScanner } from '../../data/straight-scan.ts';
 import type { DataType } from '../../data/types.ts';
@@ -33,7 +33,7 @@ const nothing = Buffer.alloc(0);
 /** To make one takes as long as to read some records. */
 const textDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-type HiddenRead = (records: RecordCursor, place: RecordPlace) => Value;
+type HiddenRead = (records: RecordCursor, place: RecordPlace) => Value | Misfit;
 
 /**
  * Reads the columns that a query uses from the records of a source. Invariant: the row has every column of
@@ -153,7 +153,11 @@ export class SourceReader {
     }
     const bad = this.#readValue(records);
     if (bad !== undefined) return bad;
-    for (const { position, read } of this.#hidden) this.#row[position] = read(records, place);
+    for (const { position, read } of this.#hidden) {
+      const value = read(records, place);
+      if (value === misfit) return this.#misfit(position, `${records.timestampMs} milliseconds`);
+      this.#row[position] = value;
+    }
     return undefined;
   }
 
@@ -252,7 +256,9 @@ const hiddenReads: Readonly<Record<string, HiddenRead>> = {
   _topic: (_, { topic }) => topic,
   _partition: (_, { partition }) => partition,
   _offset: ({ offset }) => BigInt(offset),
-  _timestamp: ({ timestampMs }) => BigInt(timestampMs) * 1000n,
+  // As microseconds what is safe has 64 bits; nanoseconds, which some take for milliseconds, have not.
+  _timestamp: ({ timestampMs }) =>
+    Number.isSafeInteger(timestampMs) ? BigInt(timestampMs) * 1000n : misfit,
   _key: ({ bytes, keyStart, keyEnd }) =>
     keyEnd < 0 ? null : Uint8Array.from(bytes.subarray(keyStart, keyEnd)),
   _headers: ({ bytes, headersStart, headersEnd }) =>
