@@ -1,3 +1,4 @@
+import { oncePerPair } from '../base/once-per.ts';
 import type { Column, DataType } from '../data/types.ts';
 import type { FlowDefinition } from '../plan/flows/flow-definition.ts';
 import type { FlowPlan, OutputMode, TablePlan } from '../plan/pipeline-plan.ts';
@@ -24,24 +25,26 @@ export type DeployedFlow = {
   readonly fingerprint: string;
 };
 
-export function deployedFlow(flow: FlowPlan, table: TablePlan): DeployedFlow {
-  return {
-    target: flow.target,
-    topic: table.topic,
-    output: table.output,
-    deadLetterTopic: table.deadLetterTopic ?? null,
-    columns: table.columns.map(({ name, type }) => ({ name, type })),
-    keys: ('keys' in flow ? flow.keys : []).flatMap((position) => {
-      const column = table.columns[position];
-      return column === undefined ? [] : [{ name: column.name, type: column.type }];
+/** As it is entered now. It is frozen, as every start enters or compares the same one. */
+export const deployedFlow = oncePerPair(
+  (flow: FlowPlan, table: TablePlan): DeployedFlow =>
+    Object.freeze<DeployedFlow>({
+      target: flow.target,
+      topic: table.topic,
+      output: table.output,
+      deadLetterTopic: table.deadLetterTopic ?? null,
+      columns: table.columns.map(({ name, type }) => ({ name, type })),
+      keys: ('keys' in flow ? flow.keys : []).flatMap((position) => {
+        const column = table.columns[position];
+        return column === undefined ? [] : [{ name: column.name, type: column.type }];
+      }),
+      sequenceType: 'sequenceType' in flow ? flow.sequenceType : { kind: 'void' },
+      sources: flow.branches.map(({ source }) => source),
+      expectations: table.expectations.map(({ name, sql, action }) => ({ name, sql, action })),
+      definition: flow.definition,
+      fingerprint: flow.fingerprint,
     }),
-    sequenceType: 'sequenceType' in flow ? flow.sequenceType : { kind: 'void' },
-    sources: flow.branches.map(({ source }) => source),
-    expectations: table.expectations.map(({ name, sql, action }) => ({ name, sql, action })),
-    definition: flow.definition,
-    fingerprint: flow.fingerprint,
-  };
-}
+);
 
 /** undefined: there is none, or the entry is not one of this form. */
 export function readDeployedFlow(

@@ -1,4 +1,5 @@
 import { FlowError } from '../../base/errors.ts';
+import { oncePerPair } from '../../base/once-per.ts';
 import type { DataType } from '../../data/types.ts';
 import {
   type FlowPlan,
@@ -51,10 +52,12 @@ export function tableOf(plan: PipelinePlan, flow: FlowPlan): TablePlan {
   return table;
 }
 
-export function sourcesOf(plan: PipelinePlan, flow: FlowPlan): SourcePlan[] {
-  const names = new Set(flow.branches.map(({ source }) => source));
-  return plan.sources.filter(({ name }) => names.has(name));
-}
+export const sourcesOf = oncePerPair(
+  (plan: PipelinePlan, flow: FlowPlan): readonly SourcePlan[] => {
+    const names = new Set(flow.branches.map(({ source }) => source));
+    return plan.sources.filter(({ name }) => names.has(name));
+  },
+);
 
 export function tableOfView(plan: PipelinePlan, view: MaterializedViewPlan): TablePlan {
   const table = plan.tables.find(({ name }) => name === view.table);
@@ -248,7 +251,7 @@ export function tableInput(
 }
 
 /** A record gives a row to each flow that reads it; what the rows of one table come from has to tell the flows apart. */
-function twinsBefore(plan: PipelinePlan, flow: FlowPlan): number {
+const twinsBefore = oncePerPair((plan: PipelinePlan, flow: FlowPlan): number => {
   const topicsOf = (one: FlowPlan) => sourcesOf(plan, one).map(({ topic }) => topic);
   const topics = new Set(topicsOf(flow));
   const before = plan.flows.slice(
@@ -258,9 +261,9 @@ function twinsBefore(plan: PipelinePlan, flow: FlowPlan): number {
   return before.filter(
     (one) => one.target === flow.target && topicsOf(one).some((topic) => topics.has(topic)),
   ).length;
-}
+});
 
-function staticFacts(flow: FlowPlan, plan: PipelinePlan): readonly StaticFacts[] {
+const staticFacts = oncePerPair((flow: FlowPlan, plan: PipelinePlan): readonly StaticFacts[] => {
   const bySource = new Map<string, StaticFacts>();
   for (const { steps } of flow.branches) {
     for (const source of staticSources(steps)) {
@@ -269,7 +272,7 @@ function staticFacts(flow: FlowPlan, plan: PipelinePlan): readonly StaticFacts[]
     }
   }
   return [...bySource.values()];
-}
+});
 
 function feedFacts(topics: ReadonlyMap<string, TopicDescription>, name: string): TopicFacts {
   return { ...topicFacts(topics, name), recordBytesMax: recordBytesMax(topics.get(name)) };

@@ -1,4 +1,5 @@
 import { FlowError } from '../../base/errors.ts';
+import { oncePer } from '../../base/once-per.ts';
 import type { Log, LogProducer, LogReader, OutgoingRecord, Slice } from '../../ports/log.ts';
 import { isOverruled } from '../views/standing-pins.ts';
 import { ParsedTexts } from './parsed-texts.ts';
@@ -298,9 +299,18 @@ export async function openCatalog(log: Log, topic: string): Promise<Catalog | un
 /** An entry as it is written: for a transaction that has more in it. */
 export function catalogRecord({ kind, name, value }: NewEntry, nowMs: number): OutgoingRecord {
   const key = Buffer.from(`{"kind":"${kind}","name":${JSON.stringify(name)}}`);
-  const body = value === undefined ? undefined : Buffer.from(versioned(value));
+  const body = value === undefined ? undefined : bodyOf(value);
   return textRecord(key, body, nowMs);
 }
+
+function bodyOf(value: Readonly<Record<string, unknown>>): Buffer {
+  return Object.isFrozen(value) ? bodyOfFrozen(value) : Buffer.from(versioned(value));
+}
+
+/** A definition is long, and each start of a flow that is new writes the same one. */
+const bodyOfFrozen = oncePer((value: Readonly<Record<string, unknown>>) =>
+  Buffer.from(versioned(value)),
+);
 
 /** As JSON, with its version in front; a value that was read has one. */
 function versioned(value: Readonly<Record<string, unknown>>): string {

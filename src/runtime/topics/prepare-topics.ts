@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
 import { FlowError } from '../../base/errors.ts';
+import { oncePer, oncePerPair } from '../../base/once-per.ts';
 import { viewDefinition } from '../../plan/flows/view-definition.ts';
 import {
   type FlowPlan,
   type MaterializedViewPlan,
   type PipelinePlan,
+  type SourcePlan,
   staticSources,
 } from '../../plan/pipeline-plan.ts';
 import { batchInputs, catalogTopicOf, groupOf, viewInputs } from '../../plan/topology.ts';
@@ -183,22 +185,7 @@ async function describeSources(
   plan: PipelinePlan,
   log: Log,
 ): Promise<ReadonlyMap<string, TopicDescription>> {
-  const used = new Set([
-    ...plan.materializedViews.flatMap(({ inputs }) => inputs.map(({ name }) => name)),
-    ...plan.flows.flatMap(({ branches }) =>
-      branches.flatMap(({ source, steps }) => [
-        source,
-        ...staticSources(steps).map(({ name }) => name),
-      ]),
-    ),
-  ]);
-  for (const source of plan.sources) {
-    if (used.has(source.name)) for (const { name } of batchInputs(plan, source)) used.add(name);
-  }
-  // The output of a table and the result of a batch query are no sources of somebody else's: they are created below.
-  const sources = plan.sources.filter(
-    (source) => used.has(source.name) && source.batch === undefined && !isOwn(plan, source),
-  );
+  const sources = foreignSources(plan);
   const topics = await log.describeTopics([...new Set(sources.map(({ topic }) => topic))]);
   const missing = sources.filter(({ topic }) => !topics.has(topic));
   const file = missing.find((source) => source.file !== undefined);
@@ -217,6 +204,25 @@ async function describeSources(
   }
   return topics;
 }
+
+/** What a plan reads that is not its own: the output of a table and the result of a batch query are created below. */
+const foreignSources = oncePer((plan: PipelinePlan): readonly SourcePlan[] => {
+  const used = new Set([
+    ...plan.materializedViews.flatMap(({ inputs }) => inputs.map(({ name }) => name)),
+    ...plan.flows.flatMap(({ branches }) =>
+      branches.flatMap(({ source, steps }) => [
+        source,
+        ...staticSources(steps).map(({ name }) => name),
+      ]),
+    ),
+  ]);
+  for (const source of plan.sources) {
+    if (used.has(source.name)) for (const { name } of batchInputs(plan, source)) used.add(name);
+  }
+  return plan.sources.filter(
+    (source) => used.has(source.name) && source.batch === undefined && !isOwn(plan, source),
+  );
+});
 
 async function createMissing(
   log: Log,
@@ -313,6 +319,9 @@ async function isCommitted(
   return false;
 }
 
+/** Each start compares the same two: entries of the catalog that have one text are one object. */
+const changesSince = oncePerPair(flowChanges);
+
 /** A flow as the catalog knows it, as it is now, and what differs. */
 type Definition = {
   /** undefined: it is not known. */
@@ -324,7 +333,7 @@ type Definition = {
 function definitionOf(plan: PipelinePlan, flow: FlowPlan, catalog: KnownCatalog): Definition {
   const known = readDeployedFlow(catalog.get('flow', flow.name)?.value);
   const present = deployedFlow(flow, tableOf(plan, flow));
-  const changes = known === undefined ? [] : flowChanges(known, present);
+  const changes = known === undefined ? [] : changesSince(known, present);
   return { known, present, changes };
 }
 

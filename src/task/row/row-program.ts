@@ -1,24 +1,20 @@
 import type { ByteWriter } from '../../data/byte-writer.ts';
 import { type Int64, readInt64Words } from '../../data/int64.ts';
-import { rowEncoder, sparseRowEncoder } from '../../data/json-encode.ts';
+import { type rowEncoder, sparseRowEncoder } from '../../data/json-encode.ts';
 import { kindInteger } from '../../data/json-lex.ts';
 import { deleteFlag, emptyFlag, truncateFlag } from '../../data/row-envelope.ts';
 import { sequenceCodec, writeInt64Sequence } from '../../data/sequence.ts';
 import type { Column } from '../../data/types.ts';
 import type { Row, Value } from '../../data/value.ts';
-import { columnsOf } from '../../expr/columns.ts';
 import { compile } from '../../expr/compile.ts';
 import type { CompileContext, Evaluator, Expression, Frame } from '../../expr/expression.ts';
 import { ExpressionError } from '../../expr/expression-error.ts';
 import { indexLevels } from '../../plan/batch/index-levels.ts';
 import { countedExpectations, viewExpectationName } from '../../plan/counted-expectations.ts';
-import { changeColumns } from '../../plan/flows/cdc-plan.ts';
-import { sourceColumnsOf } from '../../plan/optimize.ts';
 import {
   type BranchPlan,
   type ExpectationPlan,
   type FlowPlan,
-  isHelping,
   isKeyed,
   type SourcePlan,
   type TablePlan,
@@ -32,10 +28,11 @@ import type { FlowCounters } from '../row-account.ts';
 import type { BadRow } from './bad-row.ts';
 import { ChainedSource, chainedBranches } from './chained-source.ts';
 import { compileJudge, type Judged, rowText } from './judge.ts';
+import { rowLayoutOf } from './row-layout.ts';
 import { compileSteps, type FindPartners, noPartners, type RowStepRunner } from './row-steps.ts';
 import { sequenceBound } from './sequence-bound.ts';
 import { type RecordPlace, SourceReader } from './source-reader.ts';
-import { passedThrough, SplicedRowWriter } from './spliced-row.ts';
+import { SplicedRowWriter } from './spliced-row.ts';
 
 export type RowProgramOptions = {
   readonly flow: FlowPlan;
@@ -110,10 +107,8 @@ export class RowProgram {
     this.#options = options;
     const changing = flow.kind === 'auto_cdc' ? flow : undefined;
     const joining = flow.kind === 'join' ? flow : undefined;
-    const columns = rowColumns(flow, branch, table);
-    const omitted = new Set(changing?.ignoreNull);
-    // What is left out is known of decoded values only.
-    const isSpliced = options.isSpliced && omitted.size === 0;
+    const layout = rowLayoutOf(options);
+    const { columns, omitted, unread } = layout;
     const plan = flow.branches[branch] as BranchPlan;
     const keyed = isKeyed(flow) ? flow : undefined;
     const isUnion = flow.branches.length > 1;
@@ -143,20 +138,8 @@ export class RowProgram {
           );
     this.expectationNames = countedExpectations(flow, table);
     const context: CompileContext = { timeZone };
-    const passed = isSpliced ? passedThrough(plan, source, columns) : columns.map(() => -1);
-    const sequenceColumn = copiedSequence(flow, table, passed);
-    const needed = neededColumns(flow, table, { passed, sequenceColumn });
-    this.#sequenceSource = needed.has(sequenceColumn) ? -1 : (passed[sequenceColumn] ?? -1);
-    // A column that passes through and that nothing looks at is never decoded.
-    const unread = new Set(
-      passed.flatMap((from, to) => (from >= 0 && !needed.has(to) ? [to] : [])),
-    );
-    this.#reader = new SourceReader({
-      source,
-      used: sourceColumns(plan, source.columns.length, unread),
-      located: new Set(passed.filter((from) => from >= 0)),
-      timeZone,
-    });
+    this.#sequenceSource = layout.sequenceSource;
+    this.#reader = new SourceReader({ ...layout.read, timeZone });
     const optional = (condition: Expression | undefined): Evaluator | undefined =>
       condition === undefined ? undefined : compile(condition, context);
     this.#emptyWhen = optional(flow.kind === 'replace_using' ? flow.emptyWhen : undefined);
@@ -179,23 +162,10 @@ export class RowProgram {
       checkTime: (micros) => this.#checkTime(micros),
       finish: this.#finish(context),
     });
-    this.#keys = keysOf(flow);
-    this.#keyWriter = new SplicedRowWriter(this.#reader, {
-      columns: this.#keys.map((position) => columns[position] as Column),
-      positions: this.#keys,
-      // One that is decoded all the same is written from its value.
-      passed: this.#keys.map((position) => (needed.has(position) ? -1 : (passed[position] ?? -1))),
-      zeros: 'merged',
-    });
-    const isCompared = flow.kind === 'replace_using' || flow.kind === 'sift';
-    const zeros = isCompared && flow.distinct ? 'merged' : 'kept';
-    this.#rowText = rowEncoder(columns, zeros);
-    this.#writer = new SplicedRowWriter(this.#reader, {
-      columns,
-      positions: [...columns.keys()],
-      passed,
-      zeros,
-    });
+    this.#keys = layout.key.positions;
+    this.#keyWriter = new SplicedRowWriter(this.#reader, layout.key);
+    this.#rowText = layout.rowText;
+    this.#writer = new SplicedRowWriter(this.#reader, layout.row);
     this.#sequence = keyed === undefined ? () => null : compile(keyed.sequence, context);
     const sequenceType = keyed?.sequenceType ?? { kind: 'int' as const };
     this.#sequenceKind = sequenceType.kind;
@@ -415,73 +385,4 @@ function beyondCalendar(): ExpressionError {
     'SEQUENCE_OUT_OF_RANGE',
     'the sequence lies beyond the year 9999: is its unit right?',
   );
-}
-
-/** Positions of the source's columns that any step before the first projection, or that projection, reads. */
-function sourceColumns(
-  { steps }: BranchPlan,
-  sourceColumnCount: number,
-  unread: ReadonlySet<number>,
-): ReadonlySet<number> {
-  const last = steps.at(-1);
-  const read = steps.map((step) =>
-    step === last && step.step === 'project'
-      ? { ...step, columns: step.columns.filter((_, to) => !unread.has(to)) }
-      : step,
-  );
-  return new Set([...sourceColumnsOf(read)].filter((index) => index < sourceColumnCount));
-}
-
-/** The columns that rows of a branch have at its end. */
-function rowColumns(flow: FlowPlan, branch: number, table: TablePlan): readonly Column[] {
-  if (flow.kind === 'auto_cdc') return changeColumns(flow, table);
-  if (flow.kind !== 'join') return table.columns;
-  return branch < flow.leftBranches ? flow.join.left.columns : flow.join.right.columns;
-}
-
-function keysOf(flow: FlowPlan): readonly number[] {
-  if (flow.kind === 'join') return [...flow.join.left.keys.keys()];
-  if (flow.kind === 'sift') return flow.distinct ? [...flow.definition.columns.keys()] : [];
-  return flow.kind === 'append' ? [] : flow.keys;
-}
-
-/** The target column that is the sequence, where its digits are copied and no rule looks at its value; else -1. */
-function copiedSequence(flow: FlowPlan, table: TablePlan, passed: readonly number[]): number {
-  if (flow.kind !== 'replace_using' || table.sequenceMax !== undefined) return -1;
-  const { sequence, sequenceType } = flow;
-  if (sequence.node !== 'column' || sequence.type.kind !== 'bigint') return -1;
-  const isCopied = sequenceType.kind === 'bigint' && (passed[sequence.index] ?? -1) >= 0;
-  return isCopied ? sequence.index : -1;
-}
-
-type CopiedColumns = { readonly passed: readonly number[]; readonly sequenceColumn: number };
-
-/** Target columns whose values something looks at: expectations, and key and sequence where they are not copied. */
-function neededColumns(
-  flow: FlowPlan,
-  table: TablePlan,
-  { passed, sequenceColumn }: CopiedColumns,
-): ReadonlySet<number> {
-  const needed = new Set<number>();
-  for (const { condition, action } of table.expectations) {
-    for (const position of columnsOf(condition)) needed.add(position);
-    // The error of a failed expectation shows the whole row.
-    if (action === 'fail') for (const index of table.columns.keys()) needed.add(index);
-  }
-  if (flow.kind === 'append') return needed;
-  for (const position of keysOf(flow)) {
-    if (flow.kind === 'auto_cdc' || (passed[position] ?? -1) < 0) needed.add(position);
-  }
-  if (isHelping(flow)) return needed;
-  for (const position of columnsOf(flow.sequence)) {
-    if (position !== sequenceColumn) needed.add(position);
-  }
-  if (flow.kind === 'auto_cdc') {
-    for (const position of flow.ignoreNull) needed.add(position);
-    return needed;
-  }
-  if (flow.emptyWhen !== undefined) {
-    for (const position of columnsOf(flow.emptyWhen)) needed.add(position);
-  }
-  return needed;
 }

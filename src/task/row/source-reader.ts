@@ -19,12 +19,16 @@ export type RecordPlace = { readonly topic: string; readonly partition: number }
 /** Where a value lies in its record, and what kind of JSON it is (`data/json-lex.ts`). */
 export type LocatedValue = { bytes: Buffer; start: number; end: number; kind: number };
 
-export type SourceReaderOptions = {
+/** What is read of the records of a source. */
+export type ReadColumns = {
   readonly source: SourcePlan;
   /** Columns that are decoded. */
   readonly used: ReadonlySet<number>;
   /** Columns that are only found, and decoded on demand. */
   readonly located: ReadonlySet<number>;
+};
+
+export type SourceReaderOptions = ReadColumns & {
   /** Of timestamps that are written without one. */
   readonly timeZone: string;
 };

@@ -1,3 +1,4 @@
+import { oncePer } from '../../base/once-per.ts';
 import type { ByteWriter } from '../../data/byte-writer.ts';
 import { type JsonEncoder, jsonEncoder, jsonText, type Zeros } from '../../data/json-encode.ts';
 import { notPlain, plain, plainMillis, plainTest } from '../../data/plain-json.ts';
@@ -61,20 +62,14 @@ export class SplicedRowWriter {
   #runs: readonly Run[] = [];
   #layout = 0;
 
-  constructor(reader: SourceReader, { columns, positions, passed, zeros }: WrittenColumns) {
+  constructor(reader: SourceReader, columns: WrittenColumns) {
     this.#reader = reader;
-    this.#members = columns.map(({ name, type }, index) => {
-      const source = passed[index] ?? -1;
-      const text = jsonText({ kind: 'string' }, name);
+    this.#members = outsidesOf(columns).map((outside) => {
+      const { source, name } = outside;
       return {
-        prefix: Buffer.from(`${index === 0 ? '{' : ','}${text}:`, 'utf8'),
-        encode: jsonEncoder(type, zeros),
-        position: positions[index] as number,
-        source,
+        ...outside,
         found: source < 0 ? -1 : reader.foundAt(source),
-        isSameName: source >= 0 && text === `"${reader.nameOf(source)}"`,
-        quotes: type.kind === 'string' || type.kind === 'timestamp' ? 1 : 0,
-        isInstant: type.kind === 'timestamp',
+        isSameName: source >= 0 && name === `"${reader.nameOf(source)}"`,
       };
     });
     this.#passed = this.#members.filter(({ source }) => source >= 0);
@@ -199,19 +194,41 @@ export class SplicedRowWriter {
   }
 }
 
-type Member = {
+/** What of a member follows from its column alone. */
+type Outside = {
+  /** As JSON. */
+  readonly name: string;
   readonly prefix: Buffer;
   readonly encode: JsonEncoder;
   readonly position: number;
   readonly source: number;
-  /** By which the reader tells of it; -1: it is computed. */
-  readonly found: number;
-  /** Whether its name in the record is the one that it has in the row. */
-  readonly isSameName: boolean;
   /** 1 where the value stands in quotes, which its span is without. */
   readonly quotes: number;
   readonly isInstant: boolean;
 };
+
+type Member = Outside & {
+  /** By which the reader tells of it; -1: it is computed. */
+  readonly found: number;
+  /** Whether its name in the record is the one that it has in the row. */
+  readonly isSameName: boolean;
+};
+
+const outsidesOf = oncePer(
+  ({ columns, positions, passed, zeros }: WrittenColumns): readonly Outside[] =>
+    columns.map(({ name, type }, index) => {
+      const text = jsonText({ kind: 'string' }, name);
+      return {
+        name: text,
+        prefix: Buffer.from(`${index === 0 ? '{' : ','}${text}:`, 'utf8'),
+        encode: jsonEncoder(type, zeros),
+        position: positions[index] as number,
+        source: passed[index] ?? -1,
+        quotes: type.kind === 'string' || type.kind === 'timestamp' ? 1 : 0,
+        isInstant: type.kind === 'timestamp',
+      };
+    }),
+);
 
 /** What is one copy, from the first member's value (and so many bytes before it) to the last one's. */
 type Run = {

@@ -1,5 +1,6 @@
 import { MemoryLog } from '../../adapters/memory/memory-log.ts';
 import { FlowError } from '../../base/errors.ts';
+import { oncePerPair } from '../../base/once-per.ts';
 import type { FlowPlan, PipelinePlan, TablePlan } from '../../plan/pipeline-plan.ts';
 import { catalogTopicOf } from '../../plan/topology.ts';
 import type { RuntimeEvent } from '../../runtime/runtime-events.ts';
@@ -84,19 +85,7 @@ export class SimulatedWorld {
     this.random = random;
     this.scenario = scenario;
     this.#trace = trace;
-    const planned = planShape(scenario.shape, scenario.output);
-    const { tablePartitions } = scenario;
-    this.plan =
-      tablePartitions === undefined
-        ? planned
-        : {
-            ...planned,
-            tables: planned.tables.map((table) => ({
-              ...table,
-              // One whose rows are counted says so, and stays as it is.
-              partitions: table.partitions ?? tablePartitions,
-            })),
-          };
+    this.plan = planShape(scenario.shape, scenario.output, scenario.tablePartitions);
     this.flows = scenario.shape.flows.map((shape) => flowUnderTest(shape, this.plan));
     this.log = new MemoryLog({
       clock: this.clock,
@@ -387,7 +376,7 @@ export class SimulatedWorld {
   };
 }
 
-function flowUnderTest(shape: ShapeFlow, plan: PipelinePlan): FlowUnderTest {
+const flowUnderTest = oncePerPair((shape: ShapeFlow, plan: PipelinePlan): FlowUnderTest => {
   const flow = plan.flows.find(({ name }) => name === shape.name);
   const table = plan.tables.find(({ name }) => name === shape.table);
   if (flow === undefined || table === undefined) {
@@ -400,7 +389,7 @@ function flowUnderTest(shape: ShapeFlow, plan: PipelinePlan): FlowUnderTest {
   const sources = new Set(shape.branches.map(({ topic, via }) => via ?? topic));
   const topics = [...sources, ...(isStage ? [repartitionTopic] : [])];
   return { shape, plan: flow, table, group, stageGroup, repartitionTopic, topics };
-}
+});
 
 function eventText(event: RuntimeEvent): string {
   const { event: name, ...rest } = event;

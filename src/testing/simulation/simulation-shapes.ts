@@ -249,11 +249,36 @@ export function drawShape(random: Random): SimulationShape {
 
 const plans = new Map<string, PipelinePlan>();
 
-/** The plan of a shape. The same one is planned once. */
-export function planShape(shape: SimulationShape, output: OutputMode): PipelinePlan {
-  const name = `${shape.name}/${output}`;
+/**
+ * The plan of a shape; `partitions` are those of tables that do not say how many they have. The same one is planned once, so that
+ * what is derived from a plan is, too.
+ */
+export function planShape(
+  shape: SimulationShape,
+  output: OutputMode,
+  partitions?: number,
+): PipelinePlan {
+  const name = `${shape.name}/${output}/${partitions}`;
   const known = plans.get(name);
   if (known !== undefined) return known;
+  const plan =
+    partitions === undefined
+      ? planned(shape, output)
+      : widened(planShape(shape, output), partitions);
+  plans.set(name, plan);
+  return plan;
+}
+
+/** A table whose rows are counted says how many it has, and stays as it is. */
+function widened(plan: PipelinePlan, partitions: number): PipelinePlan {
+  const tables = plan.tables.map((table) => ({
+    ...table,
+    partitions: table.partitions ?? partitions,
+  }));
+  return { ...plan, tables };
+}
+
+function planned(shape: SimulationShape, output: OutputMode): PipelinePlan {
   const text = shape.sql(`, output = '${output}'`);
   const { plan, faults } = planPipeline([{ file: `${shape.name}.sql`, text }]);
   const fault = faults.find(({ severity }) => severity !== 'warning');
@@ -262,6 +287,5 @@ export function planShape(shape: SimulationShape, output: OutputMode): PipelineP
       detail: fault?.message ?? 'It has no plan.',
     });
   }
-  plans.set(name, plan);
   return plan;
 }
