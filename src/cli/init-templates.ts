@@ -63,15 +63,21 @@ CREATE SOURCE orders (raw STRING) WITH (topic = 'orders', format = 'string');
 CREATE STREAMING TABLE orders_raw WITH (topic = 'orders_raw')
 AS SELECT raw, _timestamp AS sent_at FROM STREAM(orders);
 
--- Silver: of each order the row with the highest update id. Change it at will, and refresh it from the raw table. A record whose
--- order or update id can't be read is set aside as a dead letter.
+-- Silver: of each order the row with the highest update id. Change it at will, and refresh it from the raw table. A record that
+-- can't be read as JSON of these types (FAILFAST), or has no update id, is set aside as a dead letter; one without an order id, or with
+-- a price below zero, is dropped and counted.
 CREATE STREAMING TABLE orders_current (
+  CONSTRAINT identified EXPECT (order_id IS NOT NULL) ON VIOLATION DROP ROW,
   CONSTRAINT priced EXPECT (amount >= 0) ON VIOLATION DROP ROW
 ) WITH (topic = 'orders_current', dead_letter_topic = 'orders_bad')
 FLOW REPLACE USING (order_id) SEQUENCE BY update_id BY NAME
 SELECT o.order_id, o.customer, o.status, o.amount, o.update_id
 FROM (
-  SELECT from_json(raw, 'order_id BIGINT, customer STRING, status STRING, amount DECIMAL(10,2), update_id BIGINT') AS o
+  SELECT from_json(
+    raw,
+    'order_id BIGINT, customer STRING, status STRING, amount DECIMAL(10,2), update_id BIGINT',
+    map('mode', 'FAILFAST')
+  ) AS o
   FROM STREAM(orders_raw)
 );
 `;

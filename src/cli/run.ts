@@ -6,7 +6,7 @@ import { requireOptions } from '../config/load-config.ts';
 import type { Config } from '../config/options.ts';
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import type { RuntimeListener } from '../runtime/runtime-events.ts';
-import { PauseWatch } from '../runtime/worker/pauses.ts';
+import { PauseWatch, pausesOf } from '../runtime/worker/pauses.ts';
 import type { Worker } from '../runtime/worker/worker.ts';
 import type { Command, ExitCode, Invocation, Terminal } from './command.ts';
 import { takeInstanceName } from './instance-name.ts';
@@ -153,7 +153,12 @@ async function runShown(
     if (stopAsked) log.info({}, 'stopped');
     front.ended('completed');
     if (once) {
-      const summary = updateSummary(worker.progress(), systemClock.monotonic() - startedMs);
+      const named = new Set([...plan.flows, ...plan.materializedViews].map(({ name }) => name));
+      const paused = pausesOf(worker.catalog).flatMap(({ flow }) =>
+        named.has(flow) ? [flow] : [],
+      );
+      const tookMs = systemClock.monotonic() - startedMs;
+      const summary = updateSummary(worker.progress(), tookMs, paused);
       if (invocation.json) invocation.printJson(summary);
       else terminal.out(summaryText(summary));
     }

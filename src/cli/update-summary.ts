@@ -44,9 +44,15 @@ export type UpdateSummary = {
   /** Totals since the first start of each flow, over the partitions of this process. */
   readonly flows: readonly UpdatedFlow[];
   readonly views: readonly ViewSummary[];
+  /** Flows and views that somebody had stand still, so that the update left them out. */
+  readonly paused: readonly string[];
 };
 
-export function updateSummary(progress: WorkerProgress, durationMs: number): UpdateSummary {
+export function updateSummary(
+  progress: WorkerProgress,
+  durationMs: number,
+  paused: readonly string[] = [],
+): UpdateSummary {
   return {
     seconds: Math.round(durationMs) / 1000,
     records: progress.records,
@@ -72,6 +78,7 @@ export function updateSummary(progress: WorkerProgress, durationMs: number): Upd
             expectations: last.expectations,
           },
     ),
+    paused,
   };
 }
 
@@ -149,7 +156,10 @@ export function summaryText(summary: UpdateSummary): string {
     `update done in ${summary.seconds} s: ${countText(summary.records, 'record')} read, ${countText(summary.outputRecords, 'record')} written, ${countText(summary.commits, 'commit')}`,
   ];
   const views = summary.views.map(viewLines).join('');
-  return `${lines.join('\n')}\n${summary.flows.map(updatedLines).join('')}${views}`;
+  const paused = summary.paused.map(
+    (name) => `${name} is paused, and was left out: tidemark resume ${name} lets it go on\n`,
+  );
+  return `${lines.join('\n')}\n${summary.flows.map(updatedLines).join('')}${views}${paused.join('')}`;
 }
 
 function updatedLines(flow: UpdatedFlow): string {

@@ -231,9 +231,19 @@ function narrowLoss(from: DataType, to: DataType): string | undefined {
   if (from.kind === 'double' && to.kind === 'float') {
     return 'A value keeps about 7 of its 16 digits, and a large one becomes infinite.';
   }
+  const losses: string[] = [];
   const [source, kept] = [from, to].map(wholeDigits);
-  if (source === undefined || kept === undefined || kept >= source) return undefined;
-  return 'A row with a value out of its range becomes a bad row.';
+  if (source !== undefined && kept !== undefined && kept < source) {
+    losses.push('A row with a value out of its range becomes a bad row.');
+  }
+  if (from.kind === 'decimal' && to.kind === 'decimal' && to.scale < from.scale) {
+    losses.push(
+      to.scale === 0
+        ? 'A value is rounded to a whole number.'
+        : `A value is rounded to ${to.scale} digit${to.scale === 1 ? '' : 's'} behind the point.`,
+    );
+  }
+  return losses.length === 0 ? undefined : losses.join(' ');
 }
 
 /** How many digits before the point a number may have. */

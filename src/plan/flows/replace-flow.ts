@@ -289,7 +289,7 @@ function checkSequence(sequence: BoundExpression, flow: Flow, faults: FaultList)
     faults.add(
       planFault('SEQUENCE_NONDETERMINISTIC', `the sequence depends on ${chance}`, place, {
         detail: 'The order of versions would depend on when and in which order records were read.',
-        hint: "Use a value that the record itself carries, or the record's own _timestamp or _offset.",
+        hint: "Use a value that the record itself carries; or, where each record holds all rows of its key, select the record's own _timestamp or _offset and order by that.",
       }),
     );
   }
@@ -298,7 +298,7 @@ function checkSequence(sequence: BoundExpression, flow: Flow, faults: FaultList)
   faults.add(
     planWarning('SEQUENCE_COARSE', `versions of a key may tie: ${reason}`, place, {
       detail: 'Rows of one key and one sequence are all kept.',
-      hint: 'Prefer a version number, a time in microseconds, or struct(time, _offset).',
+      hint: 'Prefer a version number or a time in microseconds that all records of one snapshot share. Where each record holds all rows of its key, select _offset, too, and order by struct(time, _offset): of several records of one snapshot only the last would stay.',
     }),
   );
 }

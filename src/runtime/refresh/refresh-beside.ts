@@ -310,7 +310,7 @@ class Beside {
         if (!isGap || attempt > gapAttemptsMax) {
           // Whoever was first has removed what both were building.
           await this.#refuseOvertaken();
-          throw error;
+          throw this.#inNamesOfThePipeline(error);
         }
         await this.#options.catalog.read();
         acceptGaps = recordedGaps(this.#options.catalog).flatMap((gap) =>
@@ -318,6 +318,20 @@ class Beside {
         );
       }
     }
+  }
+
+  /** What an error tells to do is about the flow that somebody has written: no command knows those that are built. */
+  #inNamesOfThePipeline(error: unknown): unknown {
+    if (!(error instanceof FlowError) || error.hint === undefined) return error;
+    const { code, message, detail, logDetail, place, cause } = error;
+    const { plan, table } = this.#options;
+    let { hint } = error;
+    for (const { name } of flowsOf(plan, table)) hint = hint.replaceAll(builtFlowOf(name), name);
+    const known = { detail, logDetail, place };
+    const given = Object.fromEntries(
+      Object.entries(known).filter(([, value]) => value !== undefined),
+    );
+    return new FlowError(code, message, { ...given, hint, cause });
   }
 
   async #runWorker(sourceLog: Log, acceptGaps: readonly string[]): Promise<void> {

@@ -1,5 +1,6 @@
 import { FlowError } from '../../base/errors.ts';
 import type { LogPlace } from '../../base/log-place.ts';
+import { builtFlowOf } from '../../plan/bind/names.ts';
 import type { FlowPlan } from '../../plan/pipeline-plan.ts';
 import type { Log } from '../../ports/log.ts';
 import { recordSkip, type SkippedRecord } from '../takeover/skips.ts';
@@ -38,10 +39,15 @@ export async function previewSkip(
 
 /** A slip of the offset would lose a record that nothing is wrong with. */
 function refuseOther({ catalog }: OutsideOptions, flow: FlowPlan, place: LogPlace): void {
-  const stopped = stopOf(catalog, flow.name)?.place;
   const textOf = ({ topic, partition, offset }: LogPlace): string =>
     `${topic}/${partition}@${offset}`;
-  if (stopped !== undefined && textOf(stopped) === textOf(place)) return;
+  // Its next generation, which a refresh builds, may have stopped there, too.
+  const [stopped, ...others] = [flow.name, builtFlowOf(flow.name)].flatMap(
+    (name) => stopOf(catalog, name)?.place ?? [],
+  );
+  if (stopped !== undefined && [stopped, ...others].some((one) => textOf(one) === textOf(place))) {
+    return;
+  }
   throw new FlowError(
     'DATA_LOSS_REFUSED',
     `flow "${flow.name}" did not stop at ${textOf(place)}, which would never be read`,

@@ -43,6 +43,29 @@ describe.each([[[]], [['--bronze']]])('init %j', (flags) => {
   });
 });
 
+test('FR-37 what a bronze pipeline cannot read is set aside, and what has no key replaces nothing', async () => {
+  const directory = join(folder.path, 'orders');
+  await runCli(['init', directory, '--bronze']);
+  const file = join(directory, 'pipeline.sql');
+  const bad = folder.write(
+    'bad.jsonl',
+    [
+      '{"order_id":"abc","customer":"X","status":"S","amount":1,"update_id":9}',
+      '{"order_id":7,"customer":"X","status":"S","amount":"abc","update_id":11}',
+      'not json at all',
+      '{"order_id":8,"customer":"trunc',
+      '{"customer":"NoId","status":"S","amount":1,"update_id":10}',
+      '{"order_id":9,"customer":"Y","status":"S","amount":1,"update_id":12}',
+    ].join('\n'),
+  );
+  const spoilt = await runCli(['try', file, '--input', `orders=${bad}`, '--json']);
+  const { tables: left } = JSON.parse(spoilt.out) as { tables: Record<string, object[]> };
+  const ids = left['orders_current']?.map((row) => (row as { order_id: number }).order_id);
+  expect(ids).toEqual([9]);
+  const { deadLetters } = JSON.parse(spoilt.out) as { deadLetters?: readonly unknown[] };
+  expect(deadLetters).toHaveLength(4);
+});
+
 test('init takes one directory, and says what it cannot write', async () => {
   expect((await runCli(['init', 'a', 'b'])).code).toBe(2);
   const file = folder.write('file', '');

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { summaryText, updateSummary } from '../../../src/cli/update-summary.ts';
+import type { WorkerProgress } from '../../../src/runtime/worker/worker-progress.ts';
 import { workerOf, worldOf } from '../../support/append-world.ts';
 
 const source = `CREATE SOURCE src (k BIGINT, seq BIGINT) WITH (topic = 'src');`;
@@ -33,8 +34,18 @@ test.each([
       expect(second.flows).toMatchObject([{ flow: 'f', done: true }]);
       expect(summaryText(second)).toContain('flow f, which runs once, was done before');
       expect(summaryText(second)).not.toContain('since its first start');
+      expect(second.paused).toEqual([]);
     } finally {
       world.close();
     }
   },
 );
+
+test('an update names the flows that stand still, and how to let them go on', () => {
+  const progress = { state: 'running', records: 0, outputRecords: 0, commits: 0, flows: [] };
+  const summary = updateSummary(progress as unknown as WorkerProgress, 1, ['orders']);
+  expect(summary.paused).toEqual(['orders']);
+  expect(summaryText(summary)).toContain(
+    'orders is paused, and was left out: tidemark resume orders lets it go on\n',
+  );
+});

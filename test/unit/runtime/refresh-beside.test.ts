@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/adapters/system/system-clock.ts';
 import { cancelRefresh, refreshBeside } from '../../../src/runtime/refresh/refresh-beside.ts';
+import { skipRecord } from '../../../src/runtime/refresh/refresh-skip.ts';
 import { openCatalog } from '../../../src/runtime/topics/catalog.ts';
 import { lockFlows, unlockFlows } from '../../../src/runtime/topics/locks.ts';
 import { stopOf } from '../../../src/runtime/worker/stops.ts';
@@ -713,3 +714,23 @@ test('a cancellation takes the state only once whoever builds has let go of it',
     message: 'the refresh of table "t" was cancelled',
   });
 }, 20_000);
+
+test('FR-05 what a refresh tells of a record that stops it is about the flow of the pipeline', async () => {
+  const world = new RefreshWorld(
+    'CREATE STREAMING TABLE t; CREATE FLOW f AS INSERT INTO t BY NAME REPLACE USING (k) SEQUENCE BY seq SELECT k, seq, v FROM STREAM(a);',
+    ['a'],
+    1,
+  );
+  await world.produce('a', 0, { k: 'x', seq: 1, v: 'x1' });
+  await world.update();
+  world.log.produce('a', 0, { value: '{"k":"x","seq":"nonsense"}' });
+  const options = await world.besideOptions('t', { allowLoss: true });
+  const error = await refreshBeside(options).catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({
+    code: 'BAD_ROW',
+    hint: expect.stringContaining('tidemark checkpoint skip f a/0@1'),
+  });
+  const place = { topic: 'a', partition: 0, offset: 1 };
+  await skipRecord(await world.outside(), options.flow, place);
+  expect(await refreshBeside(options)).toMatchObject({ mode: 'beside' });
+});

@@ -13,3 +13,5 @@ SELECT id, seq, amount, price FROM STREAM(s);
 CREATE SOURCE raw (id INT, op STRING, before STRUCT<id: INT>, after STRUCT<id: INT>, ts_ms BIGINT);
 CREATE STREAMING TABLE appended; CREATE FLOW f AS INSERT INTO appended BY NAME SELECT id FROM STREAM(raw);
 --                               ^ warning CDC_FEED
+CREATE STREAMING TABLE rounded (id BIGINT, price DECIMAL(12, 1)) AS SELECT id, price FROM STREAM(s);
+--                                                                             ^ warning TARGET_COLUMN_NARROW

@@ -9,6 +9,7 @@ CREATE STREAMING TABLE v (region STRING, price DECIMAL(10,1), seq BIGINT)
 FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME
 SELECT DISTINCT region, price, seq FROM STREAM(orders);
 --                      ^ DISTINCT_CAST
+--                      ^ warning TARGET_COLUMN_NARROW
 CREATE STREAMING TABLE w FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME
 SELECT DISTINCT region, seq FROM STREAM(orders) UNION ALL SELECT region, seq FROM STREAM(refunds);
 -- @1 DISTINCT_NESTED

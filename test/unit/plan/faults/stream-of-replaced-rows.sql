@@ -31,9 +31,6 @@ CREATE STREAMING TABLE cut
 FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME SELECT * FROM STREAM(t) LIMIT 10;
 --                                                                                ^ NOT_SUPPORTED_YET
 --                                                                                ^ warning NONDETERMINISTIC
-CREATE STREAMING TABLE once;
-CREATE FLOW once AS INSERT INTO ONCE once BY NAME REPLACE USING (region) SEQUENCE BY seq SELECT * FROM t;
--- @1 NOT_SUPPORTED_YET
 CREATE STREAMING TABLE equal FLOW REPLACE USING (region) SEQUENCE BY seq BY NAME
 SELECT DISTINCT region, seq FROM STREAM(orders);
 CREATE STREAMING TABLE counted
