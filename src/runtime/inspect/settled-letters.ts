@@ -69,7 +69,9 @@ export class SettledLetters {
     if (!isReplayed || this.has(one)) return;
     const ranges = this.#ranges.get(partition) ?? [];
     this.#ranges.set(partition, ranges);
-    const at = ranges.findIndex(({ from }) => from > offset);
+    // Mostly it lies behind all that are known: there may be many, and a refresh holds the flow meanwhile.
+    const isLast = (ranges.at(-1)?.from ?? -1) < offset;
+    const at = isLast ? -1 : ranges.findIndex(({ from }) => from > offset);
     const before = ranges[(at < 0 ? ranges.length : at) - 1];
     if (before !== undefined && last !== undefined && before.to >= last) {
       ranges[(at < 0 ? ranges.length : at) - 1] = { from: before.from, to: offset };

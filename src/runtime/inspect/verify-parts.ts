@@ -89,15 +89,25 @@ export function refuseUnverifiable(flow: FlowPlan, table: string): void {
   refuseOrderDependent(flow);
   if (flow.kind === 'replace_using' || flow.kind === 'append') return;
   const shadow = `tidemark refresh ${table} --shadow computes it anew beside the table and tells what differs, without a trace.`;
-  const [kind, hint] =
+  const account =
+    'tidemark status shows whether the account of its rows closes; tidemark state scrub compares state and output.';
+  const [reason, hint] =
     flow.kind === 'auto_cdc'
-      ? ['AUTO CDC flows write it', shadow]
-      : [
-          flow.kind === 'join' ? 'a join of two streams writes it' : 'DISTINCT or LIMIT writes it',
-          'tidemark status shows whether the account of its rows closes; tidemark state scrub compares state and output.',
-        ];
+      ? [
+          'AUTO CDC flows write it, whose changes, deletes and truncates make up a row together: that takes a generation of its own',
+          shadow,
+        ]
+      : flow.kind === 'join'
+        ? [
+            'A join of two streams writes it, and what a row gives depends on those it meets',
+            account,
+          ]
+        : [
+            'DISTINCT or LIMIT writes it, and what they let through depends on what came before',
+            account,
+          ];
   throw new FlowError('NOT_SUPPORTED', `table "${table}" cannot be recomputed row by row`, {
-    detail: `Of its kind, ${kind}, which rows it has depends on more than one record at a time; verify knows REPLACE USING and append flows.`,
+    detail: `${reason}; verify knows REPLACE USING and append flows.`,
     hint,
   });
 }
