@@ -40,7 +40,7 @@ export type CheckpointMove = {
 
 /**
  * Where each checkpoint goes. Invariant: an offset that the log does not have is refused; what is between the stages
- * moves only where it is named, since no source record stands for it.
+ * moves only where it is named, since no source record stands for it, or where its checkpoint was lost: to the first row that is there.
  */
 export function decideMoves(
   rows: readonly CheckpointRow[],
@@ -71,7 +71,7 @@ export function decideMoves(
 function goalOf(row: CheckpointRow, target: MoveTarget): number | undefined {
   const named = `${row.topic}/${row.partition}`;
   if (target.to === 'offsets') return target.offsets.get(named);
-  if (row.stage === 'repartition') return undefined;
+  if (row.stage === 'repartition') return row.committed ?? row.start;
   if (target.to === 'earliest') return row.start;
   if (target.to === 'latest') return row.end;
   if (target.to === 'offset') return target.offset;

@@ -2,11 +2,14 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { commands } from '../../../src/cli/commands.ts';
+import { decideMoves } from '../../../src/refresh/checkpoint-move.ts';
 import { deploymentPlan } from '../../../src/refresh/deployment-plan.ts';
 import { areChained, refreshOrder } from '../../../src/refresh/refresh-report.ts';
 import { tableConsumers } from '../../../src/refresh/table-consumers.ts';
 import { gatherDeployment } from '../../../src/runtime/inspect/plan-facts.ts';
 import { refreshBeside } from '../../../src/runtime/refresh/refresh-beside.ts';
+import { applyMoves, readCheckpoints } from '../../../src/runtime/refresh/refresh-checkpoints.ts';
+import { refreshInPlace } from '../../../src/runtime/refresh/refresh-in-place.ts';
 import { openCatalog } from '../../../src/runtime/topics/catalog.ts';
 import { RefreshWorld, tableText } from '../../support/refresh-world.ts';
 
@@ -18,8 +21,8 @@ function table(flow: string, query = select): string {
 CREATE FLOW ${flow} AS INSERT INTO t BY NAME REPLACE USING (k) SEQUENCE BY seq ${query};`;
 }
 
-async function written(sql = table('f')): Promise<RefreshWorld> {
-  const world = new RefreshWorld(sql, ['a'], 1);
+async function written(sql = table('f'), sources = ['a']): Promise<RefreshWorld> {
+  const world = new RefreshWorld(sql, sources, 1);
   await world.produce('a', 0, { k: 'x', seq: 1, v: 'one' }, { k: 'y', seq: 2, v: 'two' });
   await world.produce('a', 0, { k: 'y', seq: 2, v: 'tie' });
   await world.update();
@@ -65,6 +68,49 @@ test('FR-32 each way out of a lost checkpoint is a command, and the guide names 
   for (const text of ['tidemark refresh', 'checkpoint rewind', 'run --accept-gap', 'backfill']) {
     expect(guide).toContain(text);
   }
+});
+
+test.each<[string, (world: RefreshWorld) => Promise<string>]>([
+  [
+    'a full refresh',
+    async (world) => {
+      await refreshInPlace(await world.runOptions('t'));
+      return 't';
+    },
+  ],
+  [
+    'a reset of the checkpoint alone',
+    async (world) => {
+      const options = await world.outside();
+      const [flow] = options.plan.flows;
+      if (flow === undefined) throw new Error('no flow');
+      const found = await readCheckpoints(options, flow);
+      await applyMoves(options, flow, decideMoves(found, { to: 'earliest' }), found);
+      return 't';
+    },
+  ],
+  [
+    'a copy, and a backfill from it',
+    async (world) => {
+      // The source has lost what the copy still has.
+      await world.log.deleteRecords('a', new Map([[0, 2]]));
+      await world.produce('b', 0, { k: 'x', seq: 1, v: 'one' }, { k: 'y', seq: 2, v: 'two' });
+      const both = `${select.replace('(a)', '(b)')} UNION ALL ${select}`;
+      world.sql = table('g', both).replace('TABLE t', "TABLE t WITH (topic = 't2')");
+      return 't';
+    },
+  ],
+])('FR-32 a lost checkpoint is got over by %s', async (_, getOver) => {
+  const world = await written(table('f'), ['a', 'b']);
+  await world.log.deleteCheckpoints('p.f');
+  await expect(world.update()).rejects.toMatchObject({ code: 'CHECKPOINT_MISSING' });
+  const name = await getOver(world);
+  await world.update();
+  expect(tableText(await world.table(name))).toEqual(rows);
+  await world.produce('a', 0, { k: 'x', seq: 3, v: 'later' });
+  await world.update();
+  const later = '{"k":"x","seq":3,"v":"later"}';
+  expect(tableText(await world.table(name))).toEqual([later, ...rows.slice(1)]);
 });
 
 test('FR-25 the definition of a materialized view is remembered, and a changed one computed anew', async () => {

@@ -67,6 +67,18 @@ const cases: readonly Case[] = [
   ['between the stages: stays', { stage: 'repartition' }, earliest, undefined],
   ['between the stages, by name', { stage: 'repartition' }, named, '15>12 3/0'],
   [
+    'FR-30 between the stages, lost: from the first row that is there, wherever the sources go',
+    { stage: 'repartition', committed: undefined },
+    latest,
+    '->10 0/0',
+  ],
+  [
+    'FR-30 between the stages, lost and not named',
+    { stage: 'repartition', committed: undefined },
+    { to: 'offsets', offsets: new Map() },
+    undefined,
+  ],
+  [
     'between the stages, damaged',
     { stage: 'repartition', isDamaged: true },
     earliest,
