@@ -3,7 +3,7 @@ import type { Constraint } from '../sql/ast.ts';
 import { callPlace } from './call-place.ts';
 import type { HiddenColumns, Shape } from './column-type.ts';
 import type { AnyExpression } from './expression.ts';
-import { conditionOf, type RowOf } from './query.ts';
+import { givenTree, type RowOf, rowOf } from './given-expression.ts';
 import type { TreeBuilder } from './tree-builder.ts';
 
 /** Over the columns of the rows that it judges: text of SQL, or an expression. */
@@ -44,6 +44,8 @@ type Expectation<Columns> = {
  */
 export abstract class Expecting<Columns extends Shape> extends Dataset<Columns> {
   readonly #expectations: Expectation<Columns>[] = [];
+  /** Calls whose expectations can't be told apart. */
+  readonly #unread: Place[] = [];
 
   /** Counts rows for which the condition is not true, and keeps them. */
   expect(name: string, condition: Condition<Columns>): this {
@@ -73,12 +75,21 @@ export abstract class Expecting<Columns extends Shape> extends Dataset<Columns> 
   }
 
   constraints(builder: TreeBuilder): readonly Constraint[] {
+    for (const place of this.#unread) {
+      builder.refuse(
+        'OPTION_VALUE',
+        'expectations are given without their names',
+        "Give an object: expectAll({ name: 'a > 1' }).",
+        place,
+      );
+    }
     return this.#expectations.map(({ name, condition, action, place }) => ({
       name: { ...builder.identifier(name), place },
-      condition:
-        typeof condition === 'string'
-          ? builder.expression(condition, `expectation "${name}"`)
-          : conditionOf(condition).build(builder),
+      condition: givenTree(
+        condition,
+        { part: `expectation "${name}"`, place, rows: [rowOf()] },
+        builder,
+      ),
       action,
       place,
     }));
@@ -89,6 +100,10 @@ export abstract class Expecting<Columns extends Shape> extends Dataset<Columns> 
     action: Constraint['action'],
   ): this {
     const place = callPlace();
+    if (typeof conditions !== 'object' || conditions === null || Array.isArray(conditions)) {
+      this.#unread.push(place);
+      return this;
+    }
     for (const [name, condition] of Object.entries(conditions)) {
       this.#expectations.push({ name, condition, action, place });
     }

@@ -1,5 +1,7 @@
 import type { BinaryOperator, CallExpression, Expression } from '../sql/ast.ts';
 import type { ColumnType, ValueOf } from './column-type.ts';
+import { faultHere } from './fault-here.ts';
+import { noteCondition } from './made-conditions.ts';
 import type { TreeBuilder } from './tree-builder.ts';
 
 /** What stands for a value of a type in a program: a number may be of either kind, or text that keeps its digits. */
@@ -33,45 +35,50 @@ export class SqlExpression<Value> {
     this.build = build;
   }
 
+  /** An operator of JavaScript asks for a value, before there is a row. */
+  [Symbol.toPrimitive](wanted: string): never {
+    throw operatorFault(wanted);
+  }
+
   eq(other: Operand<Value>): SqlExpression<boolean> {
-    return this.#binary('=', other);
+    return this.#compared('=', other);
   }
 
   ne(other: Operand<Value>): SqlExpression<boolean> {
-    return this.#binary('<>', other);
+    return this.#compared('<>', other);
   }
 
   lt(other: Operand<Value>): SqlExpression<boolean> {
-    return this.#binary('<', other);
+    return this.#compared('<', other);
   }
 
   le(other: Operand<Value>): SqlExpression<boolean> {
-    return this.#binary('<=', other);
+    return this.#compared('<=', other);
   }
 
   gt(other: Operand<Value>): SqlExpression<boolean> {
-    return this.#binary('>', other);
+    return this.#compared('>', other);
   }
 
   ge(other: Operand<Value>): SqlExpression<boolean> {
-    return this.#binary('>=', other);
+    return this.#compared('>=', other);
   }
 
   /** `<=>`: NULL equals NULL. */
   eqNullSafe(other: Operand<Value>): SqlExpression<boolean> {
-    return this.#binary('<=>', other);
+    return this.#compared('<=>', other);
   }
 
   and(other: AnyExpression): SqlExpression<boolean> {
-    return this.#binary('and', other);
+    return this.#compared('and', other);
   }
 
   or(other: AnyExpression): SqlExpression<boolean> {
-    return this.#binary('or', other);
+    return this.#compared('or', other);
   }
 
   not(): SqlExpression<boolean> {
-    return new SqlExpression((builder) => ({
+    return condition((builder) => ({
       node: 'unary',
       operator: 'not',
       operand: this.build(builder),
@@ -109,17 +116,19 @@ export class SqlExpression<Value> {
   }
 
   in(...values: readonly Operand<Value>[]): SqlExpression<boolean> {
-    return new SqlExpression((builder) => ({
+    const list = values.map(operand);
+    return condition((builder) => ({
       node: 'in',
       value: this.build(builder),
-      list: values.map((value) => operand(value).build(builder)),
+      list: list.map((value) => value.build(builder)),
       negated: false,
       place: builder.place,
     }));
   }
 
   like(pattern: string): SqlExpression<boolean> {
-    return new SqlExpression((builder) => ({
+    mustBeText(pattern, 'the pattern of like');
+    return condition((builder) => ({
       node: 'like',
       operator: 'like',
       value: this.build(builder),
@@ -142,6 +151,7 @@ export class SqlExpression<Value> {
 
   /** A field of a struct. */
   field(name: string): SqlExpression<unknown> {
+    mustBeText(name, 'the name of a field');
     return new SqlExpression((builder) => {
       const value = this.build(builder);
       if (value.node === 'column') {
@@ -153,6 +163,7 @@ export class SqlExpression<Value> {
   }
 
   #cast<Result>(type: string, isTry: boolean): SqlExpression<Result> {
+    mustBeText(type, 'the type of cast');
     return new SqlExpression((builder) => ({
       node: 'cast',
       value: this.build(builder),
@@ -163,7 +174,7 @@ export class SqlExpression<Value> {
   }
 
   #is(test: 'null', negated: boolean): SqlExpression<boolean> {
-    return new SqlExpression((builder) => ({
+    return condition((builder) => ({
       node: 'is',
       value: this.build(builder),
       test,
@@ -172,19 +183,59 @@ export class SqlExpression<Value> {
     }));
   }
 
+  #compared(operator: BinaryOperator, other: Operand<Value>): SqlExpression<boolean> {
+    return condition(this.#binary(operator, other).build);
+  }
+
   #binary<Result>(operator: BinaryOperator, other: Operand<Value>): SqlExpression<Result> {
+    const right = operand(other);
     return new SqlExpression((builder) => ({
       node: 'binary',
       operator,
       left: this.build(builder),
-      right: operand(other).build(builder),
+      right: right.build(builder),
       place: builder.place,
     }));
   }
 }
 
+export function isExpression(value: unknown): value is AnyExpression {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    typeof (value as { readonly build?: unknown }).build === 'function'
+  );
+}
+
+/** One that a callback makes and leaves out of what it gives is told. */
+function condition(build: (builder: TreeBuilder) => Expression): SqlExpression<boolean> {
+  const made: SqlExpression<boolean> = new SqlExpression((builder) => {
+    use();
+    return build(builder);
+  });
+  const use = noteCondition(made);
+  return made;
+}
+
+function operatorFault(wanted: string): Error {
+  const [message, hint] =
+    wanted === 'string'
+      ? ['an expression is put into a text', 'Put it into SQL: sql`… ${row.id} …`.']
+      : [
+          'an operator of JavaScript stands between expressions',
+          'It would be computed before there is a row: write .gt(5) for > 5, .eq(5) for == 5, .plus(1) for + 1, and .and(…), .or(…), .not() for &&, ||, !.',
+        ];
+  return faultHere('EXPRESSION_OPERATOR', message, hint);
+}
+
+function mustBeText(given: unknown, what: string): void {
+  if (typeof given === 'string') return;
+  throw faultHere('OPTION_VALUE', `${what} is no text`, "Write it in quotes, such as 'BIGINT'.");
+}
+
 /** A column by its name, where no row is at hand. */
 export function column(name: string): SqlExpression<unknown> {
+  mustBeText(name, 'the name of a column');
   return new SqlExpression((builder) => builder.column(...name.split('.')));
 }
 
@@ -200,7 +251,7 @@ type Widened<Value> = Value extends string
 export function literal<Value extends string | number | bigint | boolean | null>(
   value: Value,
 ): SqlExpression<Widened<Value>> {
-  return new SqlExpression((builder) => literalNode(value, builder));
+  return new SqlExpression(operand(value).build);
 }
 
 /** A function by its name, such as `call('upper', row.name)`. */
@@ -208,9 +259,11 @@ export function call<Value = unknown>(
   name: string,
   ...args: readonly Operand<unknown>[]
 ): SqlExpression<Value> {
+  mustBeText(name, 'the name of a function');
+  const operands = args.map(operand);
   return new SqlExpression((builder) => ({
     ...emptyCall(name, builder),
-    arguments: args.map((arg) => operand(arg).build(builder)),
+    arguments: operands.map((arg) => arg.build(builder)),
   }));
 }
 
@@ -249,9 +302,14 @@ export const aggregates = {
 };
 
 function operand(value: AnyExpression | Literal): AnyExpression {
-  return typeof value === 'object' && value !== null
-    ? value
-    : new SqlExpression((builder) => literalNode(value, builder));
+  if (isExpression(value)) return value;
+  // What was not asked of the compiler may be anything.
+  if (value !== null && !['string', 'number', 'bigint', 'boolean'].includes(typeof value)) {
+    const what = value === undefined ? 'undefined' : `a ${typeof value}`;
+    const hint = 'It is a column of the row, another expression, or a constant; NULL is null.';
+    throw faultHere('OPTION_VALUE', `${what} is no operand of an expression`, hint);
+  }
+  return new SqlExpression((builder) => literalNode(value, builder));
 }
 
 type Literal = string | number | bigint | boolean | null;

@@ -50,18 +50,20 @@ const settingNames: Readonly<Record<string, string>> = {
   refreshEvery: 'refresh_every',
 };
 
-const kindsOf = (names: readonly string[]): OptionKinds =>
-  Object.fromEntries(names.map((name) => [name, 'any?']));
+const otherOptions = { with: 'settings?', comment: 'text?' } as const;
 
-/** What a source may say beside its columns; the values are judged where SQL's are. */
-export const sourceOptions = kindsOf(['topic', 'format', 'tombstones', 'with', 'comment']);
+const kindsOf = (names: readonly string[]): OptionKinds => ({
+  ...Object.fromEntries(names.map((name) => [name, 'setting?' as const])),
+  ...otherOptions,
+});
+
+/** What a source may say beside its columns; which settings there are for each is judged where SQL's are. */
+export const sourceOptions = kindsOf(['topic', 'format', 'tombstones']);
 
 /** What a table, view or sink may say beside its own. */
-export const tableOptions = kindsOf([
-  ...Object.keys(settingNames).filter((name) => name !== 'format' && name !== 'tombstones'),
-  'with',
-  'comment',
-]);
+export const tableOptions = kindsOf(
+  Object.keys(settingNames).filter((name) => name !== 'format' && name !== 'tombstones'),
+);
 
 type BodyOptions = {
   readonly columns?: Columns;

@@ -1,4 +1,4 @@
-import type { Fault, Place } from '../base/place.ts';
+import { type Fault, FaultError, type Place } from '../base/place.ts';
 import type { FlowBody, Statement } from '../sql/ast.ts';
 import { callPlace } from './call-place.ts';
 import { checkOptions, type OptionKinds } from './check-options.ts';
@@ -101,7 +101,8 @@ export type AutoCdcOptions<
   readonly applyAsDeletes?: Condition<Changes & Hidden>;
   readonly applyAsTruncates?: Condition<Changes & Hidden>;
   readonly columns?: Selection<NameIn<Changes>>;
-  readonly storedAsScdType?: 1 | 2;
+  /** Also as a text, as Python has it. */
+  readonly storedAsScdType?: 1 | 2 | '1' | '2';
   readonly trackHistory?: Selection<NameIn<Changes>>;
 };
 
@@ -114,7 +115,7 @@ type Draft = {
   readonly make: (builder: TreeBuilder) => Statement;
 };
 
-const flowOptions = { name: 'name?', comment: 'any?', target: 'dataset' } as const;
+const flowOptions = { name: 'name?', comment: 'text?', target: 'dataset' } as const;
 const replaceOptions = {
   // Each has a fault of its own where it is of no use, or there without the others.
   replaceUsing: 'any?',
@@ -122,9 +123,9 @@ const replaceOptions = {
   emptyWhen: 'expression?',
 } as const;
 const expectOptions = {
-  expectAll: 'any?',
-  expectAllOrDrop: 'any?',
-  expectAllOrFail: 'any?',
+  expectAll: 'conditions?',
+  expectAllOrDrop: 'conditions?',
+  expectAllOrFail: 'conditions?',
 } as const;
 const viewOptions = { ...tableOptions, name: 'name', query: 'query' } as const;
 const declaredOptions = { ...tableOptions, name: 'name', columns: 'columns?' } as const;
@@ -135,17 +136,25 @@ const cdcOptions = {
   keys: 'names',
   sequenceBy: 'expression',
   once: 'flag?',
-  ignoreNullUpdates: 'any?',
+  ignoreNullUpdates: 'nulls?',
   applyAsDeletes: 'expression?',
   applyAsTruncates: 'expression?',
   columns: 'selection?',
-  storedAsScdType: 'any?',
+  storedAsScdType: 'scdType?',
   trackHistory: 'selection?',
 } as const;
 
 /** The statements of a pipeline in TypeScript. */
 export class Pipeline {
   readonly #drafts: Draft[] = [];
+  readonly #given: unknown;
+  readonly #place = callPlace();
+
+  constructor(options: { readonly timezone?: string } = {}) {
+    this.#given = options;
+    const zone = (options as typeof options | null)?.timezone;
+    if (typeof zone === 'string') this.set('timezone', zone);
+  }
 
   /** A setting of the pipeline, as SET has it. */
   set(key: string, value: OptionText): this {
@@ -188,14 +197,14 @@ export class Pipeline {
       readonly query: QueryWithin<Shape>;
     } & Replacing<Shape>,
   ): Table<Shape> {
-    const table = new Table<Shape>(options.name);
+    const table = new Table<Shape>(nameOf(options));
     const make = (builder: TreeBuilder): Statement => ({
       ...created(options.name, builder),
       node: 'create_streaming_table',
       body: tableBody(options, table.constraints(builder), builder),
       flow: insertBody(insertOf(options), builder),
     });
-    this.#draft(`table "${options.name}"`, make, options, {
+    this.#draft(`table "${nameOf(options)}"`, make, options, {
       ...declaredOptions,
       query: 'query',
       ...replaceOptions,
@@ -211,17 +220,20 @@ export class Pipeline {
   ): Table<ShapeOf<Declared>>;
   createStreamingTable(options: Described & TableSettings & Expecting<Shape>): Table<Shape>;
   createStreamingTable(options: TableDeclaration<Columns> & Expecting<Shape>): Table<Shape> {
-    const table = new Table<Shape>(options.name)
-      .expectAll(options.expectAll ?? {})
-      .expectAllOrDrop(options.expectAllOrDrop ?? {})
-      .expectAllOrFail(options.expectAllOrFail ?? {});
+    const table = new Table<Shape>(nameOf(options))
+      .expectAll(conditionsOf(options, 'expectAll'))
+      .expectAllOrDrop(conditionsOf(options, 'expectAllOrDrop'))
+      .expectAllOrFail(conditionsOf(options, 'expectAllOrFail'));
     const make = (builder: TreeBuilder): Statement => ({
       ...created(options.name, builder),
       node: 'create_streaming_table',
       body: tableBody(options, table.constraints(builder), builder),
       flow: undefined,
     });
-    this.#draft(`table "${options.name}"`, make, options, { ...declaredOptions, ...expectOptions });
+    this.#draft(`table "${nameOf(options)}"`, make, options, {
+      ...declaredOptions,
+      ...expectOptions,
+    });
     return table;
   }
 
@@ -299,7 +311,7 @@ export class Pipeline {
   materializedView(
     options: Described & TableSettings & { readonly query: GivenQuery },
   ): MaterializedView<Shape> {
-    const view = new MaterializedView<Shape>(options.name);
+    const view = new MaterializedView<Shape>(nameOf(options));
     const make = (builder: TreeBuilder): Statement => ({
       ...created(options.name, builder),
       node: 'create_materialized_view',
@@ -308,7 +320,7 @@ export class Pipeline {
       query: queryTree(options.query, builder),
       place: builder.place,
     });
-    this.#draft(`materialized view "${options.name}"`, make, options, viewOptions);
+    this.#draft(`materialized view "${nameOf(options)}"`, make, options, viewOptions);
     return view;
   }
 
@@ -318,7 +330,7 @@ export class Pipeline {
     options: Described & { readonly query: Query<Given, Hidden> },
   ): View<Given>;
   view(options: Described & { readonly query: GivenQuery }): View<Shape> {
-    const view = new View<Shape>(options.name);
+    const view = new View<Shape>(nameOf(options));
     const make = (builder: TreeBuilder): Statement => ({
       node: 'create_view',
       columns: [],
@@ -330,7 +342,7 @@ export class Pipeline {
       query: queryTree(options.query, builder),
       place: builder.place,
     });
-    this.#draft(`view "${options.name}"`, make, options, viewOptions);
+    this.#draft(`view "${nameOf(options)}"`, make, options, viewOptions);
     return view;
   }
 
@@ -350,16 +362,18 @@ export class Pipeline {
   /** All statements, in their order, as the planner takes them. */
   definition(): PipelineDefinition {
     const files: SqlPiece[] = [];
-    const faults: Fault[] = [];
+    const own = new TreeBuilder(this.#place, 'pipeline');
+    checkOptions('pipeline', this.#given, pipelineOptions, own);
+    const faults: Fault[] = [...own.faults];
     const statements = this.#drafts.flatMap(({ what, place, given, kinds, make }) => {
       const builder = new TreeBuilder(place, what);
       const isFine = kinds === undefined || checkOptions(what, given, kinds, builder);
-      const made = isFine ? [make(builder)] : [];
+      const made = isFine ? madeBy(make, builder) : [];
       files.push(...builder.pieces);
       faults.push(...builder.faults);
       return made;
     });
-    return { files, statements, faults };
+    return { files, statements, faults: onceEach(faults) };
   }
 
   #flow(
@@ -393,8 +407,39 @@ export class Pipeline {
 
 /** A pipeline to be filled; `timezone` is that of its expressions, UTC without it. */
 export function pipeline(options: { readonly timezone?: string } = {}): Pipeline {
-  const made = new Pipeline();
-  return options.timezone === undefined ? made : made.set('timezone', options.timezone);
+  return new Pipeline(options);
+}
+
+const pipelineOptions = { timezone: 'text?' } as const;
+
+/** What was not asked of the compiler may be missing here; the check of the options tells it. */
+function nameOf(options: Partial<Described> | null | undefined): string {
+  return options?.name ?? '';
+}
+
+function conditionsOf(
+  options: Expecting<Shape> | undefined,
+  name: keyof Expecting<Shape>,
+): Readonly<Record<string, Condition<Shape>>> {
+  const given = options?.[name];
+  // Of another kind, it is a fault of the option.
+  return typeof given === 'object' ? given : {};
+}
+
+function madeBy(make: Draft['make'], builder: TreeBuilder): readonly Statement[] {
+  try {
+    return [make(builder)];
+  } catch (error) {
+    if (!(error instanceof FaultError)) throw error;
+    builder.faults.push(error.fault);
+    return [];
+  }
+}
+
+/** A query that two statements read has its faults once. */
+function onceEach(faults: readonly Fault[]): readonly Fault[] {
+  const texts = faults.map((fault) => JSON.stringify(fault));
+  return faults.filter((_, index) => texts.indexOf(texts[index] ?? '') === index);
 }
 
 function created(name: string, builder: TreeBuilder) {

@@ -1,3 +1,4 @@
+import type { Place } from '../base/place.ts';
 import type {
   Expression,
   LateralView,
@@ -5,8 +6,12 @@ import type {
   Relation,
   SelectItem,
 } from '../sql/ast.ts';
+import { callPlace } from './call-place.ts';
+import { checkOptions } from './check-options.ts';
 import type { Shape } from './column-type.ts';
 import { type AnyExpression, call, SqlExpression } from './expression.ts';
+import { faultHere } from './fault-here.ts';
+import { givenTree, givenTrees, type RowOf, rowOf } from './given-expression.ts';
 import type { TreeBuilder } from './tree-builder.ts';
 
 /** A query that was built, as far as the names of its columns and its tree go. */
@@ -15,9 +20,6 @@ export type BuiltQuery<Name extends string> = {
   readonly columnName: Name | undefined;
   build(builder: TreeBuilder): QueryTree;
 };
-
-/** The columns of a row, each an expression. */
-export type RowOf<Columns> = { readonly [Name in keyof Columns]-?: SqlExpression<Columns[Name]> };
 
 /** Something that queries read by its name. */
 export type Readable<Columns extends Shape, Hidden extends Shape = Record<never, never>> = {
@@ -68,7 +70,7 @@ export class Query<Columns extends Shape, Hidden extends Shape = Record<never, n
     condition: string | AnyExpression | ((row: RowOf<Columns & Hidden>) => AnyExpression),
   ): Query<Columns, Hidden> {
     const draft = this.#open();
-    const added = conditionOf(condition);
+    const added = conditionOf(condition, 'where', [rowOf()]);
     return started({ ...draft, where: both(draft.where, added) });
   }
 
@@ -95,10 +97,11 @@ export class Query<Columns extends Shape, Hidden extends Shape = Record<never, n
     given: readonly (string | ((row: RowOf<Columns & Hidden>) => Selected))[],
   ): Query<Result> {
     const draft = this.#open();
+    const about = { part: withAll ? 'withColumns' : 'select', place: callPlace() };
     return new Query((builder) =>
       treeOf(draft, builder, [
         ...(withAll ? [starItem(builder)] : []),
-        ...given.flatMap((one) => itemsOf(one, builder)),
+        ...given.flatMap((one) => itemsOf(one, about, builder)),
       ]),
     );
   }
@@ -115,6 +118,9 @@ export class Query<Columns extends Shape, Hidden extends Shape = Record<never, n
   }
 
   limit(rows: number): Query<Columns> {
+    if (!Number.isSafeInteger(rows) || rows < 0) {
+      throw faultHere('OPTION_VALUE', 'limit has no number of rows', 'Write limit(10).');
+    }
     return new Query((builder) => {
       const tree = this.#build(builder);
       const limit: Expression = {
@@ -134,14 +140,17 @@ export class Query<Columns extends Shape, Hidden extends Shape = Record<never, n
     options: { readonly as: As; readonly outer?: boolean },
   ): Query<Columns & { readonly [Key in As]: Element<(Columns & Hidden)[Name]> }, Hidden> {
     const draft = this.#open();
+    const place = callPlace();
     const view = (builder: TreeBuilder): LateralView => {
+      const isFine = checkOptions('explode', options, explodeOptions, builder, place);
+      const as = isFine ? options.as : column;
       const node = call('explode', rowOf<Shape>()[column] ?? null).build(builder);
       if (node.node !== 'call') throw new TypeError('explode is a call');
       return {
-        outer: options.outer === true,
+        outer: isFine && options.outer === true,
         call: node,
-        table: builder.identifier(`exploded_${options.as}`),
-        columns: [builder.identifier(options.as)],
+        table: builder.identifier(`exploded_${as}`),
+        columns: [builder.identifier(as)],
         place: builder.place,
       };
     };
@@ -152,6 +161,10 @@ export class Query<Columns extends Shape, Hidden extends Shape = Record<never, n
 
   /** The rows of both; columns are matched by position, as in SQL. */
   unionAll(other: BuiltQuery<NameIn<Columns>>): Query<Columns> {
+    if (typeof (other as Partial<typeof other> | undefined)?.build !== 'function') {
+      const hint = 'Give a built query: unionAll(stream(other)).';
+      throw faultHere('OPTION_VALUE', 'unionAll has no query', hint);
+    }
     return new Query((builder) =>
       builder.queryOf({
         node: 'set',
@@ -169,8 +182,9 @@ export class Query<Columns extends Shape, Hidden extends Shape = Record<never, n
     ...names: readonly Name[]
   ): Grouped<Columns & Hidden, Name> {
     const draft = this.#open();
+    const about = { part: 'groupBy', place: callPlace() };
     return new Grouped((builder, items) => {
-      const keys = names.flatMap((name) => itemsOf(name, builder));
+      const keys = names.flatMap((name) => itemsOf(name, about, builder));
       const added = items.filter((item) => !isGroupColumn(item, names, builder));
       const tree = treeOf(draft, builder, [...keys, ...added]);
       if (tree.body.node !== 'select') return tree;
@@ -203,6 +217,12 @@ export class Query<Columns extends Shape, Hidden extends Shape = Record<never, n
     other: { relation(builder: TreeBuilder, alias: string): Relation },
     on: (left: RowOf<Left>, right: RowOf<Right>) => AnyExpression,
   ): Joined<Left, Right> {
+    if (!(other instanceof Query)) {
+      const hint =
+        'Give a built query: join(stream(other), (left, right) => left.id.eq(right.id)).';
+      throw faultHere('OPTION_VALUE', 'join has no query', hint);
+    }
+    const added = conditionOf(on, 'join', [rowOf('left'), rowOf('right')]);
     return new Joined((builder) => ({
       node: 'join',
       kind,
@@ -210,7 +230,7 @@ export class Query<Columns extends Shape, Hidden extends Shape = Record<never, n
       lateral: false,
       left: this.relation(builder, 'left'),
       right: other.relation(builder, 'right'),
-      on: on(rowOf('left'), rowOf('right')).build(builder),
+      on: added.build(builder),
       using: [],
       place: builder.place,
     }));
@@ -244,7 +264,8 @@ export class Grouped<Columns extends Shape, Keys extends NameIn<Columns>> {
   aggregate<Given extends Selected>(
     columns: (row: RowOf<Columns>) => Given,
   ): Query<Pick<Columns, Keys> & ShapeOfSelected<Given>> {
-    return new Query((builder) => this.#build(builder, itemsOf(columns, builder)));
+    const about = { part: 'aggregate', place: callPlace() };
+    return new Query((builder) => this.#build(builder, itemsOf(columns, about, builder)));
   }
 }
 
@@ -259,7 +280,7 @@ export class Joined<Left extends Shape, Right extends Shape> {
   }
 
   where(condition: (left: RowOf<Left>, right: RowOf<Right>) => AnyExpression): Joined<Left, Right> {
-    const added = condition(rowOf('left'), rowOf('right'));
+    const added = conditionOf(condition, 'where', [rowOf('left'), rowOf('right')]);
     return new Joined(this.#from, both(this.#where, added));
   }
 
@@ -267,9 +288,9 @@ export class Joined<Left extends Shape, Right extends Shape> {
     columns: (left: RowOf<Left>, right: RowOf<Right>) => Given,
   ): Query<ShapeOfSelected<Given>> {
     const draft: Draft = { from: this.#from, views: [], where: this.#where };
-    return new Query((builder) =>
-      treeOf(draft, builder, selectedItems(columns(rowOf('left'), rowOf('right')), builder)),
-    );
+    const rows = [rowOf('left'), rowOf('right')];
+    const about = { part: 'select', place: callPlace(), rows };
+    return new Query((builder) => treeOf(draft, builder, selectedItems(columns, about, builder)));
   }
 }
 
@@ -278,34 +299,48 @@ export function stream<Columns extends Shape, Hidden extends Shape>(
   readable: Readable<Columns, Hidden>,
   options: { readonly skipChangeCommits?: boolean } = {},
 ): Query<Columns, Hidden> {
-  return named(readable.name, true, options);
+  return named(readable, 'stream', options);
 }
 
 /** Reads a source, table or view as it stands, as materialized views do. */
 export function from<Columns extends Shape, Hidden extends Shape>(
   readable: Readable<Columns, Hidden>,
 ): Query<Columns, Hidden> {
-  return named(readable.name, false, {});
+  return named(readable, 'from', {});
 }
 
+const explodeOptions = { as: 'name', outer: 'flag?' } as const;
+const streamOptions = { skipChangeCommits: 'flag?' } as const;
+
 function named<Columns extends Shape, Hidden extends Shape>(
-  name: string,
-  isStream: boolean,
+  readable: Readable<Columns, Hidden>,
+  call: 'stream' | 'from',
   options: { readonly skipChangeCommits?: boolean },
 ): Query<Columns, Hidden> {
+  // What was not asked of the compiler may be anything.
+  const name: unknown = (readable as Partial<typeof readable> | null | undefined)?.name;
+  if (typeof name !== 'string' || typeof readable === 'function') {
+    const hint = `Give what source, table or view gave: ${call}(bookings).`;
+    throw faultHere('OPTION_VALUE', `${call} has no source or table`, hint);
+  }
+  const place = callPlace();
   return started({
-    from: (builder) => ({
-      node: 'named',
-      name: builder.name(name),
-      stream: isStream,
-      options:
-        options.skipChangeCommits === undefined
-          ? []
-          : [{ key: 'skipChangeCommits', value: options.skipChangeCommits, place: builder.place }],
-      watermark: undefined,
-      alias: undefined,
-      place: builder.place,
-    }),
+    from: (builder) => {
+      const isFine = checkOptions(call, options, streamOptions, builder, place);
+      const skips = isFine ? options.skipChangeCommits : undefined;
+      return {
+        node: 'named',
+        name: builder.name(name),
+        stream: call === 'stream',
+        options:
+          skips === undefined
+            ? []
+            : [{ key: 'skipChangeCommits', value: skips, place: builder.place }],
+        watermark: undefined,
+        alias: undefined,
+        place: builder.place,
+      };
+    },
     views: [],
     where: undefined,
   });
@@ -345,12 +380,19 @@ function starItem({ place }: TreeBuilder): SelectItem {
   return { value, aliases: [], place };
 }
 
-function itemsOf<Columns>(
-  given: string | ((row: RowOf<Columns>) => Selected),
-  builder: TreeBuilder,
-): readonly SelectItem[] {
-  if (typeof given === 'function') return selectedItems(given(rowOf()), builder);
-  return [{ value: builder.column(given), aliases: [], place: builder.place }];
+type About = { readonly part: string; readonly place: Place };
+
+function itemsOf(given: unknown, about: About, builder: TreeBuilder): readonly SelectItem[] {
+  if (typeof given === 'function') {
+    return selectedItems(given, { ...about, rows: [rowOf()] }, builder);
+  }
+  if (typeof given === 'string') {
+    return [{ value: builder.column(given), aliases: [], place: builder.place }];
+  }
+  const { part, place } = about;
+  const hint = `Write ${part}('id')${part === 'groupBy' ? '' : `, or ${part}((row) => ({ id: row.id }))`}.`;
+  builder.refuse('OPTION_VALUE', `${part} has no column there`, hint, place);
+  return [{ value: builder.column(), aliases: [], place: builder.place }];
 }
 
 /** A group column that stands among the aggregates again is the one that is there already; nothing else may have its name. */
@@ -373,9 +415,13 @@ function isGroupColumn(
   return true;
 }
 
-function selectedItems(columns: Selected, builder: TreeBuilder): readonly SelectItem[] {
-  return Object.entries(columns).map(([name, value]) => ({
-    value: value.build(builder),
+function selectedItems(
+  columns: unknown,
+  about: About & { readonly rows: readonly unknown[] },
+  builder: TreeBuilder,
+): readonly SelectItem[] {
+  return givenTrees(columns, about, builder).map(([name, value]) => ({
+    value,
     aliases: [builder.identifier(name)],
     place: builder.place,
   }));
@@ -386,29 +432,7 @@ function both(before: AnyExpression | undefined, added: AnyExpression): AnyExpre
   return new SqlExpression<boolean>(before.build).and(added);
 }
 
-export function conditionOf<Columns>(
-  condition: string | AnyExpression | ((row: RowOf<Columns>) => AnyExpression),
-): AnyExpression {
-  if (typeof condition === 'function') return condition(rowOf());
-  if (typeof condition !== 'string') return condition;
-  return new SqlExpression<boolean>((builder) => builder.expression(condition, 'condition'));
-}
-
-/** The compiler knows which columns there are; here each name that is asked for is one. */
-function rowOf<Columns>(qualifier?: string): RowOf<Columns> {
-  const prefix = qualifier === undefined ? [] : [qualifier];
-  return new Proxy(
-    {},
-    {
-      get: (_, name) =>
-        typeof name === 'string'
-          ? new SqlExpression((builder) => builder.column(...prefix, name))
-          : undefined,
-      ownKeys: () => {
-        throw new TypeError(
-          'a row cannot be spread: its columns are known to the compiler only; use withColumns',
-        );
-      },
-    },
-  ) as RowOf<Columns>;
+function conditionOf(given: unknown, part: string, rows: readonly unknown[]): AnyExpression {
+  const about = { part, place: callPlace(), rows };
+  return new SqlExpression<boolean>((builder) => givenTree(given, about, builder));
 }

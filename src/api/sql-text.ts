@@ -2,7 +2,8 @@ import type { Query } from '../sql/ast.ts';
 import { printExpression } from '../sql/print.ts';
 import { literalOfText } from '../sql/text-literal.ts';
 import { callPlace } from './call-place.ts';
-import { type AnyExpression, SqlExpression } from './expression.ts';
+import { type AnyExpression, isExpression, SqlExpression } from './expression.ts';
+import { faultHere } from './fault-here.ts';
 import { type SqlPart, TreeBuilder } from './tree-builder.ts';
 
 /** A dataset, which stands for its name in a text. */
@@ -40,22 +41,32 @@ export function sql<Value = unknown>(
     own.push({ text: raw, at: text.length });
     // SQL has escapes of its own; those of the template around it are undone.
     text += raw.replaceAll('\\`', '`').replaceAll('\\${', '${');
-    if (index < values.length) text += insertedText(values[index] ?? null);
+    if (index < values.length) text += insertedText(values[index] as Inserted);
   }
   return new SqlText<Value>(text, own);
 }
 
 function insertedText(value: Inserted): string {
   if (value instanceof SqlText) return `(${value.text})`;
-  if (typeof value === 'object' && value !== null && 'build' in value) {
+  if (isExpression(value)) {
+    if (!(value instanceof SqlExpression)) {
+      const hint = 'Give it a name, p.view({ name: …, query }), and put in what that gave.';
+      throw faultHere('OPTION_VALUE', 'a built query is put into SQL', hint);
+    }
     return `(${printExpression(value.build(new TreeBuilder(callPlace(), 'sql')))})`;
   }
   if (typeof value === 'string') return literalOfText(value);
-  if (typeof value === 'object' && value !== null) {
+  if (typeof value === 'object' && value !== null && typeof value.name === 'string') {
     return value.name
       .split('.')
       .map((part) => `\`${part.replaceAll('`', '``')}\``)
       .join('.');
+  }
+  // What was not asked of the compiler may be anything.
+  if (value !== null && !['number', 'bigint', 'boolean'].includes(typeof value)) {
+    const what = Array.isArray(value) ? 'a list' : `a value of kind ${typeof value}`;
+    const hint = 'Put in a dataset, an expression, a text, a number, true, false or null.';
+    throw faultHere('OPTION_VALUE', `${what} is put into SQL`, hint);
   }
   return value === null ? 'NULL' : String(value).toUpperCase();
 }

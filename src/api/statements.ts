@@ -7,7 +7,8 @@ import type {
   ReplaceUsing,
 } from '../sql/ast.ts';
 import type { Condition } from './dataset.ts';
-import { type BuiltQuery, conditionOf } from './query.ts';
+import { givenTree, rowOf } from './given-expression.ts';
+import type { BuiltQuery } from './query.ts';
 import { SqlText } from './sql-text.ts';
 import type { TreeBuilder } from './tree-builder.ts';
 
@@ -36,7 +37,7 @@ export type GivenAutoCdc = {
   readonly applyAsDeletes?: Condition<never>;
   readonly applyAsTruncates?: Condition<never>;
   readonly columns?: Selection;
-  readonly storedAsScdType?: 1 | 2;
+  readonly storedAsScdType?: 1 | 2 | '1' | '2';
   readonly trackHistory?: Selection;
 };
 
@@ -87,7 +88,7 @@ function replaceUsing(given: GivenInsert, builder: TreeBuilder): ReplaceUsing | 
 function sequenceTree(given: Condition<never>, builder: TreeBuilder): Expression {
   return typeof given === 'string'
     ? builder.column(given)
-    : conditionOf<never>(given).build(builder);
+    : conditionTree(given, 'sequenceBy', builder);
 }
 
 export function conditionTree(
@@ -95,10 +96,11 @@ export function conditionTree(
   part: string,
   builder: TreeBuilder,
 ): Expression {
-  return typeof given === 'string'
-    ? builder.expression(given, part)
-    : conditionOf<never>(given).build(builder);
+  return givenTree(given, { part, place: builder.place, rows: [rowOf()] }, builder);
 }
+
+/** Python has them as texts too. */
+const scdTypes: Readonly<Record<string, 1 | 2>> = { 1: 1, 2: 2 };
 
 export function autoCdcTree(given: GivenAutoCdc, builder: TreeBuilder): AutoCdc {
   const { place } = builder;
@@ -128,7 +130,7 @@ export function autoCdcTree(given: GivenAutoCdc, builder: TreeBuilder): AutoCdc 
         : conditionTree(applyAsTruncates, 'applyAsTruncates', builder),
     sequence: [sequenceTree(given.sequenceBy, builder)],
     columns: columns === undefined ? undefined : selection(columns, builder),
-    scdType: given.storedAsScdType,
+    scdType: scdTypes[given.storedAsScdType ?? ''],
     trackHistory: trackHistory === undefined ? undefined : selection(trackHistory, builder),
     place,
   };

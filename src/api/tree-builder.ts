@@ -50,6 +50,14 @@ export class TreeBuilder {
 
   /** `a.b.c` has three parts, as in SQL. */
   name(text: string): Name {
+    if (typeof text !== 'string') {
+      this.refuse(
+        'OPTION_VALUE',
+        `the name of ${this.#what} is no text`,
+        "Write it in quotes: 'id'.",
+      );
+      return { parts: [], place: this.place };
+    }
     const parts = text.split('.').map((part) => this.identifier(part));
     return { parts: parts.length > 3 ? [this.identifier(text)] : parts, place: this.place };
   }
@@ -135,8 +143,8 @@ export class TreeBuilder {
     });
   }
 
-  refuse(code: string, message: string, hint: string): void {
-    this.faults.push({ severity: 'error', code, message, hint, place: this.place });
+  refuse(code: string, message: string, hint: string, place: Place = this.place): void {
+    this.faults.push({ severity: 'error', code, message, hint, place });
   }
 
   #read<Node>(

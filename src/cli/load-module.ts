@@ -1,6 +1,6 @@
 import { extname, resolve } from 'node:path';
 import { FlowError } from '../base/errors.ts';
-import type { Fault, Place } from '../base/place.ts';
+import { type Fault, FaultError, type Place } from '../base/place.ts';
 import type { PipelineDefinition } from '../index.ts';
 import type { ParsedPipeline } from '../plan/plan-pipeline.ts';
 import { usageError } from './command.ts';
@@ -32,20 +32,22 @@ export async function loadModule(path: string): Promise<ModulePipeline> {
     interopDefault: false,
     virtualModules: { tidemark: own },
   });
-  let exported: unknown;
+  const module = { path, absolute, text };
   try {
-    exported = await jiti.import<unknown>(absolute);
+    const exported = await jiti.import<unknown>(absolute);
+    const found = (exported as { readonly default?: unknown } | undefined)?.default;
+    if (!(found instanceof own.Pipeline)) {
+      throw usageError(
+        `"${path}" exports no pipeline`,
+        'End it with "export default" and what pipeline() gave.',
+      );
+    }
+    // Functions of the module run here as well.
+    return placed(found.definition(), module);
   } catch (cause) {
-    throw failed(path, absolute, cause);
+    if (!(cause instanceof FaultError)) throw failed(path, absolute, cause);
+    return placed({ files: [], statements: [], faults: [cause.fault] }, module);
   }
-  const found = (exported as { readonly default?: unknown } | undefined)?.default;
-  if (!(found instanceof own.Pipeline)) {
-    throw usageError(
-      `"${path}" exports no pipeline`,
-      'End it with "export default" and what pipeline() gave.',
-    );
-  }
-  return placed(found.definition(), { path, absolute, text });
 }
 
 type Piece = PipelineDefinition['files'][number];

@@ -27,6 +27,10 @@ export const planFaults = {
   HIDDEN_COLUMN_SHADOWED: 'A declared column hides a hidden column of the source.',
   OPTION_UNKNOWN: 'An option does not exist.',
   OPTION_VALUE: 'The value of an option has the wrong type or is out of range.',
+  EXPRESSION_OPERATOR:
+    'A program has an operator of JavaScript between expressions, which would be computed before there is a row.',
+  EXPRESSION_DROPPED:
+    'A function of a program makes a condition that is not part of what it gives.',
   OPTION_DUPLICATE: 'An option is given twice.',
   OPTION_MISPLACED: 'An option of ours stands among the table properties, where nothing reads it.',
   CLAUSE_IGNORED: 'A clause of another system has no meaning on Kafka and is ignored.',

@@ -79,13 +79,18 @@ test('topic names are those that Kafka takes', () => {
   }
 });
 
+/** No text of SQL has them: test/unit/api/program-faults.test.ts shows them. */
+const ofPrograms: readonly string[] = ['EXPRESSION_OPERATOR', 'EXPRESSION_DROPPED'];
+
 test('every code is shown by a golden file', () => {
   const shown = ['faults', 'accepted'].flatMap((folder) => {
     const path = join(import.meta.dirname, folder);
     return readdirSync(path).map((file) => readFileSync(join(path, file), 'utf8'));
   });
   const missing = Object.keys(planFaults).filter(
-    (code) => !shown.some((text) => new RegExp(`^--.* ${code}$`, 'mu').test(text)),
+    (code) =>
+      !ofPrograms.includes(code) &&
+      !shown.some((text) => new RegExp(`^--.* ${code}$`, 'mu').test(text)),
   );
   expect(missing).toEqual([]);
 });
