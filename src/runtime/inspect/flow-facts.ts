@@ -8,6 +8,7 @@ import type {
   SourcePlan,
   TablePlan,
 } from '../../plan/pipeline-plan.ts';
+import type { InputFacts } from '../views/read-input-rows.ts';
 
 /** What the runtime knows of one flow before it runs: its plan with the topics as they are on the log. */
 export type FlowFacts =
@@ -118,6 +119,12 @@ export type OncePins = {
   readonly ends: ReadonlyMap<string, readonly number[]>;
 };
 
+/** The result of a batch query, with what that reads. */
+export type ComputedSource = {
+  readonly source: SourcePlan;
+  readonly inputs: readonly InputFacts[];
+};
+
 type SharedFacts = {
   readonly table: TablePlan;
   /** How often the table was refreshed fully. */
@@ -127,6 +134,8 @@ type SharedFacts = {
   readonly group: string;
   /** Of a flow that runs once: up to where it reads its sources. */
   readonly once?: OncePins | undefined;
+  /** Of a flow that runs once over all rows at once: what its query reads. */
+  readonly computed: ComputedSource | undefined;
   readonly sources: readonly SourceFacts[];
   /** What its joins look up, each source once. */
   readonly statics: readonly StaticFacts[];

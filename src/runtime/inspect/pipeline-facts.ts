@@ -10,6 +10,8 @@ import {
   type TablePlan,
 } from '../../plan/pipeline-plan.ts';
 import {
+  batchInputs,
+  batchTables,
   catalogTopicOf,
   hasLevels,
   hasStage,
@@ -22,7 +24,13 @@ import { generationOf, swapsOf, writersOf } from '../takeover/generation.ts';
 import type { Catalog, KnownCatalog } from '../topics/catalog.ts';
 import type { InputFacts } from '../views/read-input-rows.ts';
 import type { ViewFacts } from '../views/view-facts.ts';
-import type { FlowFacts, SourceFacts, StaticFacts, TopicFacts } from './flow-facts.ts';
+import type {
+  ComputedSource,
+  FlowFacts,
+  SourceFacts,
+  StaticFacts,
+  TopicFacts,
+} from './flow-facts.ts';
 
 /** A pipeline, by its name, on a log. */
 export type PipelineOnLog = {
@@ -171,6 +179,7 @@ export function flowFacts(
     outputRecordBytesMax: recordBytesMax(topics.get(table.topic)),
     timeZone: plan.timeZone,
     twinsBefore: twinsBefore(plan, flow),
+    computed: computedSource(plan, flow, topics),
   };
   if (flow.kind === 'append') return { ...shared, flow, repartition: undefined, levels: undefined };
   const levels = keepsLevels(flow, pipeline, known.catalog)
@@ -229,6 +238,21 @@ export function viewFacts(
     timeZone: plan.timeZone,
     catalogTopic: catalogTopicOf(pipeline),
   };
+}
+
+function computedSource(
+  plan: PipelinePlan,
+  flow: FlowPlan,
+  topics: ReadonlyMap<string, TopicDescription>,
+): ComputedSource | undefined {
+  const source = sourcesOf(plan, flow).find(({ batch }) => batch !== undefined);
+  if (source === undefined) return undefined;
+  const sources = batchInputs(plan, source).map((one): InputFacts => {
+    const { name, topic } = one;
+    return { kind: 'source', name, topic, partitions: 0, source: one };
+  });
+  const tables = batchTables(plan, source).map((table) => tableInput(plan, table, topics));
+  return { source, inputs: [...sources, ...tables] };
 }
 
 /** A table of the pipeline as a batch query reads it. */

@@ -22,6 +22,7 @@ import {
 import { refuseLocked } from '../topics/locks.ts';
 import { refuseRecreated, tableTopics, writtenNames } from '../topics/refuse-recreated.ts';
 import { onceEnd, pinOnce } from '../views/once-pins.ts';
+import { computeOnce } from '../views/once-result.ts';
 import type { FlowRunnerOptions } from '../worker/flow-runner-options.ts';
 import type { FlowTally } from '../worker/flow-tally.ts';
 import { clearStop } from '../worker/stops.ts';
@@ -180,9 +181,10 @@ export class FlowTakeover {
 
   /** A full refresh has a flow that runs once run again, so they are asked for with each takeover. */
   async #pins(): Promise<OncePins | undefined> {
-    const { facts, log, catalog, clock, listener } = this.#options;
+    const { facts, log, catalog, clock, listener, isStopping: isStopped } = this.#options;
     const { flow, sources: topics } = facts;
     if (flow.once !== true) return undefined;
+    await computeOnce({ facts, log, catalog, clock, listener, isStopped });
     return pinOnce({ flow, topics, log, catalog, nowMs: clock.now(), listener });
   }
 

@@ -454,16 +454,12 @@ async function remember(
 
 async function pinned(
   facts: FlowFacts,
-  { plan, log, pipeline, clock, listener, isStopped }: PrepareOptions,
+  options: PrepareOptions,
   catalog: Catalog,
 ): Promise<FlowFacts> {
   const { flow, sources: topics } = facts;
-  for (const { branches } of topics) {
-    for (const { source } of branches) {
-      const options = { flow, source, plan, pipeline, log, catalog, clock, listener, isStopped };
-      await computeOnce(options);
-    }
-  }
+  const { log, clock, listener } = options;
+  await computeOnce({ ...options, facts, catalog });
   const nowMs = clock.now();
   return { ...facts, once: await pinOnce({ flow, topics, log, catalog, nowMs, listener }) };
 }

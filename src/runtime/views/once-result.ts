@@ -2,29 +2,20 @@ import { FlowError } from '../../base/errors.ts';
 import { ByteWriter } from '../../data/byte-writer.ts';
 import { rowEncoder } from '../../data/json-encode.ts';
 import type { Row } from '../../data/value.ts';
-import {
-  type FlowPlan,
-  hiddenColumns,
-  type PipelinePlan,
-  type SourcePlan,
-} from '../../plan/pipeline-plan.ts';
-import { batchInputs, batchTables, groupOf } from '../../plan/topology.ts';
+import { hiddenColumns } from '../../plan/pipeline-plan.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log, LogProducer } from '../../ports/log.ts';
 import { emptyOutgoingRecord } from '../../task/output/outgoing-record.ts';
 import { batchRows } from '../../task/view-query.ts';
-import { tableInput } from '../inspect/pipeline-facts.ts';
+import type { ComputedSource, FlowFacts } from '../inspect/flow-facts.ts';
 import type { RuntimeListener } from '../runtime-events.ts';
 import { generationOf } from '../takeover/generation.ts';
 import { type Catalog, catalogRecord } from '../topics/catalog.ts';
 import { readPins, tellHeld } from './once-pins.ts';
-import { type InputFacts, readInputRows } from './read-input-rows.ts';
+import { readInputRows } from './read-input-rows.ts';
 
 export type OnceResultOptions = {
-  readonly flow: FlowPlan;
-  readonly source: SourcePlan;
-  readonly plan: PipelinePlan;
-  readonly pipeline: string;
+  readonly facts: FlowFacts;
   readonly log: Log;
   readonly catalog: Catalog;
   readonly clock: Clock;
@@ -44,15 +35,16 @@ const pendingBytesMax = 8 * 1024 * 1024;
  * computes one result stands, and none is computed again in the generation; a row is known by its place in it.
  */
 export async function computeOnce(options: OnceResultOptions): Promise<void> {
-  const { flow, source, catalog, clock, log, pipeline } = options;
-  if (source.batch === undefined || readPins(flow, catalog) !== undefined) return;
+  const { facts, catalog, clock, log } = options;
+  const { flow, group, computed } = facts;
+  if (computed === undefined || readPins(flow, catalog) !== undefined) return;
   const deadline = clock.monotonic() + patienceMs;
   for (;;) {
     // From here on whoever was at it before cannot commit any more.
-    const producer = await log.openProducer(`${groupOf(pipeline, flow.name)}.result`);
+    const producer = await log.openProducer(`${group}.result`);
     try {
       await catalog.read();
-      if (readPins(flow, catalog) === undefined) await writeResult(options, producer);
+      if (readPins(flow, catalog) === undefined) await writeResult(options, computed, producer);
       await catalog.read();
       return;
     } catch (error) {
@@ -66,7 +58,7 @@ export async function computeOnce(options: OnceResultOptions): Promise<void> {
 
 /** Somebody else computes it: usually its result stands soon. */
 async function awaitOther(
-  { flow, catalog, clock, isStopped }: OnceResultOptions,
+  { facts: { flow }, catalog, clock, isStopped }: OnceResultOptions,
   deadline: number,
 ): Promise<void> {
   while (clock.monotonic() < deadline) {
@@ -77,12 +69,18 @@ async function awaitOther(
   }
 }
 
-async function writeResult(options: OnceResultOptions, producer: LogProducer): Promise<void> {
-  const { flow, source, log, catalog, clock } = options;
+async function writeResult(
+  options: OnceResultOptions,
+  computed: ComputedSource,
+  producer: LogProducer,
+): Promise<void> {
+  const { facts, log, catalog, clock } = options;
+  const { source } = computed;
+  const { name } = facts.flow;
   const base = (await log.offsetRanges(source.topic, [0])).get(0)?.end ?? 0;
   // What a former generation has left there, or an attempt that died, is no row of this one.
   if (base > 0) await log.deleteRecords(source.topic, new Map([[0, base]]));
-  const rows = await resultRows(options);
+  const rows = await resultRows(options, computed);
   const encode = rowEncoder(source.columns.slice(0, -hiddenColumns.length));
   const value = new ByteWriter(4 * 1024);
   const record = emptyOutgoingRecord();
@@ -97,10 +95,10 @@ async function writeResult(options: OnceResultOptions, producer: LogProducer): P
     if (producer.pendingBytes > pendingBytesMax) await producer.drain(pendingBytesMax);
   }
   const pins = {
-    generation: generationOf(catalog, flow.name),
+    generation: generationOf(catalog, name),
     ends: { [source.topic]: [base + rows.length] },
   };
-  const entry = { kind: 'once' as const, name: flow.name, value: pins };
+  const entry = { kind: 'once' as const, name, value: pins };
   producer.append(catalog.topic, 0, catalogRecord(entry, clock.now()));
   await producer.commit([]);
 }
@@ -112,14 +110,14 @@ export function stoppedWhile(what: string): FlowError {
 
 /** Until no transaction that is open now holds back what stands in a source. */
 async function settledSource(
-  { log, clock, listener, flow, isStopped }: OnceResultOptions,
+  { log, clock, listener, facts, isStopped }: OnceResultOptions,
   topic: string,
   partitions: number,
 ): Promise<void> {
   const numbers = Array.from({ length: partitions }, (_, partition) => partition);
   let ranges = await log.offsetRanges(topic, numbers);
   const ends = new Map([...ranges].map(([partition, { end }]) => [partition, end]));
-  tellHeld(listener, { flow: flow.name, topic, isAwaited: true }, ranges);
+  tellHeld(listener, { flow: facts.flow.name, topic, isAwaited: true }, ranges);
   while ([...ranges].some(([partition, { stable }]) => stable < (ends.get(partition) ?? 0))) {
     if (isStopped()) throw stoppedWhile(`topic "${topic}" had a transaction open`);
     await clock.sleep(lookMs);
@@ -127,29 +125,21 @@ async function settledSource(
   }
 }
 
-async function inputsOf({ plan, source, log }: OnceResultOptions): Promise<readonly InputFacts[]> {
-  const sources = batchInputs(plan, source);
-  const tables = batchTables(plan, source);
-  const topics = await log.describeTopics([...sources, ...tables].map(({ topic }) => topic));
-  return [
-    ...sources.map((one): InputFacts => {
-      const { name, topic } = one;
-      const partitions = topics.get(topic)?.partitions ?? 0;
-      return { kind: 'source', name, topic, partitions, source: one };
-    }),
-    ...tables.map((table) => tableInput(plan, table, topics)),
-  ];
-}
-
-async function resultRows(options: OnceResultOptions): Promise<readonly Row[]> {
-  const { flow, source, plan, log, clock } = options;
-  const { timeZone } = plan;
+async function resultRows(
+  options: OnceResultOptions,
+  { source, inputs }: ComputedSource,
+): Promise<readonly Row[]> {
+  const { facts, log, clock } = options;
+  const { timeZone } = facts;
   const { batch } = source;
   if (batch === undefined) return [];
   const rows = new Map<string, readonly Row[]>();
-  for (const input of await inputsOf(options)) {
-    await settledSource(options, input.topic, input.partitions);
-    rows.set(input.name, await readInputRows(log, input, timeZone));
+  // As wide as they are by now: after a full refresh that is long after the start.
+  const topics = await log.describeTopics(inputs.map(({ topic }) => topic));
+  for (const input of inputs) {
+    const partitions = topics.get(input.topic)?.partitions ?? 0;
+    await settledSource(options, input.topic, partitions);
+    rows.set(input.name, await readInputRows(log, { ...input, partitions }, timeZone));
   }
   const settings = {
     timeZone,
@@ -157,7 +147,7 @@ async function resultRows(options: OnceResultOptions): Promise<readonly Row[]> {
     rowsOf: (name: string) => rows.get(name) ?? [],
   };
   return batchRows(batch.query, settings, {
-    message: `the query of once flow "${flow.name}" cannot be computed`,
+    message: `the query of once flow "${facts.flow.name}" cannot be computed`,
     effect: 'Nothing of it was written.',
   });
 }

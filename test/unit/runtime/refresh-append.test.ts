@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { Log } from '../../../src/ports/log.ts';
 import { refreshBeside } from '../../../src/runtime/refresh/refresh-beside.ts';
 import { refreshInPlace } from '../../../src/runtime/refresh/refresh-in-place.ts';
@@ -209,6 +209,23 @@ CREATE FLOW fa AS INSERT INTO bronze BY NAME SELECT k, seq, v FROM STREAM(b);`;
     await world.update();
     const after = [...lines(['A1', 2, 'z'], ['A2', 1], ['A3', 2]), ...live];
     expect(rawText(world)).toEqual(after);
+    await world.update();
+    expect(rawText(world)).toEqual(after);
+  });
+
+  test('FL-18 beside a service that goes on, what a once flow computed over a table is computed again, not taken from before', async () => {
+    const counted = `CREATE STREAMING TABLE bronze;
+CREATE FLOW fb AS INSERT INTO ONCE bronze BY NAME SELECT k, count(*) AS seq, max(v) AS v FROM raw GROUP BY k;
+CREATE STREAMING TABLE raw AS SELECT k, v FROM STREAM(a);`;
+    const world = await chainedWorld(counted);
+    expect(rawText(world)).toEqual(lines(['A1', 1], ['A2', 1], ['A3', 2]));
+    await world.produce('a', 0, row('A1', 5, 'z'));
+    await world.update();
+    const service = await world.service();
+    await refreshInPlace(await world.runOptions('bronze', { allowLoss: true }));
+    const after = lines(['A1', 2, 'z'], ['A2', 1], ['A3', 2]);
+    await vi.waitFor(() => expect(rawText(world)).toEqual(after), { timeout: 20_000 });
+    await service.stop();
     await world.update();
     expect(rawText(world)).toEqual(after);
   });
