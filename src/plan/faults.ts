@@ -52,7 +52,7 @@ export const planFaults = {
   TABLE_CYCLE: 'Tables or views read each other in a circle.',
   SINK_WITHOUT_FLOW: 'A sink has no flow that writes it.',
   STREAM_OF_REPLACED_ROWS:
-    'A flow that appends, or a join of streams, streams a table whose rows are replaced.',
+    'A flow that appends, or a join of streams, streams a table whose rows are replaced; or any flow one that AUTO CDC changes.',
   REPLACED_KEYS:
     'A REPLACE USING flow streams a table whose rows are replaced, under other keys than that table has.',
   REPLACED_SEQUENCE:

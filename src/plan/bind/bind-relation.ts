@@ -30,7 +30,7 @@ import {
   withStep,
 } from '../relation.ts';
 import { type BindContext, bindNamedQuery, type CommonTable, factsIn } from './bind-context.ts';
-import { bindFirstVersions } from './first-versions.ts';
+import { bindFirstVersions, streamOfChanges } from './first-versions.ts';
 import { bindGenerator } from './generator.ts';
 import { listed, nameHint } from './name-hint.ts';
 import { nameKey, nameText } from './names.ts';
@@ -191,12 +191,12 @@ function bindTable(
   if (skipsChanges(relation) && kinds.some((kind) => kind === 'auto_cdc')) {
     return bindFirstVersions(table, relation, qualifier, context);
   }
-  if (kinds.length === 0 || kinds.some((kind) => kind !== 'append' && kind !== 'once')) {
-    const what =
-      kinds.length === 0
-        ? 'a flow that streams a table which no flow writes'
-        : 'a flow that streams a table whose rows are not appended';
-    faults.add(notSupportedYet(what, relation.place));
+  if (kinds.some((kind) => kind !== 'append' && kind !== 'once')) {
+    faults.add(streamOfChanges(table, relation.place, catalog));
+    return undefined;
+  }
+  if (kinds.length === 0) {
+    faults.add(notSupportedYet('a flow that streams a table which no flow writes', relation.place));
     return undefined;
   }
   const columns = context.columnsOf(table);

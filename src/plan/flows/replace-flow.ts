@@ -338,7 +338,8 @@ function checkLimit(
 ): void {
   if (limit === undefined) return;
   if (distinct !== undefined) {
-    const hint = 'Drop DISTINCT, or filter with WHERE.';
+    const hint =
+      'Append SELECT DISTINCT … LIMIT to a table of its own and stream that table here, or filter with WHERE.';
     faults.add(notSupportedYet('LIMIT of SELECT DISTINCT', limit.place, hint));
   }
   const partitions = table.options.integer('partitions');

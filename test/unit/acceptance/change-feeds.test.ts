@@ -112,6 +112,20 @@ describe('AUTO CDC, SCD type 1', () => {
     });
   });
 
+  test('FL-25 IGNORE NULL UPDATES takes a STRUCT as one value: NULL leaves it, any other replaces it with its NULLs', async () => {
+    const sql = `CREATE SOURCE cdc (id INT, home STRUCT<city: STRING, zip: STRING>, lsn INT);
+      CREATE STREAMING TABLE people; CREATE FLOW f AS AUTO CDC INTO people FROM STREAM(cdc)
+      KEYS (id) IGNORE NULL UPDATES SEQUENCE BY lsn COLUMNS * EXCEPT (lsn);`;
+    const records = [
+      { value: { id: 1, home: { city: 'Oslo', zip: '0150' }, lsn: 1 } },
+      { value: { id: 1, home: { city: 'Bergen' }, lsn: 2 } },
+      { value: { id: 1, home: null, lsn: 3 } },
+    ];
+    await everyWay(sql, records, (told, { name }) => {
+      expect(told.rows(), name).toEqual(['{"id":1,"home":{"city":"Bergen","zip":null}}']);
+    });
+  });
+
   test('FL-25 a truncate empties every partition below its sequence, and nothing above it', async () => {
     const sql = `${table} ${feed(
       "APPLY AS DELETE WHEN op = 'd' APPLY AS TRUNCATE WHEN op = 't' SEQUENCE BY lsn COLUMNS * EXCEPT (op, lsn, body)",

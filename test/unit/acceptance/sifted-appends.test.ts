@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { planPipeline } from '../../../src/plan/plan-pipeline.ts';
 import { refreshInPlace } from '../../../src/runtime/refresh/refresh-in-place.ts';
 import { planned, valuesOf } from '../../support/append-world.ts';
 import { dieAtEveryStep } from '../../support/die-at-step.ts';
@@ -128,6 +129,23 @@ describe('LIMIT in an append flow', () => {
       const { table } = await told.account('t.distinct');
       expect(table).toMatchObject({ rows: 6, new: 2, distinct: 3, limited: 1 });
     });
+  });
+});
+
+test('OP-05 LIMIT of SELECT DISTINCT in front of REPLACE USING is refused, with a remedy that does the same', async () => {
+  const replacing = (query: string): string =>
+    `CREATE STREAMING TABLE u FLOW REPLACE USING (k) SEQUENCE BY g BY NAME ${query};`;
+  const refused = `${source} ${replacing('SELECT DISTINCT k, g FROM STREAM(s) LIMIT 2')}`;
+  const [fault] = planPipeline([{ file: 'p.sql', text: refused }]).faults;
+  expect(fault).toMatchObject({
+    code: 'NOT_SUPPORTED_YET',
+    hint: expect.stringContaining('to a table of its own'),
+  });
+  const remedied = `${source} CREATE STREAMING TABLE few AS SELECT DISTINCT k, g FROM STREAM(s) LIMIT 2;
+    ${replacing('SELECT k, g FROM STREAM(few)')}`;
+  await scenario(remedied, {}, async (told) => {
+    await told.settle(row(1, 1), row(1, 1), row(1, 2), row(1, 3), row(2, 0));
+    expect(told.rows('u')).toEqual(['{"k":1,"g":2}']);
   });
 });
 

@@ -78,8 +78,33 @@ describe('skipChangeCommits', () => {
 
   test('over a history is refused by name', () => {
     const sql = `${source} ${tables['AUTO CDC']} STORED AS SCD TYPE 2; ${firsts}`;
-    expect(faultsOf(sql)).toEqual(['NOT_SUPPORTED_YET']);
+    expect(faultsOf(sql)).toEqual(['STREAM_OF_REPLACED_ROWS']);
   });
+
+  test.each([
+    ['1', 'skipChangeCommits = true'],
+    ['2', 'stream what its AUTO CDC flows read'],
+  ])(
+    'FL-27 without it no flow streams a table of SCD type %s, and the remedy is told',
+    (type, remedy) => {
+      for (const reader of [
+        'CREATE STREAMING TABLE d AS SELECT k FROM STREAM(t);',
+        `CREATE STREAMING TABLE d FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME
+       SELECT k, seq FROM STREAM(t);`,
+        `CREATE STREAMING TABLE d; CREATE FLOW g AS AUTO CDC INTO d FROM STREAM(t) KEYS (k)
+       SEQUENCE BY seq;`,
+      ]) {
+        const text = `${source} ${tables['AUTO CDC']} STORED AS SCD TYPE ${type};\n${reader}`;
+        const [fault, ...others] = planPipeline([{ file: 'p.sql', text }]).faults;
+        expect(others).toEqual([]);
+        expect(fault).toMatchObject({
+          code: 'STREAM_OF_REPLACED_ROWS',
+          hint: expect.stringContaining(remedy),
+          place: expect.objectContaining({ file: 'p.sql' }),
+        });
+      }
+    },
+  );
 
   test('only tables that are read so pay for the mark', async () => {
     const sql = `${source} ${tables['REPLACE USING']};`;
