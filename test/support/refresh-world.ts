@@ -87,19 +87,21 @@ export class RefreshWorld {
     this.log.createTopic(topic, this.#partitions);
   }
 
-  /** One triggered update; gaps that it stops at are accepted where the test says so. */
-  async update(options: { readonly acceptsGaps?: boolean } = {}): Promise<void> {
+  /**
+   * One triggered update; gaps that it stops at are accepted where the test says so. Gives the source records that it read.
+   */
+  async update(options: { readonly acceptsGaps?: boolean } = {}): Promise<number> {
     try {
-      await this.#update([]);
+      return await this.#update([]);
     } catch (error) {
       const hint = (error as { hint?: string }).hint ?? '';
       const ids = [...hint.matchAll(/--accept-gap (\S+)/g)].map(([, id]) => id ?? '');
       if (options.acceptsGaps !== true || ids.length === 0) throw error;
-      await this.#update(ids);
+      return await this.#update(ids);
     }
   }
 
-  async #update(acceptGaps: readonly string[]): Promise<void> {
+  async #update(acceptGaps: readonly string[]): Promise<number> {
     const log = this.log.connect();
     try {
       const worker = await startWorker({
@@ -121,6 +123,7 @@ export class RefreshWorld {
         },
       });
       await worker.run();
+      return worker.progress().records;
     } finally {
       await log.close();
     }

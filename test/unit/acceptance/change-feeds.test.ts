@@ -273,16 +273,37 @@ describe('several AUTO CDC flows into one table', () => {
     expect(faultsOf(other(clauses.replace('BY lsn', 'BY op')))).toContain('CDC_FLOWS_DIFFER');
   });
 
-  test.each([['FL-23', 'INSERT INTO people BY NAME SELECT id FROM STREAM(cdc)', 'CDC_MIX']])(
-    '%s FL-26 nothing else writes a table of AUTO CDC',
+  test.each([
+    ['a flow that appends', 'INSERT INTO people BY NAME SELECT id FROM STREAM(cdc)', 'CDC_MIX'],
+    ['a flow that runs once', 'INSERT INTO ONCE people BY NAME SELECT id FROM cdc', 'CDC_MIX'],
+    [
+      'REPLACE USING',
+      'INSERT INTO people BY NAME REPLACE USING (id) SEQUENCE BY lsn SELECT id, lsn FROM STREAM(cdc)',
+      'FLOW_MIX',
+    ],
+    [
+      'REPLACE WHERE',
+      'INSERT INTO people BY NAME REPLACE WHERE id > 1 SELECT id FROM cdc',
+      'FLOW_MIX',
+    ],
+  ])(
+    'FL-23 FL-26 nothing else writes a table of AUTO CDC: %s, before or behind it',
     (_, query, code) => {
-      expect(faultsOf(`${plain} CREATE FLOW other AS ${query};`)).toContain(code);
+      const other = `CREATE FLOW other AS ${query};`;
+      expect(faultsOf(`${plain} ${other}`)).toContain(code);
+      expect(faultsOf(plain.replace('CREATE FLOW', `${other} CREATE FLOW`))).toContain(code);
     },
   );
 
   test('FL-23 AUTO CDC writes streaming tables only; FL-24 its source streams', () => {
     const view = plain.replace(table, 'CREATE VIEW people AS SELECT 1 AS id;');
     expect(faultsOf(view)).toContain('TARGET_KIND');
+    for (const other of [
+      "CREATE SINK people WITH (topic = 'people');",
+      'CREATE MATERIALIZED VIEW people AS SELECT 1 AS id;',
+    ]) {
+      expect(faultsOf(plain.replace(table, other))).toContain('TARGET_KIND');
+    }
     expect(faultsOf(plain.replace('STREAM(cdc)', 'cdc'))).toContain('SOURCE_NOT_STREAMING');
     const once = plain.replace('AUTO CDC INTO', 'AUTO CDC ONCE INTO');
     expect(faultsOf(once.replace('STREAM(cdc)', 'cdc'))).toContain('SOURCE_NOT_STREAMING');

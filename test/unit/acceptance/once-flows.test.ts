@@ -97,7 +97,7 @@ describe.each([
       );
       await expect(told.world.startProcess('worker-1', forever)).rejects.toMatchObject({
         code: 'DEFINITION_CHANGED',
-        detail: expect.stringContaining('FL-21'),
+        detail: expect.stringMatching(/FL-21.* fingerprint [0-9a-f]{12}, .* [0-9a-f]{12}/u),
       });
     });
   });

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { refreshInPlace } from '../../../src/runtime/refresh/refresh-in-place.ts';
 import { RefreshWorld, tableText } from '../../support/refresh-world.ts';
 
 const sql = (create: string): string => `${create}
@@ -30,6 +31,20 @@ test('FL-06 a service that goes on and updates that end give the same rows, also
   expect(outcomes[0]).toHaveLength(10);
   expect(outcomes[1]).toEqual(outcomes[0]);
   expect(outcomes[2]).toEqual(outcomes[0]);
+});
+
+test('FL-05 an update reads what is new, and after a full refresh all that is there', async () => {
+  const world = new RefreshWorld(sql('CREATE STREAMING TABLE t;'), ['a'], 2);
+  const rows = [1, 2, 3, 4].map((at) => ({ k: `k${at}`, seq: 1, v: 'x' }));
+  for (const [at, row] of rows.entries()) await world.produce('a', at % 2, row);
+  expect(await world.update()).toBe(4);
+  expect(await world.update()).toBe(0);
+  await world.produce('a', 0, { k: 'k1', seq: 2, v: 'y' });
+  expect(await world.update()).toBe(1);
+  const before = tableText(await world.table('t'));
+  await refreshInPlace(await world.runOptions('t'));
+  expect(await world.update()).toBe(5);
+  expect(tableText(await world.table('t'))).toEqual(before);
 });
 
 test('FL-15 the table of a flow may be made with it, or be there with rows of another flow', async () => {
