@@ -27,8 +27,10 @@ export function readCaseFolder(pipelines: readonly string[]): PipelineCase[] {
       );
     }
     const inputs: Record<string, string[]> = {};
+    const fileNames = new Map<string, string>();
     const take = (topic: string, file: string): void => {
       const lines = readText(join(folder, file)).split('\n');
+      fileNames.set(topic, file);
       inputs[topic] = [...(inputs[topic] ?? []), ...lines.filter((line) => line !== '')];
     };
     for (const file of files.sort()) {
@@ -39,7 +41,7 @@ export function readCaseFolder(pipelines: readonly string[]): PipelineCase[] {
       const { inputFiles = {} } = rest as { inputFiles?: Readonly<Record<string, string>> };
       for (const [topic, file] of Object.entries(inputFiles)) take(topic, file);
       const own = isModule(path) ? { sql: '', file: path } : { sql: readText(path) };
-      return [pipelineCaseOf({ name, ...own, inputs, ...rest })];
+      return [{ ...pipelineCaseOf({ name, ...own, inputs, ...rest }), inputFiles: fileNames }];
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       throw usageError(`case "${name}" in "${folder}" cannot be read: ${reason}`);

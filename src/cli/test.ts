@@ -128,7 +128,11 @@ function readCases(path: string): PipelineCase[] {
   const names = readdirSync(path).sort();
   const files = names.filter((name) => name.endsWith('.jsonl') || name.endsWith('.case.json'));
   const pipelines = names.filter(isPipelineFile).map((name) => join(path, name));
-  const folders = names.filter((name) => statSync(join(path, name)).isDirectory());
+  // What others have put there holds no cases of one's own.
+  const folders = names.filter(
+    (name) =>
+      name !== 'node_modules' && !name.startsWith('.') && statSync(join(path, name)).isDirectory(),
+  );
   return [
     ...files.flatMap((name) =>
       isCaseFile(join(path, name)) ? readCaseFile(join(path, name)) : [],

@@ -27,6 +27,8 @@ export type PipelineCase = {
   readonly schemas: ReadonlyMap<string, readonly Column[]>;
   /** Topic → record values: exactly the text that a producer sends. */
   readonly inputs: ReadonlyMap<string, readonly string[]>;
+  /** Topic → the files that its records stand in, where they are files of their own. */
+  readonly inputFiles?: ReadonlyMap<string, string>;
   /** Topic → record values that are there before the pipeline starts: what it reads without STREAM. */
   readonly statics: ReadonlyMap<string, readonly string[]>;
   readonly expected: readonly ExpectedRows[];

@@ -1,5 +1,6 @@
 import { FlowError } from '../../base/errors.ts';
 import { formatFault } from '../../base/fault-text.ts';
+import { nearestNames } from '../../base/nearest-name.ts';
 import { rowDecoder } from '../../data/row-decoder.ts';
 import { isOutside, type PipelinePlan, type SourcePlan } from '../../plan/pipeline-plan.ts';
 import { type ParsedPipeline, planStatements } from '../../plan/plan-pipeline.ts';
@@ -72,8 +73,11 @@ export class PipelineTest {
     records: readonly (Readonly<Record<string, unknown>> | string | null)[],
     options: { readonly keys?: readonly string[] } = {},
   ): this {
-    const { topic, columns } = this.#source(typeof source === 'string' ? source : source.name);
+    const { name, topic, columns } = this.#source(
+      typeof source === 'string' ? source : source.name,
+    );
     const type = { kind: 'struct', fields: columns } as const;
+    for (const record of records) refuseUnknownColumn(name, columns, record);
     for (const [index, record] of records.entries()) {
       const value =
         typeof record === 'string' || record === null ? record : recordJson(type, record);
@@ -154,6 +158,24 @@ export class PipelineTest {
     if (found === undefined) throw unknown('source', name, own);
     return found;
   }
+}
+
+/** A column that nothing reads is a slip of the test, which would go on with NULLs; a text may hold whatever a producer sends. */
+function refuseUnknownColumn(
+  source: string,
+  columns: SourcePlan['columns'],
+  record: Readonly<Record<string, unknown>> | string | null,
+): void {
+  if (typeof record === 'string' || record === null) return;
+  const names = columns.map(({ name }) => name);
+  const known = new Set(names.map((name) => name.toLowerCase()));
+  const wrong = Object.keys(record).find((name) => !known.has(name.toLowerCase()));
+  if (wrong === undefined) return;
+  const [nearest] = nearestNames(wrong, names);
+  throw new FlowError('USAGE', `source "${source}" has no column "${wrong}"`, {
+    detail: `Its columns are ${names.join(', ')}.`,
+    hint: `${nearest === undefined ? '' : `Did you mean "${nearest}"? `}A record with other members is given as a text.`,
+  });
 }
 
 function unknown(noun: string, name: string, known: readonly { readonly name: string }[]) {

@@ -33,10 +33,14 @@ export function plainValue(type: DataType, value: Value): unknown {
   }
 }
 
+/** What JSON has as a number. */
+const numberText = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/u;
+
 /** The JSON text of such a value, as a producer would write it: numbers with every digit. */
 export function recordJson(type: DataType | undefined, value: unknown): string {
   if (typeof value === 'bigint') return String(value);
-  if (isNumber(type) && typeof value === 'string') return value;
+  // Any other text stays one: it fits a number no more than it would in the record.
+  if (isNumber(type) && typeof value === 'string' && numberText.test(value)) return value;
   if (Array.isArray(value)) {
     const element = type?.kind === 'array' ? type.element : undefined;
     return `[${value.map((one) => recordJson(element, one)).join(',')}]`;

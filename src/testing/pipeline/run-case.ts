@@ -100,9 +100,10 @@ async function runSchedule(
   });
   let differences: readonly string[];
   try {
+    refuseUnreadInput(world, pipelineCase);
     await play(world, withStatics(pipelineCase, staticTopics(plan).topics), schedule);
     differences = [
-      ...pipelineCase.expected.flatMap((expected) => rowDifferences(world, expected)),
+      ...pipelineCase.expected.flatMap((expected) => rowDifferences(world, plan, expected)),
       ...(await countDifferences(world, plan, pipelineCase)),
     ];
     if (pipelineCase.error !== undefined) {
@@ -151,6 +152,18 @@ function errorText(error: Error): string {
   if (!(error instanceof FlowError)) return error.stack ?? error.message;
   const { code, message, detail } = error;
   return `${code}: ${message}${detail === undefined ? '' : ` (${detail})`}`;
+}
+
+function refuseUnreadInput(world: PipelineWorld, { inputs, inputFiles }: PipelineCase): void {
+  const topics = world.sourceTopics();
+  const unread = [...inputs].find(([one, values]) => values.length > 0 && !topics.includes(one));
+  if (unread === undefined) return;
+  const [topic] = unread;
+  const file = inputFiles?.get(topic);
+  const named = file === undefined ? '' : `, whose records stand in ${file}`;
+  throw new FlowError('USAGE', `no source of the pipeline reads topic "${topic}"${named}`, {
+    detail: `Its sources read: ${topics.join(', ')}.`,
+  });
 }
 
 /** Feeds the records in three parts, with the schedule's event around the second one. */
@@ -220,10 +233,17 @@ function cutInThree(
   return [part(0), part(1), part(2)];
 }
 
-function rowDifferences(world: PipelineWorld, expected: ExpectedRows): string[] {
+function rowDifferences(
+  world: PipelineWorld,
+  plan: PipelinePlan,
+  expected: ExpectedRows,
+): string[] {
   const { dataset, columns } = expected;
   const table = world.table(dataset);
-  if (table === undefined) return [`the pipeline has no table "${dataset}"`];
+  if (table === undefined) {
+    const names = plan.tables.map(({ name }) => name).join(', ');
+    return [`the pipeline has no table "${dataset}"; it has ${names}`];
+  }
   const wanted = columns.map(({ name, type }) => `${name} ${formatType(type)}`.toLowerCase());
   const found = table.columns.map(({ name, type }) => `${name} ${formatType(type)}`.toLowerCase());
   if (wanted.join() !== found.join()) {

@@ -290,6 +290,28 @@ describe('the test driver: given records, when it is run, then its rows', () => 
     expect(() => testPipeline(p)).toThrow('the pipeline is invalid');
   });
 
+  test('an object whose value does not fit is a bad row as its record would be, and a misspelt column is refused', async () => {
+    const p = pipeline();
+    p.source('ev', { columns: { id: 'BIGINT', seq: 'BIGINT' } });
+    p.table({
+      name: 'good',
+      replaceUsing: ['id'],
+      sequenceBy: 'seq',
+      query: 'SELECT id, seq FROM STREAM(ev)',
+      deadLetterTopic: 'bad',
+    });
+    driven = testPipeline(p);
+    await driven
+      .given('ev', [
+        { id: 'x', seq: 1n },
+        { id: '7', seq: '2' },
+      ])
+      .run();
+    expect(driven.deadLetters()).toEqual(['{"id":"x","seq":1}']);
+    expect(driven.rows('good')).toEqual([{ id: 7n, seq: 2n }]);
+    expect(() => driven?.given('ev', [{ idd: 1n }])).toThrow('source "ev" has no column "idd"');
+  });
+
   test.each([false, true])(
     'EX-03 a run rejects with the error of the flow that stops, and the next one again; another goes on: %s',
     async (isBeside) => {

@@ -81,6 +81,16 @@ describe('pages about flows', () => {
     });
   }, 120_000);
 
+  test('FL-23 FL-25 SX-18 the flows of typescript.md compile and are valid', async () => {
+    const program = blocksOf('typescript.md').find(({ head }) => head === 'ts flows')?.text ?? '';
+    const { lines: wrong, text } = compilePrograms(folder.path, { flows: program });
+    expect(wrong.size, text).toBe(0);
+    const { code, out, err } = await runCli(['validate', folder.write('flows.ts', program)]);
+    expect(err).toBe('');
+    expect(out).toContain('5 flows, 0 warnings');
+    expect(code).toBe(0);
+  }, 120_000);
+
   test('CH-01 CH-02 CH-03 flows.md tells which flow when, and every page that it names is there', () => {
     const text = readFileSync(join(docs, 'flows.md'), 'utf8');
     for (const flow of ['REPLACE USING', 'AUTO CDC', 'REPLACE WHERE', 'append flow', 'once flow']) {
