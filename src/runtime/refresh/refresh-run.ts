@@ -200,7 +200,9 @@ export function refuseUnwanted(
           ? []
           : downstreamOf(plan, table).filter((name) => together?.has(name) !== true),
       isJoined: flowsOf(plan, table).some(({ kind }) => kind === 'join'),
-      isLimited: siftsOf(plan, table).some(({ limit }) => limit !== undefined),
+      isLimited: [...siftsOf(plan, table), ...flowsOf(plan, table)].some(
+        (flow) => 'limit' in flow && flow.limit !== undefined,
+      ),
       appendedFrom: table.output === 'append' ? readTogether(plan, table, together) : [],
       changes: changesOf(run),
       isOtherForm: isOtherForm(run, facts.partitions),

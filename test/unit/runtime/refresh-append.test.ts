@@ -560,12 +560,16 @@ describe('FR-05 FR-30 what can not be read again of a table with DISTINCT or LIM
   });
 
   test('LIMIT: refused, since as many more would be let through', async () => {
-    for (const refresh of [refreshBeside, refreshInPlace]) {
-      const world = new RefreshWorld(
-        'CREATE STREAMING TABLE bronze AS SELECT k FROM STREAM(a) LIMIT 2;',
-        ['a'],
-        1,
-      );
+    const appended = 'CREATE STREAMING TABLE bronze AS SELECT k FROM STREAM(a) LIMIT 2;';
+    const merged =
+      'CREATE STREAMING TABLE bronze FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME SELECT k, seq FROM STREAM(a) LIMIT 2;';
+    for (const [refresh, sql] of [
+      [refreshBeside, appended],
+      [refreshInPlace, appended],
+      [refreshBeside, merged],
+      [refreshInPlace, merged],
+    ] as const) {
+      const world = new RefreshWorld(sql, ['a'], 1);
       await world.produce('a', 0, row('A', 1), row('B', 1), row('C', 1), row('D', 2));
       await world.update();
       await world.log.deleteRecords('a', new Map([[0, 1]]));
@@ -577,7 +581,7 @@ describe('FR-05 FR-30 what can not be read again of a table with DISTINCT or LIM
           message: expect.stringContaining('LIMIT'),
         });
       }
-      expect(rawText(world)).toEqual(keys('A', 'B'));
+      expect(rawText(world)).toHaveLength(2);
     }
   });
 
