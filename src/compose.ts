@@ -154,6 +154,11 @@ function redisOptions(config: Config): RedisStateStoreOptions {
     'redis.tlsCertFile',
     'redis.tlsKeyFile',
   );
+  const passwordFile = config['redis.passwordFile'];
+  const renewed = (path: string): (() => string) => {
+    const file = secretFile(path, 'redis.passwordFile');
+    return () => file().toString('utf8').trim();
+  };
   const given = config['redis.url'];
   const hasTls = config['redis.tls'] || given?.startsWith('rediss:') === true;
   const masterName = config['redis.sentinelMaster'];
@@ -162,7 +167,7 @@ function redisOptions(config: Config): RedisStateStoreOptions {
       given ??
       `redis://${first?.host.includes(':') ? `[${first.host}]` : first?.host}:${first?.port}`,
     username: config['redis.username'],
-    password: config['redis.password'],
+    password: passwordFile === undefined ? config['redis.password'] : renewed(passwordFile),
     deadlineMs: config['redis.commandTimeoutMs'],
     ...(hasTls ? { tls: certificates } : {}),
     ...(masterName === undefined

@@ -9,7 +9,8 @@ export type RedisClientOptions = {
   readonly url: string;
   /** These two take the place of those in the URL, so that a secret can come from a file. */
   readonly username?: string | undefined;
-  readonly password?: string | undefined;
+  /** Asked for each connection where it may change meanwhile. */
+  readonly password?: string | (() => string) | undefined;
   /** Certificates and the like; implied by `rediss://`. */
   readonly tls?: ConnectionOptions | undefined;
   /** Find the master through sentinels; user, password, database and TLS of the URL are the master's. */
@@ -55,14 +56,22 @@ export class RedisClient {
 
   constructor(options: RedisClientOptions) {
     const url = parseUrl(options.url);
-    const password = options.password ?? url.password;
-    const secrets = [password, options.sentinel?.password, url.rawPassword];
+    const secrets: string[] = [];
+    const given = options.password ?? url.password;
+    const password = (): string | undefined => {
+      const secret = typeof given === 'function' ? given() : given;
+      if (secret && !secrets.includes(secret)) secrets.push(secret);
+      return secret;
+    };
+    for (const secret of [password(), options.sentinel?.password, url.rawPassword]) {
+      if (secret && !secrets.includes(secret)) secrets.push(secret);
+    }
     this.#deadlineMs = options.deadlineMs ?? deadlineMsDefault;
     this.#server = {
       address: options.sentinel === undefined ? url.address : addressesOf(options.sentinel),
-      secrets: secrets.filter((secret): secret is string => Boolean(secret)),
+      secrets,
     };
-    this.#client = createClient(options, url, this.#deadlineMs);
+    this.#client = createClient(options, url, { deadlineMs: this.#deadlineMs, password });
     this.#client.setMaxListeners(0);
     this.#client.on('error', (error: unknown) => this.#onError(error));
     this.#client.on('node error', (error: unknown) => {
@@ -187,6 +196,8 @@ export class RedisClient {
   }
 }
 
+type PasswordReader = () => string | undefined;
+
 type ServerUrl = {
   readonly address: string;
   readonly host: string;
@@ -232,13 +243,13 @@ function addressesOf(sentinel: SentinelOptions): string {
 function createClient(
   options: RedisClientOptions,
   url: ServerUrl,
-  deadlineMs: number,
+  { deadlineMs, password }: { readonly deadlineMs: number; readonly password: PasswordReader },
 ): Redis | Cluster {
   // Handed on as it is: what it gives may change from connection to connection.
   const tls = options.tls ?? (url.isSecure ? {} : undefined);
   const common = {
     username: options.username ?? url.username,
-    password: options.password ?? url.password,
+    password: password(),
     tls,
     protocol: 2,
     connectionName: 'tidemark',
@@ -254,7 +265,7 @@ function createClient(
   } satisfies RedisOptions;
   if (options.cluster !== undefined) {
     const nodes = [{ host: url.host, port: url.port }, ...(options.cluster.nodes ?? [])];
-    return new Cluster(nodes, {
+    const cluster = new Cluster(nodes, {
       redisOptions: common,
       ...(options.cluster.natMap === undefined ? {} : { natMap: options.cluster.natMap }),
       lazyConnect: true,
@@ -264,6 +275,8 @@ function createClient(
       // Else a command that was under way at a disconnect would be sent again after a while.
       retryDelayOnFailover: 0,
     });
+    cluster.on('+node', (node: Redis) => renewPassword(node.options, password));
+    return cluster;
   }
   const address: Omit<RedisOptions, 'replyMapping'> =
     options.sentinel === undefined
@@ -277,7 +290,14 @@ function createClient(
     enableOfflineQueue: false,
     retryStrategy: reconnectDelayMs,
   };
-  return new Redis(single);
+  const client = new Redis(single);
+  renewPassword(client.options, password);
+  return client;
+}
+
+/** The client looks into its options whenever it connects. */
+function renewPassword(options: RedisOptions, password: PasswordReader): void {
+  Object.defineProperty(options, 'password', { enumerable: true, get: password });
 }
 
 function sentinelOptions(

@@ -1,9 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer, rootCertificates, type Server } from 'node:tls';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { RedisClient } from '../../../src/adapters/redis/redis-client.ts';
 import { secretFile } from '../../../src/adapters/system/secret-file.ts';
 import { composeLog, composeState } from '../../../src/compose.ts';
 import { loadConfig } from '../../../src/config/load-config.ts';
@@ -96,4 +97,44 @@ test('a secret is what its file holds now, and while the file is away what it he
   expect(() => secretFile(path, 'kafka.saslPasswordFile')).toThrow(
     'the file of option kafka.saslPasswordFile cannot be read',
   );
+});
+
+test('the password of Redis is asked for at each connection, and told in no error', async () => {
+  const passwords: string[] = [];
+  const sockets: Socket[] = [];
+  // Takes every command; of AUTH it remembers what comes last.
+  const redis = createTcpServer((socket) => {
+    sockets.push(socket);
+    socket.on('error', () => undefined);
+    socket.on('data', (data) => {
+      const commands = data.toString('latin1').split(/(?=\*\d+\r\n)/);
+      for (const command of commands) {
+        const words = command.split('\r\n').filter((_, index) => index > 0 && index % 2 === 0);
+        if (words[0]?.toLowerCase() === 'auth') passwords.push(words.at(-1) ?? '');
+        socket.write('+OK\r\n');
+      }
+    });
+  });
+  await new Promise<void>((resolve) => redis.listen(0, '127.0.0.1', resolve));
+  const { port } = redis.address() as AddressInfo;
+  const secrets = ['first-secret', 'second-secret'];
+  let current = 0;
+  const url = `redis://127.0.0.1:${port}`;
+  const client = new RedisClient({
+    url,
+    password: () => secrets[current] ?? '',
+    deadlineMs: 2_000,
+  });
+  try {
+    await client.connect();
+    expect(new Set(passwords)).toEqual(new Set(['first-secret']));
+    current = 1;
+    for (const socket of sockets) socket.destroy();
+    await expect.poll(() => passwords.at(-1), { timeout: 5_000 }).toBe('second-secret');
+    expect(client.server.secrets).toEqual(secrets);
+  } finally {
+    client.close();
+    for (const socket of sockets) socket.destroy();
+    await new Promise((resolve) => redis.close(resolve));
+  }
 });
