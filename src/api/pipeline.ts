@@ -55,7 +55,13 @@ type Replacing<Given> =
       /** Rows that say that their key has none. */
       readonly emptyWhen?: Condition<Given>;
     }
-  | { readonly replaceUsing?: never; readonly sequenceBy?: never; readonly emptyWhen?: never };
+  | NotReplacing;
+
+type NotReplacing = {
+  readonly replaceUsing?: never;
+  readonly sequenceBy?: never;
+  readonly emptyWhen?: never;
+};
 
 type Keyed<Given> = Extract<Replacing<Given>, { readonly replaceUsing: readonly string[] }>;
 
@@ -189,8 +195,11 @@ export class Pipeline {
     } & Replacing<ShapeOf<Declared>>,
   ): Table<ShapeOf<Declared>>;
   table<Given extends Shape, Hidden extends Shape>(
-    options: Described &
-      TableSettings & { readonly query: Query<Given, Hidden> } & Replacing<Given>,
+    options: Described & TableSettings & { readonly query: Query<Given, Hidden> } & NotReplacing,
+  ): Table<Given>;
+  // The compiler tells of the last one what is wrong: it names a sequence that is missing, as a union would not.
+  table<Given extends Shape, Hidden extends Shape>(
+    options: Described & TableSettings & { readonly query: Query<Given, Hidden> } & Keyed<Given>,
   ): Table<Given>;
   table(
     options: TableDeclaration<Columns> & {

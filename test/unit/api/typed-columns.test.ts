@@ -65,6 +65,7 @@ const wrong = {
   'a key that the query does not give': `p.table({ name: 'a', replaceUsing: ['ids'], sequenceBy: 'version', query: stream(bookings) });`,
   'a sequence that the query does not give': `p.table({ name: 'a', replaceUsing: ['id'], sequenceBy: 'versions', query: stream(bookings) });`,
   'SX-10 REPLACE USING without a sequence': `p.table({ name: 'a', replaceUsing: ['id'], query: stream(bookings) });`,
+  'SX-10 a sequence whose option is misspelt': `p.table({ name: 'a', replaceUsing: ['id'], sequenceby: 'version', query: stream(bookings) });`,
   'SX-10 a sequence without REPLACE USING': `p.table({ name: 'a', sequenceBy: 'id', query: stream(bookings) });`,
   'SX-08 a text instead of a list of keys': `p.table({ name: 'a', replaceUsing: 'id', sequenceBy: 'version', query: stream(bookings) });`,
   'a selected column that is not there': `stream(bookings).select('nope');`,
@@ -115,6 +116,13 @@ describe('columns are checked by the compiler', () => {
     expect(found).toEqual(expected);
     expect(lines.size, text).toBe(expected.length);
     expect([...all.keys()]).toEqual(['program']);
+    for (const what of [
+      "Property 'sequenceBy' is missing",
+      "Did you mean to write 'sequenceBy'?",
+      "Property 'replaceUsing' is missing",
+    ]) {
+      expect(text).toContain(what);
+    }
     expect(text).toContain(`Type '"ids"' is not assignable to type`);
   }, 120_000);
 });
