@@ -91,10 +91,17 @@ function offsetIn(piece: Piece, offset: number, module: Module): number | undefi
   return undefined;
 }
 
-/** Places of calls have a line and a column only. */
+/**
+ * Places of calls have a line and a column only; the column is that of the text that runs, which may be longer than what
+ * was written.
+ */
 function moved(fault: Fault, { path, text }: Module): Fault {
-  const start = offsetOfLine(text, fault.place.line) + fault.place.column - 1;
-  return { ...fault, place: { ...fault.place, file: path, start, end: start + 1 } };
+  const line = offsetOfLine(text, fault.place.line);
+  const end = text.indexOf('\n', line);
+  const length = (end < 0 ? text.length : end) - line;
+  const column = Math.max(1, Math.min(fault.place.column, length));
+  const start = line + column - 1;
+  return { ...fault, place: { ...fault.place, file: path, start, end: start + 1, column } };
 }
 
 function offsetOfLine(text: string, line: number): number {

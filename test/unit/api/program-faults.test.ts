@@ -172,6 +172,14 @@ describe('operators of JavaScript', () => {
     expect(faults[0]?.line).toBe(line + 1);
   });
 
+  test('SX-21 the place of a fault is within its line, which is shown', async () => {
+    const body = "p.table({ name: 'a', query: stream(feed).where((row) => row.id > 5) });";
+    const file = folder.write('line.ts', `${head}${body}\n`);
+    const { err } = await runCli(['validate', file]);
+    expect(err).toContain(`line.ts:${line}:`);
+    expect(err).toContain(`\n  ${body}\n`);
+  });
+
   test('SX-21 a method that is not there is told with its line', async () => {
     const file = folder.write(
       'gone.ts',
