@@ -96,6 +96,7 @@ export function writerOf(options: ReadonlyMap<string, string>, zone: Zone): Json
   return {
     zone,
     ignoreNullFields: options.get('ignorenullfields')?.toLowerCase() !== 'false',
+    sortKeys: options.get('sortkeys')?.toLowerCase() === 'true',
     ...(date !== undefined && {
       date: (days: number) => printDate(BigInt(days) * microsPerDay, date),
     }),

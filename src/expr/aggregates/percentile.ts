@@ -31,7 +31,7 @@ import {
   types,
   yearMonth,
 } from '../types.ts';
-import { lookupKey } from '../value-set.ts';
+import { lookupKey, normalZero } from '../value-set.ts';
 
 /** Where values stand among the others of their group. Invariant: NULL takes no part. */
 export const percentileAggregates: readonly AggregateDefinition[] = [
@@ -249,7 +249,10 @@ function tablePlace(type: DataType, value: Value, count: number): number {
   return murmurInt(hash, 0) & (size - 1);
 }
 
-/** Of values that are equally frequent: by an order the first in it, else the one that Spark comes upon first. */
+/**
+ * Of values that are equally frequent: by an order the first in it; where `mode(value, true)` asks for it the least; else the one
+ * that Spark comes upon first.
+ */
 function mode(c: AggregateCall): BoundAggregate {
   const [order] = c.orderBy;
   const value = order?.value ?? argumentAt(c, 0);
@@ -258,17 +261,21 @@ function mode(c: AggregateCall): BoundAggregate {
   }
   const keyOf = lookupKey(value.type);
   requireOrderable(c.name, value.type, c.place);
+  const normal = normalZero(value.type);
   const compare = comparator(value.type);
   const sign = order?.descending === true ? -1 : 1;
+  const [, least] = c.arguments;
+  const isLeast =
+    least !== undefined && isConstant(least) && constantValue(least, c.timeZone) === true;
   const isBefore = (a: Value, b: Value, count: number): boolean => {
-    if (order === undefined) {
+    if (order === undefined && !isLeast) {
       const [x, y] = [a, b].map((one) => tablePlace(value.type, one, count));
       if (x !== y) return (x ?? 0) < (y ?? 0);
     }
     return compare(a, b) * sign < 0;
   };
   return {
-    name: `${aggregateName(c.name, [value])}${sign}`,
+    name: `${aggregateName(c.name, [value])}${sign}${isLeast ? ' least' : ''}`,
     type: value.type,
     arguments: [value],
     prepare: () => () => {
@@ -277,7 +284,7 @@ function mode(c: AggregateCall): BoundAggregate {
         add: ([v = null]) => {
           const key = keyOf(v);
           const known = counts.get(key);
-          if (known === undefined) counts.set(key, { value: v, n: 1 });
+          if (known === undefined) counts.set(key, { value: normal(v), n: 1 });
           else known.n += 1;
         },
         result: () => {

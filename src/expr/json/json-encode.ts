@@ -13,6 +13,8 @@ export type JsonWriterOptions = {
   readonly zone: Zone;
   /** Whether members that are NULL are left out. */
   readonly ignoreNullFields: boolean;
+  /** Whether the members of structs and maps stand in the order of their names (`sortKeys`). */
+  readonly sortKeys?: boolean;
   readonly date?: (days: number) => string;
   readonly timestamp?: (micros: bigint) => string;
   readonly timestampNtz?: (micros: bigint) => string;
@@ -63,8 +65,11 @@ function presentWriter(type: DataType, options: JsonWriterOptions): (value: Valu
     case 'map': {
       const key = javaText(type.key);
       const item = jsonWriter(type.value, options);
-      return (value) =>
-        `{${(value as MapValue).entries.map(([k, v]) => `${quoteJson(key(k))}:${item(v)}`).join(',')}}`;
+      return (value) => {
+        const members = (value as MapValue).entries.map(([k, v]) => [key(k), v] as const);
+        const inOrder = options.sortKeys === true ? members.toSorted(byName) : members;
+        return `{${inOrder.map(([name, v]) => `${quoteJson(name)}:${item(v)}`).join(',')}}`;
+      };
     }
     case 'struct':
       return structWriter(type.fields, options);
@@ -79,17 +84,30 @@ function structWriter(
   fields: Extract<DataType, { kind: 'struct' }>['fields'],
   options: JsonWriterOptions,
 ): (value: Value) => string {
-  const names = fields.map((field) => quoteJson(field.name));
-  const writers = fields.map((field) => jsonWriter(field.type, options));
+  const placed = fields.map(({ name }, position) => [name, position] as const);
+  const members = (options.sortKeys === true ? placed.toSorted(byName) : placed).flatMap(
+    ([name, position]) => {
+      const type = fields[position]?.type;
+      return type === undefined
+        ? []
+        : [{ name: quoteJson(name), position, write: jsonWriter(type, options) }];
+    },
+  );
   return (value) => {
     const parts: string[] = [];
     const values = value as readonly Value[];
-    for (const [i, write] of writers.entries()) {
-      const member = values[i] ?? null;
-      if (member !== null || !options.ignoreNullFields) parts.push(`${names[i]}:${write(member)}`);
+    for (const { name, position, write } of members) {
+      const member = values[position] ?? null;
+      if (member !== null || !options.ignoreNullFields) parts.push(`${name}:${write(member)}`);
     }
     return `{${parts.join(',')}}`;
   };
+}
+
+/** By code units, as Java compares texts. */
+function byName([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
 }
 
 /** `2020-01-01T01:02:03.456`: milliseconds, the rest is cut off. */
