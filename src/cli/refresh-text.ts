@@ -40,11 +40,15 @@ export function glanceText({ sources }: Pick<RefreshFacts, 'sources'>): string {
 function sourcesTable(facts: RefreshFacts): string {
   const time = (ms: number | undefined): string => (ms === undefined ? '-' : isoTime(ms));
   return tableText(
-    ['source', 'topic', 'partition', 'log start', 'checkpoint', 'end', 'offsets', 'from', 'to'],
+    [
+      ...['source', 'topic', 'partition', 'first read', 'log start', 'checkpoint', 'end'],
+      ...['offsets', 'from', 'to'],
+    ],
     facts.sources.map((one) => [
       one.source,
       one.topic,
       String(one.partition),
+      one.firstRead === undefined ? '-' : String(one.firstRead),
       String(one.logStart),
       one.committed === undefined ? '-' : String(one.committed),
       String(one.end),
@@ -87,10 +91,14 @@ export function previewText(
     for (const [reason, count] of Object.entries(report.reasons)) {
       lines.push(`  ${count} ${reasonTexts[reason as RowLoss['reason']]}`);
     }
-    for (const { topic, partition, logStart, lost: there } of uniqueSources(report)) {
+    for (const { topic, partition, logStart, from, lost: there } of uniqueSources(report)) {
       if (there === null) continue;
+      const age =
+        from === null || there.last >= logStart
+          ? ''
+          : `; the first record that is there is of ${from}`;
       lines.push(
-        `  of ${topic}/${partition}, whose log starts at ${logStart}: ${there.rows}, from offset ${there.first} to ${there.last}`,
+        `  of ${topic}/${partition}, whose log starts at ${logStart}: ${there.rows}, from offset ${there.first} to ${there.last}${age}`,
       );
     }
     if (atRisk.keys > 0) {

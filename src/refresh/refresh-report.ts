@@ -48,6 +48,8 @@ export type SourceReport = {
   readonly source: string;
   readonly topic: string;
   readonly partition: number;
+  /** Where the flow began to read; null: it did not, or nobody knows. */
+  readonly firstRead: number | null;
   readonly logStart: number;
   readonly committed: number | null;
   readonly end: number;
@@ -78,11 +80,12 @@ export type ReportInput = {
 export function refreshReport(input: ReportInput): RefreshReport {
   const { table, generation, loss, pending, untold, downstream, rate, trial, isoTime } = input;
   const sources = input.sources.map((facts): SourceReport => {
-    const { source, topic, partition, logStart, committed, end, fromMs, toMs } = facts;
+    const { source, topic, partition, firstRead, logStart, committed, end, fromMs, toMs } = facts;
     return {
       source,
       topic,
       partition,
+      firstRead: firstRead ?? null,
       logStart,
       committed: committed ?? null,
       end,

@@ -14,6 +14,8 @@ export type SourcePartitionFacts = {
   readonly end: number;
   /** undefined: the flow has no checkpoint here. */
   readonly committed: number | undefined;
+  /** Where the flow began to read; undefined: it did not, or nobody knows. */
+  readonly firstRead?: number | undefined;
   /** Timestamps of the first and the last record that are there, in milliseconds; undefined: there is none. */
   readonly fromMs: number | undefined;
   readonly toMs: number | undefined;

@@ -13,7 +13,7 @@ import type { StateStore } from '../../ports/state-store.ts';
 import { flowChanges } from '../../refresh/changes.ts';
 import { deployedFlow, readDeployedFlow } from '../../refresh/deployed-flow.ts';
 import { parseFlowMetadata } from '../../task/row-account.ts';
-import { generationOf, swapsOf } from '../takeover/generation.ts';
+import { generationOf, markedFirst, swapsOf } from '../takeover/generation.ts';
 import { partitionKey } from '../takeover/partition-key.ts';
 import { pastFormerEpochs } from '../takeover/past-former-epochs.ts';
 import { type SkippedRecord, skipsOf } from '../takeover/skips.ts';
@@ -379,9 +379,12 @@ export class BuiltGeneration {
   }
 
   async #commit(flow: FlowPlan) {
-    const { log, pipeline, plan } = this.#options;
+    const { log, catalog, pipeline, plan } = this.#options;
     const offsets = [];
     const checkpoints = [];
+    const markOf = (topic: string, partition: number) =>
+      catalog.get('checkpoint', `${builtFlowOf(flow.name)}/${partitionKey(topic, partition)}`)
+        ?.value;
     const group = groupOf(pipeline, builtFlowOf(flow.name));
     const own = hasStage(flow) ? repartitionTopicOf(pipeline, flow.name) : undefined;
     const built = repartitionTopicOf(pipeline, builtFlowOf(flow.name));
@@ -396,7 +399,8 @@ export class BuiltGeneration {
         // Between the stages nothing of the former generation is taken over, only the account of the new one.
         const end = ranges?.get(partition)?.end;
         offsets.push({ topic: name, partition, offset: end ?? offset, metadata });
-        checkpoints.push({ flow: flow.name, topic: name, partition, topicId });
+        const first = markedFirst(markOf(name, partition), topicId);
+        checkpoints.push({ flow: flow.name, topic: name, partition, topicId, first });
       }
       if (ranges !== undefined) {
         const ends = [...ranges].map(([partition, { end }]) => [partition, end] as const);

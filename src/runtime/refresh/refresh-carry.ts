@@ -7,7 +7,13 @@ import { type DeployedFlow, deployedFlow, readDeployedFlow } from '../../refresh
 import { movedMetadata } from '../../task/row-account.ts';
 import { movedSettled } from '../inspect/settled-letters.ts';
 import { markedPartitions } from '../takeover/added-partitions.ts';
-import { checkpointMark, generationOf, markedGeneration, swapsOf } from '../takeover/generation.ts';
+import {
+  checkpointMark,
+  generationOf,
+  markedFirst,
+  markedGeneration,
+  swapsOf,
+} from '../takeover/generation.ts';
 import { partitionKey } from '../takeover/partition-key.ts';
 import { isHeldBy } from '../topics/locks.ts';
 import { writerEntry, writerOf } from '../topics/table-writer.ts';
@@ -253,6 +259,7 @@ async function rename(
                 checkpointTopicId,
                 markedPartitions(markOf(topic, partition), checkpointTopicId),
                 markedGeneration(markOf(topic, partition)),
+                markedFirst(markOf(topic, partition), checkpointTopicId),
               ),
       })),
       ...(generation === 0

@@ -7,7 +7,7 @@ import type { CheckpointMove, CheckpointRow } from '../../refresh/checkpoint-mov
 import { movedMetadata, parseFlowMetadata, parseTableMetadata } from '../../task/row-account.ts';
 import type { RuntimeListener } from '../runtime-events.ts';
 import { firstPartitions } from '../takeover/added-partitions.ts';
-import { checkpointMark, tableGeneration, writersOf } from '../takeover/generation.ts';
+import { checkpointMark, markedFirst, tableGeneration, writersOf } from '../takeover/generation.ts';
 import { partitionKey } from '../takeover/partition-key.ts';
 import { fenceOthers } from '../takeover/takeover.ts';
 import type { Catalog } from '../topics/catalog.ts';
@@ -208,7 +208,7 @@ export async function applyMoves(
         return {
           kind: 'checkpoint' as const,
           name,
-          value: checkpointMark(topicId, partitions, generation),
+          value: checkpointMark(topicId, partitions, generation, markedFirst(known, topicId)),
         };
       }),
       eventEntry({ flow: flow.name, what: 'checkpoint_moved', nowMs, command, facts: { moves } }),

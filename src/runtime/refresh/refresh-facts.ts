@@ -20,7 +20,7 @@ import {
 } from '../../refresh/retention.ts';
 import { type KeptTopicFacts, type UntoldLoss, untoldLoss } from '../../refresh/untold-loss.ts';
 import type { SwapRange } from '../inspect/flow-facts.ts';
-import { generationOf, swapsOf } from '../takeover/generation.ts';
+import { generationOf, markedFirst, swapsOf } from '../takeover/generation.ts';
 import { partitionKey } from '../takeover/partition-key.ts';
 import type { Catalog } from '../topics/catalog.ts';
 import { readHeld } from '../worker/held-records.ts';
@@ -110,7 +110,9 @@ export async function gatherFacts(options: FactsOptions): Promise<RefreshFacts> 
         return parts.map((part) => {
           const mark = checkpointTopicId(catalog, reader, part);
           const isBegun = mark !== undefined || (part.committed ?? 0) > 0;
-          return { ...part, isAnew: mark !== undefined && mark !== part.topicId, isBegun };
+          const firstRead = firstReadOf(catalog, reader, part);
+          const isAnew = mark !== undefined && mark !== part.topicId;
+          return { ...part, firstRead, isAnew, isBegun };
         });
       }),
     )
@@ -177,6 +179,18 @@ function checkpointTopicId(
   const mark = catalog?.get('checkpoint', `${reader}/${partitionKey(topic, partition)}`);
   const known = mark?.value['topicId'];
   return typeof known === 'string' ? topicIdHex(known) : undefined;
+}
+
+function firstReadOf(
+  catalog: Catalog | undefined,
+  reader: string,
+  { topic, partition, topicId }: SourcePartitionFacts,
+): number | undefined {
+  const mark = catalog?.get('checkpoint', `${reader}/${partitionKey(topic, partition)}`)?.value;
+  const known = mark?.['topicId'];
+  return typeof known === 'string' && topicIdHex(known) === topicId
+    ? markedFirst(mark, known)
+    : undefined;
 }
 
 function boundsOf({

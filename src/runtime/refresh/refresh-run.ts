@@ -419,6 +419,7 @@ export async function finish(
     readonly topic: string;
     readonly partition: number;
     readonly topicId: string;
+    readonly first: number | undefined;
   }[] = [],
   /** What else holds for the new generation. */
   entries: readonly CatalogChange[] = [],
@@ -434,13 +435,14 @@ export async function finish(
     [
       ...entries,
       ...(await topicEntries(options)),
-      ...checkpoints.map(({ flow: reader, topic, partition, topicId }) => ({
+      ...checkpoints.map(({ flow: reader, topic, partition, topicId, first }) => ({
         kind: 'checkpoint' as const,
         name: `${reader}/${partitionKey(topic, partition)}`,
         value: checkpointMark(
           topicId,
           sources.get(topic)?.partitions,
           tableGeneration(catalog, writersOf(plan, topic)),
+          first,
         ),
       })),
       ...flowsOf(plan, table).flatMap((one) => [

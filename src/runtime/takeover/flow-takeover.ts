@@ -31,6 +31,7 @@ import { firstPartitions, isAddedSince, markedPartitions } from './added-partiti
 import { acceptedGaps, decideWithAccepted, goneRows, recordGaps } from './gaps.ts';
 import {
   checkpointMark,
+  markedFirst,
   markedGeneration,
   refuseOtherGeneration,
   refuseSucceeded,
@@ -284,6 +285,7 @@ export class FlowTakeover {
                   topicId,
                   firstPartitions(mark, topicId, gained.partitions),
                   generation,
+                  markedFirst(mark, topicId) ?? (committed === undefined ? position : undefined),
                 ),
               },
         acceptedGaps: acceptedGaps(catalog, { flow: facts.flow.name, topic, partition }),

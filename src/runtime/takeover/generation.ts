@@ -33,14 +33,31 @@ export type CheckpointMark = {
   readonly topicId: string;
   readonly partitions: number | undefined;
   readonly generation?: number;
+  /** The offset at which the flow began to read the partition; absent: nobody knows. */
+  readonly first?: number;
 };
 
 export function checkpointMark(
   topicId: string,
   partitions: number | undefined,
   generation: number,
+  first: number | undefined,
 ): CheckpointMark {
-  return generation === 0 ? { topicId, partitions } : { topicId, partitions, generation };
+  return {
+    topicId,
+    partitions,
+    ...(generation === 0 ? {} : { generation }),
+    ...(first === undefined ? {} : { first }),
+  };
+}
+
+/** Where the flow began to read the partition; undefined: that was another topic, or nobody knows. */
+export function markedFirst(
+  value: Readonly<Record<string, unknown>> | undefined,
+  topicId: string,
+): number | undefined {
+  const first = value?.['first'];
+  return value?.['topicId'] === topicId && typeof first === 'number' ? first : undefined;
 }
 
 export function markedGeneration(value: Readonly<Record<string, unknown>> | undefined): number {

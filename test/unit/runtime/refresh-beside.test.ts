@@ -734,3 +734,18 @@ test('FR-05 what a refresh tells of a record that stops it is about the flow of 
   await skipRecord(await world.outside(), options.flow, place);
   expect(await refreshBeside(options)).toMatchObject({ mode: 'beside' });
 });
+
+test('FR-05 where a flow began to read is known, and after a refresh where its generation did', async () => {
+  const world = new RefreshWorld(sqlOf(), ['a'], 1);
+  await world.produce('a', 0, { k: 'x', seq: 1, v: 'x1' }, { k: 'y', seq: 1, v: 'y1' });
+  await world.log.deleteRecords('a', new Map([[0, 1]]));
+  await world.update();
+  await world.produce('a', 0, { k: 'z', seq: 1, v: 'z1' });
+  await world.log.deleteRecords('a', new Map([[0, 2]]));
+  const firstRead = async () => (await world.facts('t')).sources.map((one) => one.firstRead);
+  expect(await firstRead()).toEqual([1]);
+  await refreshBeside(await world.besideOptions('t', { keepUnrecoverable: true }));
+  expect(await firstRead()).toEqual([2]);
+  await world.update();
+  expect(await firstRead()).toEqual([2]);
+});

@@ -150,7 +150,7 @@ describe.each(shapes)('P055 the preview against a brute-force recomputation: $ti
 const single = `CREATE STREAMING TABLE t ${using} BY NAME ${columns}(a);`;
 
 describe('the report', () => {
-  test('P055 FR-07 FR-44 what is still there, and what a refresh would lose', async () => {
+  test('P055 FR-05 FR-07 FR-44 what is still there, and what a refresh would lose', async () => {
     const world = new RefreshWorld(single, ['a'], 1);
     const row = (k: string) => ({ k, seq: 1, v: k });
     await world.produce('a', 0, ...['R1', 'R2', 'R3', 'R4', 'R5', 'R6'].map(row));
@@ -175,6 +175,7 @@ describe('the report', () => {
         source: 'a',
         topic: 'a',
         partition: 0,
+        firstRead: 0,
         logStart: 3,
         committed: 6,
         end: 6,
@@ -183,7 +184,7 @@ describe('the report', () => {
       },
     ]);
     expect(previewText({ report, loss }, await world.facts('t'), world.plan)).toContain(
-      '  of a/0, whose log starts at 3: 3, from offset 0 to 2\n',
+      `  of a/0, whose log starts at 3: 3, from offset 0 to 2; the first record that is there is of ${report.sources[0]?.from}\n`,
     );
     expect(report.sources[0]?.from).toMatch(/^\d{4}-\d\d-\d\dT/);
   });
