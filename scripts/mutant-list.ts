@@ -619,6 +619,72 @@ export const mutants: readonly Mutant[] = [
     ),
     disturbance: 'recreate',
   },
+  // What comes one time, and what comes first
+  mutantIn(
+    'computed_once',
+    'a result at each start',
+    'what was computed one time is not computed again',
+    edit(
+      'src/runtime/views/once-result.ts',
+      'if (computed === undefined || readPins(flow, catalog) !== undefined) return;',
+      'if (computed === undefined) return;',
+    ),
+    edit(
+      'src/runtime/views/once-result.ts',
+      'if (readPins(flow, catalog) === undefined) await writeResult(options, computed, producer);',
+      'await writeResult(options, computed, producer);',
+    ),
+  ),
+  mutantIn(
+    'over_table_once',
+    'tables as they happen to be',
+    'a once flow finds in a table at least what stood in the sources when the pipeline started',
+    edit(
+      'src/runtime/worker/start-worker.ts',
+      'if (upstream !== undefined) await bringUpToDate(upstream, options, isStopped);',
+      '',
+    ),
+  ),
+  mutantIn(
+    'sliced_once',
+    'a part of what happens to be there',
+    'a part that is replaced one time is computed behind what stood in the sources when the pipeline started',
+    edit(
+      'src/runtime/views/once-upstream.ts',
+      'const views = isTriggered\n    ? []',
+      'const views = isTriggered || plan.flows.length > 0\n    ? []',
+    ),
+  ),
+  mutantIn(
+    'sliced_once',
+    'a part again and again',
+    'a part that is replaced one time is not computed when its input has gone on',
+    edit(
+      'src/runtime/views/view-runner.ts',
+      "if (isOwn && view.replaceWhere?.once === true) return { state: 'current', last };",
+      '',
+    ),
+  ),
+  mutantIn(
+    'first_versions',
+    'every version is read',
+    'with skipChangeCommits no version is read but the first',
+    edit(
+      'src/task/key/first-version.ts',
+      'if (!isFirst || valueEnd < 0 || sources === undefined) return undefined;',
+      'if ((!isFirst && valueEnd < 0) || valueEnd < 0 || sources === undefined) return undefined;',
+    ),
+  ),
+  mutantIn(
+    'first_changes',
+    'first once more',
+    'a key that was deleted and comes back has no first version again',
+    edit(
+      'src/task/change-task.ts',
+      'const isFirst = before.length === 0;',
+      'const isFirst = before.every(({ isDelete }) => isDelete);',
+    ),
+  ),
   // What log and store owe
   mutantIn(
     'appended',

@@ -34,6 +34,12 @@ const soonFound = [
   'pairs by their left row',
   'partners forgotten',
   'a view that has stopped is kept',
+  'a result at each start',
+  'tables as they happen to be',
+  'a part of what happens to be there',
+  'a part again and again',
+  'every version is read',
+  'first once more',
 ];
 const seedsMax = 400;
 

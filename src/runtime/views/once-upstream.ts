@@ -4,24 +4,38 @@ import {
   type PipelinePlan,
   staticSources,
 } from '../../plan/pipeline-plan.ts';
-import { batchTables, viewInputs } from '../../plan/topology.ts';
+import { batchTables, catalogTopicOf, viewInputs } from '../../plan/topology.ts';
 import type { Log } from '../../ports/log.ts';
 import { sourcesOf, tableOfView } from '../inspect/pipeline-facts.ts';
 import { Catalog } from '../topics/catalog.ts';
 import { pausesOf } from '../worker/pauses.ts';
 import { readPins } from './once-pins.ts';
+import { readViewStatus } from './view-status.ts';
+
+export type UpstreamOptions = {
+  readonly log: Log;
+  readonly pipeline: string;
+  /** In a triggered update REPLACE WHERE flows come behind all others as it is. */
+  readonly isTriggered: boolean;
+};
 
 /**
- * What has to be brought up to date before the once flows of a pipeline start first: the part of it that writes the tables
- * which they read. undefined: there is nothing to wait for. Invariant: what a once flow finds in a table does not depend on
- * which flow was quicker, but on what stood in the sources when the pipeline started.
+ * What has to be brought up to date before the flows of a pipeline that run one time start first: the part of it that writes
+ * the tables which they read. undefined: there is nothing to wait for. Invariant: what such a flow finds in a table does not
+ * depend on which flow was quicker, but on what stood in the sources when the pipeline started.
  */
 export async function onceUpstream(
   plan: PipelinePlan,
-  { log, catalogTopic }: { readonly log: Log; readonly catalogTopic: string },
+  { log, pipeline, isTriggered }: UpstreamOptions,
 ): Promise<PipelinePlan | undefined> {
+  const catalogTopic = catalogTopicOf(pipeline);
   const readers = plan.flows.filter((flow) => tablesOf(plan, flow).length > 0);
-  if (readers.length === 0) return undefined;
+  const views = isTriggered
+    ? []
+    : plan.materializedViews.filter(
+        (view) => view.replaceWhere?.once === true && tablesOfView(plan, view).length > 0,
+      );
+  if (readers.length + views.length === 0) return undefined;
   const isDeployed = (await log.describeTopics([catalogTopic])).has(catalogTopic);
   const catalog = isDeployed ? new Catalog(log, catalogTopic) : undefined;
   try {
@@ -29,10 +43,22 @@ export async function onceUpstream(
     const due = readers.filter((flow) => {
       return catalog === undefined || readPins(flow, catalog) === undefined;
     });
+    const states = await readViewStatus(
+      log,
+      { ...plan, materializedViews: views },
+      pipeline,
+      catalog,
+    );
+    const dueViews = views.filter(({ name }) =>
+      states.some(({ view, state }) => view === name && state !== 'current'),
+    );
     const paused = new Set(catalog === undefined ? [] : pausesOf(catalog).map(({ flow }) => flow));
     return writersOf(
       plan,
-      due.flatMap((flow) => tablesOf(plan, flow)),
+      [
+        ...due.flatMap((flow) => tablesOf(plan, flow)),
+        ...dueViews.flatMap((view) => tablesOfView(plan, view)),
+      ],
       paused,
     );
   } finally {
@@ -44,6 +70,13 @@ export async function onceUpstream(
 function tablesOf(plan: PipelinePlan, flow: FlowPlan): readonly string[] {
   return sourcesOf(plan, flow).flatMap((source) =>
     batchTables(plan, source).map(({ name }) => name),
+  );
+}
+
+/** The tables that a materialized view or a REPLACE WHERE flow reads. */
+function tablesOfView(plan: PipelinePlan, view: MaterializedViewPlan): readonly string[] {
+  return viewInputs(plan, tableOfView(plan, view)).flatMap(({ table }) =>
+    table === undefined ? [] : [table.name],
   );
 }
 
@@ -67,9 +100,7 @@ function writersOf(
     }
     for (const view of plan.materializedViews.filter((one) => one.table === table)) {
       views.add(view);
-      for (const { table: read } of viewInputs(plan, tableOfView(plan, view))) {
-        if (read !== undefined) found.add(read.name);
-      }
+      for (const read of tablesOfView(plan, view)) found.add(read);
     }
   }
   const isGoing = ({ name }: { readonly name: string }): boolean => !paused.has(name);

@@ -1,6 +1,5 @@
 import { FlowError } from '../../base/errors.ts';
 import type { PipelinePlan } from '../../plan/pipeline-plan.ts';
-import { catalogTopicOf } from '../../plan/topology.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { StateStore } from '../../ports/state-store.ts';
@@ -111,8 +110,8 @@ export async function startWorker(options: StartWorkerOptions): Promise<Worker> 
   refuseForgetful(plan, settings.delivery);
   await state.check();
   const isStopped = options.isStopped ?? (() => false);
-  const catalogTopic = catalogTopicOf(settings.pipeline);
-  const upstream = await onceUpstream(plan, { log, catalogTopic });
+  const { pipeline, once: isTriggered } = settings;
+  const upstream = await onceUpstream(plan, { log, pipeline, isTriggered });
   if (upstream !== undefined) await bringUpToDate(upstream, options, isStopped);
   const { flows, views, catalog } = await prepareTopics({
     plan,

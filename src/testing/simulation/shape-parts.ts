@@ -48,7 +48,17 @@ export type ShapeBranch = {
 export type PlacedRecord = {
   readonly topic: string;
   readonly partition: number;
+  readonly offset: number;
   readonly record: DecodedRecord;
+};
+
+/** What a table has, for whoever works out whether it could have come to be. */
+export type WholeRows = {
+  readonly rows: readonly string[];
+  /** Otherwise a row may be there more often. */
+  readonly isExact: boolean;
+  /** Whether a record was there when the first process started. */
+  readonly isOld: (record: PlacedRecord) => boolean;
 };
 
 /** Rows of a table, as often as they are there: those that must be, and further ones that may be by now. */
@@ -67,7 +77,7 @@ export type ShapeFlow = {
   /** It reads what is there when it starts first, and no more. */
   readonly isOnce?: true;
   /** What the table has, where that is not told by the rows of single records: its branches say no more than what is read. */
-  readonly whole?: (records: readonly PlacedRecord[]) => WholeTable;
+  readonly whole?: (records: readonly PlacedRecord[], seen: WholeRows) => WholeTable;
   /** Of such a flow: whether a record that can be decoded is bad all the same. */
   readonly isBad?: (record: DecodedRecord) => boolean;
   /** How the rows of a key follow from its changes; absent: they replace each other, or are appended. */
@@ -79,9 +89,15 @@ export type ShapeView = {
   /** Also its topic. */
   readonly name: string;
   readonly input: string;
-  /** Record key → row, of the rows that the table has. */
-  readonly rows: (rows: readonly string[]) => ReadonlyMap<string, string>;
-};
+} & (
+  | {
+      readonly isOnce?: never;
+      /** Record key → row, of the rows that the table has. */
+      readonly rows: (rows: readonly string[]) => ReadonlyMap<string, string>;
+    }
+  /** It is computed one time, from the table as the records made it by then. */
+  | { readonly isOnce: true; readonly whole: NonNullable<ShapeFlow['whole']> }
+);
 
 /**
  * A pipeline that is simulated, as SQL and once more as plain functions. Invariant: the functions share nothing with
@@ -96,6 +112,8 @@ export type SimulationShape = {
   readonly sinks?: readonly string[];
   /** Its records tell a time, which goes on as they are made. */
   readonly isTimed?: true;
+  /** Each of its records can be read, and is complete: a query over a whole source does without none. */
+  readonly isClean?: true;
   /** What its producers send of a record; absent: a JSON object of its columns. */
   readonly text?: (record: DecodedRecord) => string;
   readonly sql: (options: string) => string;

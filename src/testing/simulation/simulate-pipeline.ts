@@ -13,6 +13,7 @@ import {
 } from './simulation-gaps.ts';
 import { checkLastingStops, recreateAny } from './simulation-recreation.ts';
 import { drawScenario, type ScenarioWish } from './simulation-scenario.ts';
+import { lateShapeOf } from './simulation-shapes.ts';
 import {
   checkBounds,
   checkEverything,
@@ -48,7 +49,10 @@ export async function simulate(
   options: SimulationOptions = {},
 ): Promise<SimulationReport> {
   const random = new Random(seed);
-  const scenario = drawScenario(random, options);
+  const scenario = drawScenario(random, {
+    ...options,
+    shape: options.shape ?? lateShapeOf(seed),
+  });
   const world = new SimulatedWorld(random, scenario, options.trace);
   try {
     await live(world);

@@ -236,10 +236,11 @@ export class SimulatedWorld {
   }
 
   /** Whether every checkpoint of a flow is at the end of its log. */
-  #isCaughtUp({ plan, group, topics }: FlowUnderTest): boolean {
+  #isCaughtUp(flow: FlowUnderTest): boolean {
+    const { plan, topics } = flow;
     // Behind a gap no checkpoint may come to the end by itself.
     if (this.expectedStops.has(plan.name) && !this.areGapsAccepted) return false;
-    return topics.every((topic) => this.#isAtEnd(plan, group, topic));
+    return topics.every((topic) => this.#isAtEnd(flow, topic));
   }
 
   /** Reads how far the flows go that do not go on for ever. */
@@ -280,14 +281,19 @@ export class SimulatedWorld {
    */
   #areViewsCurrent(): boolean {
     const { views = [] } = this.scenario.shape;
-    return views.every(({ name, input }) => {
+    return views.every(({ name, input, isOnce }) => {
       const stop = this.stopped.get(name);
       if (stop !== undefined && this.#isTorn(stop)) return true;
+      const group = `${simulatedPipeline}.${name}`;
+      // Whatever came into its input since: it was computed.
+      if (isOnce === true) {
+        return this.committed(group, catalogTopicOf(simulatedPipeline), 0) !== undefined;
+      }
       const isLeft = this.flows.some((flow) => flow.table.name === input && this.hasStopped(flow));
       const count = this.log.partitionCountNow(input);
       for (let partition = 0; partition < count; partition += 1) {
         const { stable, end } = this.log.rangeNow(input, partition);
-        const read = this.committed(`${simulatedPipeline}.${name}`, input, partition);
+        const read = this.committed(group, input, partition);
         if (read === undefined || read < (isLeft ? stable : end)) return false;
       }
       return true;
@@ -307,9 +313,10 @@ export class SimulatedWorld {
     });
   }
 
-  #isAtEnd({ name, once }: FlowPlan, group: string, topic: string): boolean {
+  #isAtEnd({ plan, group, repartitionTopic }: FlowUnderTest, topic: string): boolean {
+    const { name, once } = plan;
     const count = this.log.partitionCountNow(topic);
-    const isPinned = once === true && this.scenario.shape.topics.includes(topic);
+    const isPinned = once === true && topic !== repartitionTopic;
     const pins = this.pins.get(name)?.get(topic);
     if (isPinned && pins === undefined) return false;
     if (isPinned && this.#done.has(name)) return true;
@@ -325,7 +332,7 @@ export class SimulatedWorld {
     return this.flows
       .flatMap((flow) => [
         ...flow.topics
-          .filter((topic) => !this.#isAtEnd(flow.plan, flow.group, topic))
+          .filter((topic) => !this.#isAtEnd(flow, topic))
           .map((topic) => `${flow.group} has not read ${topic}`),
         ...(this.isReadable(flow) ? [] : [`readers of ${flow.table.topic} are held up`]),
       ])

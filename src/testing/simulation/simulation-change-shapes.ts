@@ -8,7 +8,7 @@ import {
 } from './shape-parts.ts';
 
 /** What a change makes of a row: the columns of its table, a delete, or the end of everything before it. */
-function changed(text: (record: DecodedRecord) => string, truncates: boolean) {
+export function changed(text: (record: DecodedRecord) => string, truncates: boolean) {
   return (record: DecodedRecord): BranchResult | undefined => {
     const { k, g, seq } = record;
     if (k === null || seq === null) return undefined;

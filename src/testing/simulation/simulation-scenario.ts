@@ -116,7 +116,7 @@ export function drawScenario(random: Random, wish: ScenarioWish = {}): Scenario 
     sliceRecordsMax: 1 + random.below(isWide ? 3 : 8),
     keys: isWide ? 200 : 1 + random.below(5),
     sequences: random.chance(300) ? 2 : 8,
-    dirtPermille: random.chance(300) ? 100 : 0,
+    dirtPermille: random.chance(300) && drawn.isClean !== true ? 100 : 0,
     rounds: isLarge ? 2 + random.below(4) : 1 + random.below(3),
     roundRecordsMax: isWide ? 80 : isLarge ? 4 + random.below(10) : 2 + random.below(5),
     processesMax: 1 + random.below(isLarge ? 3 : 2),
@@ -205,12 +205,14 @@ function drawEnding(random: Random, isExact: boolean): Ending {
  * together is not worked out.
  */
 function endingOf(
-  { flows }: SimulationShape,
+  { flows, views = [] }: SimulationShape,
   drawn: Ending,
   isRecreating: boolean,
 ): Pick<Scenario, 'ending' | 'recreates'> {
-  const isOnce = flows.some((flow) => flow.isOnce === true);
-  const isWhole = flows.some(({ whole }) => whole !== undefined) && drawn !== 'once';
+  const isOnce = [...flows, ...views].some((one) => one.isOnce === true);
+  const isTogether =
+    flows.some(({ whole }) => whole !== undefined) || views.some((view) => view.isOnce === true);
+  const isWhole = isTogether && drawn !== 'once';
   const ending = isWhole || (isOnce && drawn === 'recreated') ? 'caught_up' : drawn;
   const isPlain = ending === 'caught_up' || ending === 'once';
   return { ending, recreates: isRecreating && isPlain && !isOnce };

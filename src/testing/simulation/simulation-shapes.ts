@@ -1,7 +1,7 @@
 import { FlowError } from '../../base/errors.ts';
 import type { OutputMode, PipelinePlan } from '../../plan/pipeline-plan.ts';
 import { planPipeline } from '../../plan/plan-pipeline.ts';
-import type { Random } from '../random.ts';
+import { Random } from '../random.ts';
 import {
   append,
   appendedRow,
@@ -22,6 +22,7 @@ import { batchShapes } from './simulation-batch-shapes.ts';
 import { changeShapes } from './simulation-change-shapes.ts';
 import { flowShapes } from './simulation-flow-shapes.ts';
 import { joinedShapes } from './simulation-joined-shapes.ts';
+import { momentShapes } from './simulation-moment-shapes.ts';
 import { siftedShapes } from './simulation-sifted-shapes.ts';
 
 const plain: SimulationShape = {
@@ -224,7 +225,7 @@ const chained: SimulationShape = {
     table('t', 'k', options, 'SELECT k, seq, v FROM STREAM(a) WHERE g <> 3'),
 };
 
-export const simulationShapes: readonly SimulationShape[] = [
+const drawnShapes: readonly SimulationShape[] = [
   plain,
   filtered,
   exploded,
@@ -242,9 +243,26 @@ export const simulationShapes: readonly SimulationShape[] = [
   ...siftedShapes,
 ];
 
+/** These take the place of others in some worlds. */
+const lateShapes: readonly SimulationShape[] = momentShapes;
+
+export const simulationShapes: readonly SimulationShape[] = [...drawnShapes, ...lateShapes];
+
 /** One table of one source more often than all others together: it is the cheapest, and most faults need no more. */
 export function drawShape(random: Random): SimulationShape {
-  return random.chance(400) ? plain : (random.pick(simulationShapes) ?? plain);
+  return random.chance(400) ? plain : (random.pick(drawnShapes) ?? plain);
+}
+
+/** Of a thousand worlds, how many have a late shape. */
+const latePermille = 150;
+
+/**
+ * What takes the place of the shape that a seed draws; undefined: nothing does. Decided by numbers of its own, so that all
+ * other worlds stay as they were.
+ */
+export function lateShapeOf(seed: number): SimulationShape | undefined {
+  const random = new Random(seed ^ 0x5eed);
+  return random.chance(latePermille) ? random.pick(lateShapes) : undefined;
 }
 
 const plans = new Map<string, PipelinePlan>();

@@ -16,7 +16,7 @@ import { type AccountOfFlow, readAccount } from '../check/read-account.ts';
 import { reference } from '../check/reference.ts';
 import { referenceChanges } from '../check/reference-changes.ts';
 import { hasMisfortune } from './faults.ts';
-import type { ShapeView } from './shape-parts.ts';
+import type { ShapeView, WholeRows } from './shape-parts.ts';
 import { type FlowUnderTest, type SimulatedWorld, simulatedPipeline } from './simulated-world.ts';
 import type { FlowExpectation, RecordPlace, WorkloadRow } from './simulation-workload.ts';
 
@@ -208,17 +208,18 @@ function checkRows(
   const isExact = world.scenario.settings.delivery === 'exactly_once';
   const records = world.log.readCommitted(table.topic);
   if (shape.whole !== undefined) {
-    const whole = shape.whole(world.workload.recordsOf(shape));
+    const given = world.workload.recordsOf(shape);
+    const isCounted = isExact && !world.isRewound;
     if (table.output === 'append') {
       const rows = records.map(({ value }) => value?.toString('utf8') ?? 'null');
-      return checkWhole(rows, whole, isExact && !world.isRewound);
+      return checkWhole(rows, shape.whole(given, seenRows(world, rows, isCounted)), isCounted);
     }
     const fold = new OutputFold(table.output);
     const seen = checkMonotone(records, table.output, Number, compareNumbers, fold);
     const rows = fold.rows().map(({ row }) => row.bytes.toString('utf8', row.start, row.end));
     return [
       ...(isExact || table.output === 'row_set' ? seen : []),
-      ...checkWhole(rows, whole, true),
+      ...checkWhole(rows, shape.whole(given, seenRows(world, rows, true)), true),
     ];
   }
   // The rows of all flows that write the table are in one topic.
@@ -249,21 +250,68 @@ function checkRows(
   ];
 }
 
+function seenRows(
+  { endsAtStart }: SimulatedWorld,
+  rows: readonly string[],
+  isExact: boolean,
+): WholeRows {
+  return {
+    rows,
+    isExact,
+    isOld: ({ topic, partition, offset }) =>
+      offset < (endsAtStart.get(`${topic}/${partition}`) ?? 0),
+  };
+}
+
 /** Of a table that is right: what is wrong with it was told already. */
-function checkViewOf(
-  world: SimulatedWorld,
-  { name, input, rows }: ShapeView,
-  expectationOf: Expectations,
-): void {
+function checkViewOf(world: SimulatedWorld, view: ShapeView, expectationOf: Expectations): void {
+  const { name, input } = view;
   const flow = world.flows.find(({ table }) => table.name === input);
   const isTorn = world.torn !== undefined && flow !== undefined;
   if (isTorn && (world.stopped.has(name) || world.isCutOff(flow.plan))) return;
   if (flow === undefined || world.hasStopped(flow)) return;
-  const sets = reference(expectationOf(flow).rows, compareNumbers);
-  const present = [...sets.values()].flatMap((set) => [...set.rows.values()]);
-  for (const fault of checkView(world.log.readCommitted(name), rows(present))) {
+  for (const fault of viewFaults(world, view, flow, expectationOf)) {
     world.complain(`view "${name}": ${fault}`);
   }
+}
+
+function viewFaults(
+  world: SimulatedWorld,
+  view: ShapeView,
+  flow: FlowUnderTest,
+  expectationOf: Expectations,
+): readonly string[] {
+  const records = world.log.readCommitted(view.name);
+  if (view.isOnce === true) {
+    const rows = viewRows(records);
+    const given = world.workload.recordsOf(flow.shape);
+    const whole = view.whole(given, seenRows(world, rows, true));
+    return [...checkWhole(rows, whole, true), ...checkOneRun(records)];
+  }
+  const sets = reference(expectationOf(flow).rows, compareNumbers);
+  const present = [...sets.values()].flatMap((set) => [...set.rows.values()]);
+  return checkView(records, view.rows(present));
+}
+
+/** Whatever died on the way: no run follows one that was done. */
+function checkOneRun(records: readonly CommittedRecord[]): readonly string[] {
+  const runs = new Set(
+    records.flatMap(({ headers }) =>
+      headers.flatMap(({ key, value }) => (key === 'tm-seq' ? [value?.toString('utf8')] : [])),
+    ),
+  );
+  return runs.size > 1 ? [`was computed in the runs ${[...runs].join()}`] : [];
+}
+
+/** Equal rows are one record, with as many of them. */
+function viewRows(records: readonly CommittedRecord[]): readonly string[] {
+  const values = new Map<string, string>();
+  for (const { key, value } of records) {
+    values.set(key?.toString('utf8') ?? '', value?.toString('utf8') ?? '[]');
+  }
+  return [...values.values()].flatMap((value) =>
+    (JSON.parse(value) as readonly unknown[]).map((row) => JSON.stringify(row)),
+  );
 }
 
 function deadLetters(

@@ -108,9 +108,9 @@ export class Workload {
 
   /** What can be decoded of the topics of a flow. */
   recordsOf({ branches }: ShapeFlow): readonly PlacedRecord[] {
-    return this.#produced.flatMap(({ place: { topic, partition }, record }) => {
-      const isRead = branches.some((branch) => branch.topic === topic);
-      return isRead && typeof record !== 'string' ? [{ topic, partition, record }] : [];
+    return this.#produced.flatMap(({ place, record }) => {
+      const isRead = branches.some((branch) => branch.topic === place.topic);
+      return isRead && typeof record !== 'string' ? [{ ...place, record }] : [];
     });
   }
 

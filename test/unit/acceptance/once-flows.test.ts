@@ -215,6 +215,24 @@ describe.each([
 });
 
 describe('a once flow over tables', () => {
+  test('CH-03 FL-16 REPLACE WHERE of one time finds them as what stood in the sources made them', async () => {
+    const sql = `${sources} CREATE STREAMING TABLE kept (id BIGINT, lsn BIGINT);
+      CREATE FLOW hist AS INSERT INTO ONCE kept BY NAME REPLACE WHERE lsn > 1
+      SELECT id, max(lsn) AS lsn FROM up WHERE lsn > 1 GROUP BY id;
+      CREATE STREAMING TABLE up FLOW REPLACE USING (id) SEQUENCE BY lsn BY NAME
+      SELECT id, lsn FROM STREAM(archive);`;
+    await scenario(sql, { partitions: 3, batchRecordsMax: 1 }, async (told) => {
+      await told.settle(...archived, person('archive', 2, 9));
+      const expected = ['{"id":2,"lsn":9}', '{"id":3,"lsn":3}', '{"id":4,"lsn":4}'];
+      expect(told.rows('kept')).toEqual(expected);
+      await told.restart();
+      await told.settle(person('archive', 5), person('archive', 3, 8));
+      await told.loseState();
+      await told.settle();
+      expect(told.rows('kept')).toEqual(expected);
+    });
+  });
+
   test('FL-16 FL-27 kill -9 at any step, of the update before it too, loses and repeats nothing', async () => {
     const plan = planOf(`CREATE SOURCE archive (id BIGINT, lsn BIGINT); CREATE STREAMING TABLE sums;
       CREATE FLOW hist AS INSERT INTO ONCE sums BY NAME SELECT count(*) AS n, max(lsn) AS newest FROM up;

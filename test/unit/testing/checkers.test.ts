@@ -5,6 +5,7 @@ import { checkChanges } from '../../../src/testing/check/check-changes.ts';
 import { checkMonotone, MonotoneCheck } from '../../../src/testing/check/check-monotone.ts';
 import { checkResult } from '../../../src/testing/check/check-result.ts';
 import { checkView } from '../../../src/testing/check/check-view.ts';
+import { findMoment } from '../../../src/testing/check/find-moment.ts';
 import { reference } from '../../../src/testing/check/reference.ts';
 import { referenceChanges } from '../../../src/testing/check/reference-changes.ts';
 
@@ -336,4 +337,26 @@ test('the check of a view finds groups that are wrong, missing or still there, a
   expect(checkView(rowSetLog(['a', 2, [2]], ['a', 1, [1]]), want)).toEqual([
     `0@1 ${key('a')}: run 1 comes after 2`,
   ]);
+});
+
+describe('the check of a moment', () => {
+  const at = (lane: string, value: number, isOld = false) => ({ lane, value, isOld });
+  const records = [at('0', 1, true), at('1', 10, true), at('0', 2), at('1', 20), at('0', 4)];
+  const sumOf = (seen: readonly { readonly value: number }[]): number =>
+    seen.reduce((sum, { value }) => sum + value, 0);
+  const moment = (sum: number) =>
+    findMoment({
+      records,
+      isPossible: ({ value }) => value <= sum,
+      isNeeded: () => false,
+      isResult: (seen) => sumOf(seen) === sum,
+    });
+
+  test('finds what was seen of each lane, with all that was there before', () => {
+    for (const sum of [11, 13, 17, 31, 33, 37]) expect(sumOf(moment(sum) ?? [])).toBe(sum);
+  });
+
+  test('finds none where something old, or something in the middle of a lane, was not seen', () => {
+    for (const sum of [0, 1, 10, 15, 21, 35, 38]) expect(moment(sum)).toBeUndefined();
+  });
 });
