@@ -15,6 +15,7 @@ import {
   swapsOf,
 } from '../takeover/generation.ts';
 import { partitionKey } from '../takeover/partition-key.ts';
+import { carriedEntries } from '../topics/carried-flows.ts';
 import { isHeldBy } from '../topics/locks.ts';
 import { writerEntry, writerOf } from '../topics/table-writer.ts';
 import { movedLetters } from '../worker/letter-owner.ts';
@@ -276,6 +277,7 @@ async function rename(
           .map(({ name }) => ({ kind, name, value: undefined })),
       ),
       { kind: 'generation' as const, name: before, value: undefined },
+      ...carriedEntries(before, after),
       eventEntry({
         flow: after,
         what: 'checkpoint_carried',

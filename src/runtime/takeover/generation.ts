@@ -2,6 +2,7 @@ import { FlowError } from '../../base/errors.ts';
 import type { PipelinePlan } from '../../plan/pipeline-plan.ts';
 import { readDeployedFlow } from '../../refresh/deployed-flow.ts';
 import type { FlowFacts, SwapRange } from '../inspect/flow-facts.ts';
+import { carriedError } from '../topics/carried-flows.ts';
 import type { Catalog, KnownCatalog } from '../topics/catalog.ts';
 import { succeededError } from '../topics/table-writer.ts';
 
@@ -108,9 +109,9 @@ export function inPresentGeneration(catalog: Catalog, facts: FlowFacts): FlowFac
   return { ...facts, generation: generationOf(catalog, name), swaps: swapsOf(catalog, name) };
 }
 
-/** An instance that was away does not know that its table has another writer now. */
+/** An instance that was away does not know that its table has another writer now, or its checkpoint another flow. */
 export function refuseSucceeded(catalog: Catalog, facts: FlowFacts): void {
-  const succeeded = succeededError(catalog, facts);
+  const succeeded = succeededError(catalog, facts) ?? carriedError(catalog, facts.flow);
   if (succeeded !== undefined) throw succeeded;
 }
 

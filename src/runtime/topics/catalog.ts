@@ -8,6 +8,7 @@ import { ParsedTexts } from './parsed-texts.ts';
 export type CatalogKind =
   | 'topic'
   | 'writer'
+  | 'carried'
   | 'instance'
   | 'flow'
   | 'view'

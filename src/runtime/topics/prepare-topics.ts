@@ -35,6 +35,7 @@ import { computeOnce } from '../views/once-result.ts';
 import { missingStatic } from '../views/static-data.ts';
 import type { ViewFacts } from '../views/view-facts.ts';
 import { isSettledWithin } from '../worker/is-settled-within.ts';
+import { checkCarried, forgottenCarries } from './carried-flows.ts';
 import { Catalog, type KnownCatalog } from './catalog.ts';
 import { checkSuccession } from './check-succession.ts';
 import { checkCatalog, checkTopic, refuseLost, type WantedTopic } from './check-topics.ts';
@@ -81,6 +82,7 @@ export async function prepareTopics(options: PrepareOptions): Promise<PreparedPi
     await catalog.read();
     const definitions = new Map<FlowPlan, Definition>();
     for (const flow of plan.flows) {
+      checkCarried(plan, flow, catalog);
       await checkHistory(options, flow, catalog);
       const definition = definitionOf(plan, flow, catalog);
       checkDefinition(flow, definition);
@@ -162,6 +164,7 @@ export async function startRefusals(
   const sources = await attempt(() => describeSources(plan, log));
   for (const flow of plan.flows) {
     await attempt(async () => {
+      checkCarried(plan, flow, catalog);
       await checkHistory(options, flow, catalog);
       checkDefinition(flow, definitionOf(plan, flow, catalog));
       checkSuccession(plan, flow, catalog);
@@ -404,7 +407,10 @@ async function remember(
   catalog: Catalog,
   { topics, definitions, described }: Found,
 ): Promise<readonly EnteredTopic[]> {
-  const entries: Parameters<Catalog['write']>[0][number][] = [...firstWriters(catalog, plan)];
+  const entries: Parameters<Catalog['write']>[0][number][] = [
+    ...firstWriters(catalog, plan),
+    ...forgottenCarries(plan, catalog),
+  ];
   const entered: EnteredTopic[] = [];
   for (const { name, role, flow, partitions } of topics) {
     const topicId = described.get(name)?.topicId;

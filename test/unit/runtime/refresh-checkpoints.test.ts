@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../../../src/adapters/system/system-clock.ts';
 import { flowLines, flowSummary } from '../../../src/cli/update-summary.ts';
 import { decideMoves, type MoveTarget } from '../../../src/refresh/checkpoint-move.ts';
@@ -226,6 +226,44 @@ describe('FL-20 checkpoint carry', () => {
     expect(found.every(({ committed }) => committed === undefined)).toBe(true);
     await world.update();
     expect(tableText(await world.table('t'))).toEqual(before);
+  });
+
+  test('FL-21 an append flow of the former name appends nothing again, running or started anew', async () => {
+    const appended = (name: string, more = ''): string =>
+      `CREATE STREAMING TABLE t; CREATE FLOW ${name} AS INSERT INTO t BY NAME SELECT k, seq, v FROM STREAM(a);${more}`;
+    const world = new RefreshWorld(appended('old'), ['a'], 1);
+    await world.produce('a', 0, ...rows);
+    const service = await world.service();
+    service.ended.catch(() => undefined);
+    await vi.waitFor(() => expect(world.log.readCommitted('t')).toHaveLength(rows.length), 5_000);
+    world.sql = appended('new');
+    const [flow] = world.plan.flows;
+    if (flow === undefined) throw new Error('no flow');
+    await carryCheckpoint({ ...(await outside(world)), waitMs: 20_000 }, 'old', flow);
+    // The instance still runs the files with the former name.
+    await expect(service.ended).rejects.toMatchObject({ code: 'DEFINITION_CHANGED' });
+    world.sql = appended('old');
+    await expect(world.update()).rejects.toMatchObject({
+      code: 'DEFINITION_CHANGED',
+      hint: expect.stringContaining('tidemark checkpoint carry new old'),
+    });
+    world.sql = appended('new');
+    await world.produce('a', 0, { k: 'n', seq: 9, v: 'n' });
+    await world.update();
+    expect(world.log.readCommitted('t')).toHaveLength(rows.length + 1);
+    // Handed back it goes on, and where the files have both the former name is that of a new flow.
+    world.sql = appended('old');
+    const [back] = world.plan.flows;
+    if (back === undefined) throw new Error('no flow');
+    await carryCheckpoint(await outside(world), 'new', back);
+    await world.update();
+    expect(world.log.readCommitted('t')).toHaveLength(rows.length + 1);
+    world.sql = appended(
+      'old',
+      ' CREATE FLOW new AS INSERT INTO t BY NAME SELECT k, seq, v FROM STREAM(a);',
+    );
+    await world.update();
+    expect(world.log.readCommitted('t')).toHaveLength(2 * (rows.length + 1));
   });
 
   test('refused: another query, a flow that ran, a flow that is there, one that nobody knows', async () => {
