@@ -141,7 +141,7 @@ async function runShown(
   });
   if (service === undefined) {
     log.info({}, 'stopped before it had started');
-    return 0;
+    return once ? 1 : 0;
   }
   ({ worker } = service);
   front.attach(service, tracing?.tracer);
@@ -158,9 +158,12 @@ async function runShown(
         named.has(flow) ? [flow] : [],
       );
       const tookMs = systemClock.monotonic() - startedMs;
-      const summary = updateSummary(worker.progress(), tookMs, paused);
+      const done = worker.isUpdateOver;
+      const summary = updateSummary(worker.progress(), tookMs, { paused, done });
       if (invocation.json) invocation.printJson(summary);
       else terminal.out(summaryText(summary));
+      // Whoever scheduled it must not take it for an update that is done.
+      if (!done) return 1;
     }
     return 0;
   } catch (error) {

@@ -37,6 +37,8 @@ export type ViewSummary = {
 export type UpdatedFlow = FlowSummary & { readonly done?: true };
 
 export type UpdateSummary = {
+  /** False: it was told to stop before it had read to its end; the next update goes on from there. */
+  readonly done: boolean;
   readonly seconds: number;
   readonly records: number;
   readonly outputRecords: number;
@@ -51,9 +53,13 @@ export type UpdateSummary = {
 export function updateSummary(
   progress: WorkerProgress,
   durationMs: number,
-  paused: readonly string[] = [],
+  {
+    paused = [],
+    done = true,
+  }: { readonly paused?: readonly string[]; readonly done?: boolean } = {},
 ): UpdateSummary {
   return {
+    done,
     seconds: Math.round(durationMs) / 1000,
     records: progress.records,
     outputRecords: progress.outputRecords,
@@ -153,7 +159,7 @@ export function flowSummary(
 
 export function summaryText(summary: UpdateSummary): string {
   const lines = [
-    `update done in ${summary.seconds} s: ${countText(summary.records, 'record')} read, ${countText(summary.outputRecords, 'record')} written, ${countText(summary.commits, 'commit')}`,
+    `${summary.done ? 'update done in' : 'update stopped before it was done, after'} ${summary.seconds} s: ${countText(summary.records, 'record')} read, ${countText(summary.outputRecords, 'record')} written, ${countText(summary.commits, 'commit')}`,
   ];
   const views = summary.views.map(viewLines).join('');
   const paused = summary.paused.map(

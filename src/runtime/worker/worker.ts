@@ -81,6 +81,7 @@ export class Worker {
   readonly #stages: StageTimes;
   readonly #transaction: OpenTransaction;
   #isStopping = false;
+  #isUpdateOver = false;
   /** Flows that stand still: members with their partitions, whose records are not read. */
   #paused: ReadonlySet<string> = new Set();
   /** The last progress before the tasks were let go. */
@@ -279,6 +280,11 @@ export class Worker {
     return runner;
   }
 
+  /** Whether a triggered update has come to its end: one that was told to stop has not. */
+  get isUpdateOver(): boolean {
+    return this.#isUpdateOver;
+  }
+
   async #loop(): Promise<void> {
     const { settings, flows, log, clock, listener } = this.#options;
     const update = settings.once ? new TriggeredUpdate(flows, log, clock, listener) : undefined;
@@ -288,7 +294,10 @@ export class Worker {
       await this.#guard(() => this.#turn());
       if (update === undefined || this.#machine.state !== 'running') continue;
       const isDone = await this.#guard(() => this.#isUpdateDone(update));
-      if (isDone === true && this.#areViewsDone()) return;
+      if (isDone === true && this.#areViewsDone()) {
+        this.#isUpdateOver = true;
+        return;
+      }
     }
   }
 

@@ -24,10 +24,11 @@ test.each([
       const update = async () => {
         const worker = await workerOf(world, sql, { once: true });
         await worker.run();
-        return updateSummary(worker.progress(), 1);
+        return updateSummary(worker.progress(), 1, { done: worker.isUpdateOver });
       };
       const first = await update();
       expect(first.flows).toMatchObject([{ flow: 'f', records: 1, rows: 1 }]);
+      expect(first.done).toBe(true);
       expect(first.flows[0]).not.toHaveProperty('done');
       expect(summaryText(first)).toContain('flow f, since its first start: 1 record (');
       const second = await update();
@@ -43,9 +44,25 @@ test.each([
 
 test('an update names the flows that stand still, and how to let them go on', () => {
   const progress = { state: 'running', records: 0, outputRecords: 0, commits: 0, flows: [] };
-  const summary = updateSummary(progress as unknown as WorkerProgress, 1, ['orders']);
+  const summary = updateSummary(progress as unknown as WorkerProgress, 1, { paused: ['orders'] });
   expect(summary.paused).toEqual(['orders']);
   expect(summaryText(summary)).toContain(
     'orders is paused, and was left out: tidemark resume orders lets it go on\n',
   );
+});
+
+test('an update that was told to stop is not done, and says so', async () => {
+  const sql = `${source} CREATE STREAMING TABLE t AS SELECT k, seq FROM STREAM(src);`;
+  const world = worldOf(sql);
+  try {
+    world.produce('src', { value: '{"k":1,"seq":1}' });
+    const worker = await workerOf(world, sql, { once: true });
+    worker.stop();
+    await worker.run();
+    const summary = updateSummary(worker.progress(), 1, { done: worker.isUpdateOver });
+    expect(summary.done).toBe(false);
+    expect(summaryText(summary)).toMatch(/^update stopped before it was done, after /);
+  } finally {
+    world.close();
+  }
 });

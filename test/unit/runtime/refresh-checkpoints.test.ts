@@ -239,7 +239,8 @@ describe('FL-20 checkpoint carry', () => {
     world.sql = appended('new');
     const [flow] = world.plan.flows;
     if (flow === undefined) throw new Error('no flow');
-    await carryCheckpoint({ ...(await outside(world)), waitMs: 20_000 }, 'old', flow);
+    const patient = { ...(await outside(world)), waitMs: 20_000 };
+    await carryCheckpoint(patient, 'old', flow);
     // The instance still runs the files with the former name.
     await expect(service.ended).rejects.toMatchObject({ code: 'DEFINITION_CHANGED' });
     world.sql = appended('old');
