@@ -19,6 +19,7 @@ import { type Preview, previewRefresh } from '../../src/runtime/refresh/refresh-
 import type { RefreshRunOptions } from '../../src/runtime/refresh/refresh-run.ts';
 import { Catalog, openCatalog } from '../../src/runtime/topics/catalog.ts';
 import { defaultWorkerSettings, startWorker } from '../../src/runtime/worker/start-worker.ts';
+import type { WorkerProgress } from '../../src/runtime/worker/worker-progress.ts';
 
 /** A row of a source of these tests; `gone` is the marker of an empty snapshot. */
 export type SourceRow = {
@@ -133,7 +134,11 @@ export class RefreshWorld {
   async service(
     instance = 'service',
     log: Log = this.log.connect(),
-  ): Promise<{ readonly stop: () => Promise<void>; readonly ended: Promise<void> }> {
+  ): Promise<{
+    readonly stop: () => Promise<void>;
+    readonly ended: Promise<void>;
+    readonly progress: () => WorkerProgress;
+  }> {
     const worker = await startWorker({
       plan: this.plan,
       log,
@@ -153,6 +158,7 @@ export class RefreshWorld {
     running.catch(() => undefined);
     return {
       ended: running,
+      progress: () => worker.progress(),
       stop: async () => {
         worker.stop();
         try {
