@@ -43,7 +43,7 @@ export const gaps: Command = {
           terminal.out(gapsText(found, ahead));
           if (plan === undefined) {
             terminal.err(
-              'What no run has met yet is told with the files of the pipeline: --pipeline FILE\n',
+              'Those that a run has stopped at are listed. With the files of the pipeline (--pipeline FILE) those that the next run would stop at are, too.\n',
             );
           }
         }
@@ -70,7 +70,9 @@ async function knownPlan(
 
 /** What a person reads of them, those that were met first. */
 export function gapsText(found: readonly RecordedGap[], ahead: readonly Gap[]): string {
-  if (found.length + ahead.length === 0) return 'no gaps\n';
+  if (found.length + ahead.length === 0) {
+    return 'no gaps: no flow has met records that were gone before it had read them\n';
+  }
   return [...found.map(metLines), ...ahead.map(aheadLines)].join('');
 }
 

@@ -19,6 +19,7 @@ import { countText } from './count-text.ts';
 import { type Deployment, openDeployment } from './deployment.ts';
 import { errorText, exitCodeOf } from './exit-code.ts';
 import { namedTable, pipelineFlag, pipelinePaths, toldPipeline } from './pipeline-files.ts';
+import { topicsText, verdictText } from './plan-text.ts';
 import { trialLines } from './refresh-text.ts';
 import { trialOf } from './refresh-trial.ts';
 import { errorFields } from './run-log.ts';
@@ -110,14 +111,6 @@ function carryCommand(before: string, after: string): string {
   return `tidemark checkpoint carry ${before} ${after}`;
 }
 
-const statusTexts: Readonly<Record<FlowVerdict['status'], string>> = {
-  new: 'new: it reads its sources from the earliest records',
-  unchanged: 'unchanged: it goes on from its checkpoint',
-  compatible: 'changed, compatible: it goes on from its checkpoint',
-  refresh: 'changed: what is there contradicts it; run refuses',
-  gone: 'gone: its checkpoint, its topics and its rows stay as they are; an instance that still runs it lets go once another flow writes its table',
-};
-
 const viewTexts: Readonly<Record<ViewVerdict['status'], string>> = {
   new: 'new: the next update computes it',
   unchanged: 'unchanged',
@@ -157,8 +150,7 @@ function reportText(
       );
     }
   }
-  const created = topics.filter(({ action }) => action === 'create').length;
-  lines.push(`${countText(created, 'topic')} to create, ${topics.length - created} there already`);
+  lines.push(topicsText(topics));
   for (const { table, lost, pending, untold, records, estimateSeconds, trial } of effects) {
     const isGone = lost.keys > 0 || pending.lost > 0;
     const loss = isGone
@@ -195,12 +187,12 @@ function maturityOf({ flows }: PipelinePlan, flow: string): Maturity | undefined
 }
 
 function flowLines(verdict: FlowVerdict, plan: PipelinePlan): string[] {
-  const { flow, table, status, changes, gaps, renamedFrom } = verdict;
+  const { flow, table, changes, gaps, renamedFrom } = verdict;
   const maturity = maturityOf(plan, flow);
   const isSink = plan.tables.find(({ name }) => name === table)?.isSink === true;
   const label = maturity === undefined ? '' : ` (${maturity})`;
   const lines = [
-    `flow ${flow}${label}, ${isSink ? 'sink' : 'table'} ${table}: ${statusTexts[status]}`,
+    `flow ${flow}${label}, ${isSink ? 'sink' : 'table'} ${table}: ${verdictText(verdict)}`,
   ];
   for (const { id, effect, text } of changes) lines.push(`  ${id} ${effect}: ${text}`);
   for (const gap of gaps) lines.push(`  ${gap.reason} stops it: ${gapText(gap)}`);

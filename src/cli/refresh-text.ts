@@ -8,6 +8,7 @@ import type { RefreshFacts } from '../runtime/refresh/refresh-facts.ts';
 import type { Preview } from '../runtime/refresh/refresh-preview.ts';
 import { countText } from './count-text.ts';
 import { lostKeyLine } from './lost-keys-file.ts';
+import { skippedText } from './skipped-text.ts';
 import { tableText } from './table-text.ts';
 
 const reasonTexts: Readonly<Record<RowLoss['reason'], string>> = {
@@ -117,6 +118,8 @@ export function previewText(
     }
   }
   lines.push(...trialLines(report.trial));
+  const skipped = skippedText(report.skipped);
+  if (skipped !== '') lines.push(skipped.trimEnd());
   const views = new Set(plan.materializedViews.map(({ name }) => name));
   const tables = downstream.filter((name) => !views.has(name));
   lines.push(

@@ -10,12 +10,14 @@ import {
 } from '../runtime/inspect/verify-parts.ts';
 import { verifyTable } from '../runtime/inspect/verify-table.ts';
 import { flowsOf } from '../runtime/refresh/refresh-facts.ts';
+import { skippedOf } from '../runtime/takeover/skips.ts';
 import { type Command, type ExitCode, usageError } from './command.ts';
 import { countText } from './count-text.ts';
 import { definitionNote } from './definition-note.ts';
 import { withDeployment } from './deployment.ts';
 import { outside } from './outside.ts';
 import { namedTable, pipelineFlag } from './pipeline-files.ts';
+import { skippedText } from './skipped-text.ts';
 
 const shownMax = 20;
 
@@ -55,11 +57,16 @@ export const verify: Command = {
         facts === undefined
           ? await verifyAppended({ ...options, table, flows: known })
           : await verifyTable({ ...options, facts });
+      const skipped = known.flatMap(({ flow, sources }) => skippedOf(catalog, flow.name, sources));
       const isRight = report.differences === 0;
       const { terminal } = invocation;
       if (invocation.json) {
         const noted = note === undefined ? {} : { note };
-        invocation.printJson({ ...noted, table: table.name, right: isRight, ...report, shown });
+        const places = skipped.map(({ flow, topic, partition, offset }) => ({
+          ...{ flow, topic, partition, offset },
+        }));
+        const found = { right: isRight, ...report, skipped: places, shown };
+        invocation.printJson({ ...noted, table: table.name, ...found });
       } else {
         if (note !== undefined) {
           terminal.out(`note: ${note}\n  the table is compared with what the files say\n`);
@@ -68,6 +75,7 @@ export const verify: Command = {
           terminal.out(`${key}: ${kind}\n  expected ${expected}\n  found    ${found}\n`);
         }
         terminal.out(reportText(table, report));
+        terminal.out(skippedText(skipped));
       }
       return isRight ? 0 : 1;
     });

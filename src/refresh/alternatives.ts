@@ -6,14 +6,30 @@ const needsOtherTopic: readonly ReasonId[] = ['FR-13', 'FR-19', 'FR-28', 'FL-21'
 /** FR-17: a column that changes is better left alone. */
 const columnReasons: readonly ReasonId[] = ['FR-12', 'FR-14', 'FR-15', 'FR-16'];
 
+/** The flow that is refused, and what it writes. */
+type WrittenBy = {
+  readonly flow: string;
+  readonly table: string;
+  readonly kind?: string;
+  readonly isSink?: boolean;
+};
+
 /**
  * What can be done instead of going on from a checkpoint of another definition, the best first; whole sentences.
  * Invariant: nothing that would mix two definitions in one topic is offered.
  */
 export function alternatives(
   changes: readonly FlowChange[],
-  { flow, table, kind }: { readonly flow: string; readonly table: string; readonly kind?: string },
+  { flow, table, kind, isSink }: WrittenBy,
 ): readonly string[] {
+  // What a sink has is with its readers already: nothing of it is computed anew, and reading on is what is left.
+  if (isSink === true) {
+    return [
+      'Restore the definition',
+      `or give the flow a new name, and before it runs have it read on from here: tidemark checkpoint reset NEW_NAME --to latest --allow-loss, while no instance runs (records that flow "${flow}" has not read yet are then never written to the sink; --to with offsets of tidemark checkpoint show ${flow} reads them, too)`,
+      `or let the flow of the new name read its sources from the beginning, which writes what sink "${table}" has once more`,
+    ];
+  }
   const reasons = changes.flatMap(({ id, effect }) => (effect === 'refresh' ? [id] : []));
   // A flow that works for another one is refreshed with what reads it; what a join keeps is only ever emptied.
   const isHelping = kind === 'join' || kind === 'sift';

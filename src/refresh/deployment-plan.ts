@@ -8,6 +8,13 @@ import { type ViewChange, viewChanges } from './view-changes.ts';
 
 export type NamedFlow = { readonly name: string; readonly definition: DeployedFlow };
 
+export type PlannedFlow = NamedFlow & {
+  /** It writes a sink. */
+  readonly isSink?: boolean;
+  /** It runs once, and has read all that there was. */
+  readonly isDone?: boolean;
+};
+
 export type NamedView = { readonly name: string; readonly definition: ViewDefinition };
 
 export type WantedTopicFacts = {
@@ -23,7 +30,7 @@ export type WantedTopicFacts = {
 
 export type DeploymentFacts = {
   /** As the files say. */
-  readonly flows: readonly NamedFlow[];
+  readonly flows: readonly PlannedFlow[];
   /** As the catalog remembers. */
   readonly deployed: readonly NamedFlow[];
   /** Materialized views, as the files say and as the catalog remembers. */
@@ -53,6 +60,8 @@ export type FlowVerdict = {
   readonly renamedFrom: { readonly flow: string; readonly carry: boolean } | undefined;
   /** What can be done where `run` refuses. */
   readonly alternatives: readonly string[];
+  /** It runs once, and did so. */
+  readonly done?: true;
 };
 
 export type TopicVerdict = {
@@ -117,7 +126,7 @@ function viewVerdicts({ views, deployedViews }: DeploymentFacts): readonly ViewV
 }
 
 function verdict(
-  { name, definition }: NamedFlow,
+  { name, definition, isSink = false, isDone = false }: PlannedFlow,
   { deployed, gaps, topics }: DeploymentFacts,
   gone: readonly NamedFlow[],
 ): FlowVerdict {
@@ -147,11 +156,13 @@ function verdict(
     status: isRefused ? 'refresh' : changes.length > 0 ? 'compatible' : 'unchanged',
     changes,
     renamedFrom: undefined,
+    ...(isDone && !isRefused ? { done: true } : {}),
     alternatives: isRefused
       ? alternatives(changes, {
           flow: name,
           table: definition.target,
           kind: definition.definition.kind,
+          isSink,
         })
       : [],
   };

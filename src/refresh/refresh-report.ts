@@ -42,6 +42,15 @@ export type RefreshReport = {
   readonly rate: ReadRate;
   /** How the records that are there fare with the present definition; null: they were not tried. */
   readonly trial: TrialReport | null;
+  /** Records of its sources that its flows were made to skip: a refresh steps over them, too. */
+  readonly skipped: readonly SkippedPlace[];
+};
+
+export type SkippedPlace = {
+  readonly flow: string;
+  readonly topic: string;
+  readonly partition: number;
+  readonly offset: number;
 };
 
 export type SourceReport = {
@@ -73,6 +82,7 @@ export type ReportInput = {
   readonly downstream: readonly string[];
   readonly rate: ReadRate;
   readonly trial: TrialReport | undefined;
+  readonly skipped: readonly SkippedPlace[];
   readonly isoTime: (ms: number) => string;
 };
 
@@ -116,6 +126,9 @@ export function refreshReport(input: ReportInput): RefreshReport {
     estimateSeconds: Math.ceil(records / rate.recordsPerSecond),
     rate,
     trial: trial ?? null,
+    skipped: input.skipped.map(({ flow, topic, partition, offset }) => ({
+      ...{ flow, topic, partition, offset },
+    })),
   };
 }
 

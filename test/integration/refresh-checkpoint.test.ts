@@ -169,6 +169,10 @@ test('P125 checkpoint skip: the flow goes on, and the bytes of the record are ke
   await json(...hint.split(' '));
   await world.update();
   expect(await dump()).toEqual(['{"k":"x","seq":3,"v":"c"}']);
+  const place = { flow: 'f', topic: world.topic('a'), partition: 0, offset: 1 };
+  expect(await json('verify', 't')).toMatchObject({ right: true, skipped: [place] });
+  expect((await world.cli('verify', 't')).out).toContain(`left out: ${place.topic}/0@1 (`);
+  expect(await json('refresh', 't', '--plan')).toMatchObject({ skipped: [place] });
   const shown = await json('checkpoint', 'show', 'f');
   const [skipped] = shown['skipped'] as { readonly value: string }[];
   expect(Buffer.from(skipped?.value ?? '', 'base64').toString()).toContain('NOT A NUMBER');

@@ -56,6 +56,53 @@ const typeNames = [
   ...['decimal', 'varchar', 'char', 'time', 'array', 'map', 'struct'],
 ];
 
+/** What other databases call a type, and what to write here. */
+const otherNames: readonly (readonly [readonly string[], string])[] = [
+  [
+    ['datetime', 'datetime2', 'smalldatetime'],
+    'TIMESTAMP, or TIMESTAMP_NTZ for a time without a zone',
+  ],
+  [['timestamptz', 'timestamp_tz', 'datetimeoffset'], 'TIMESTAMP, which is an instant'],
+  [['timestamp_s', 'timestamp_ms', 'timestamp_us', 'timestamp_ns'], 'TIMESTAMP'],
+  [
+    [
+      'text',
+      'tinytext',
+      'mediumtext',
+      'longtext',
+      'varchar2',
+      'nvarchar',
+      'nvarchar2',
+      'nchar',
+      'clob',
+      'nclob',
+      'ntext',
+      'bpchar',
+      'uuid',
+      'uniqueidentifier',
+      'enum',
+      'xml',
+      'utf8',
+    ],
+    'STRING',
+  ],
+  [['json', 'jsonb', 'object', 'any'], 'VARIANT, or STRUCT<…> where the members are known'],
+  [
+    ['number', 'bignumeric', 'bigdecimal', 'money', 'smallmoney'],
+    'DECIMAL(p, s), which has at most 38 digits',
+  ],
+  [['int64', 'int8', 'uint32', 'bigserial', 'serial8'], 'BIGINT'],
+  [['int32', 'int4', 'uint16', 'mediumint', 'serial'], 'INT'],
+  [['int16', 'int2', 'uint8', 'smallserial'], 'SMALLINT'],
+  [['uint64', 'hugeint'], 'DECIMAL(20, 0)'],
+  [['float64', 'float8', 'binary_double'], 'DOUBLE'],
+  [['float32', 'float4', 'binary_float'], 'FLOAT'],
+  [['bit', 'logical'], 'BOOLEAN'],
+  [['bytes', 'bytea', 'blob', 'varbinary', 'image', 'raw', 'longblob'], 'BINARY'],
+  [['list', 'repeated'], 'ARRAY<…>'],
+  [['record', 'row'], 'STRUCT<name: TYPE, …>'],
+];
+
 type SimpleNode = Extract<TypeNode, { node: 'simple' }>;
 
 function resolveSimple(node: SimpleNode): DataType {
@@ -87,12 +134,17 @@ function resolveSimple(node: SimpleNode): DataType {
       break;
   }
   const size = node.parameters.length === 0 ? '' : `(${node.parameters.join(', ')})`;
+  const other = kind === undefined ? otherNames.find(([names]) => names.includes(name)) : undefined;
   const [near] = nearestNames(name, kind === undefined ? typeNames : []);
   throw fault(
     'UNSUPPORTED_DATATYPE',
     `there is no type ${node.name}${size}`,
     node.place,
-    near === undefined ? undefined : `Did you mean ${near.toUpperCase()}?`,
+    other !== undefined
+      ? `Write ${other[1]}.`
+      : near === undefined
+        ? undefined
+        : `Did you mean ${near.toUpperCase()}?`,
   );
 }
 

@@ -14,6 +14,7 @@ import type { FlowDeclaration, TableDataset } from '../catalog.ts';
 import { chanceIn, chanceUpstream, coarseness, operationName } from '../explain/chance.ts';
 import { warnOfRowChance } from '../explain/row-chance.ts';
 import { type FaultList, notSupportedYet, planFault, planWarning } from '../faults.ts';
+import { hiddenColumns } from '../pipeline-plan.ts';
 import { type BoundRelation, withStep } from '../relation.ts';
 import { matchTarget, type TargetColumn } from '../target-columns.ts';
 import { atEnd, rootOf } from '../upstream.ts';
@@ -118,10 +119,12 @@ function checkSyntax(declaration: FlowDeclaration, using: ReplaceUsing, faults: 
   if (body.node === 'insert' && !body.byName) faults.add(byNameMissing(using.place));
 }
 
-export function byNameMissing(place: Place) {
+export function byNameMissing(place: Place, hint?: string) {
   return planFault('BY_NAME_MISSING', 'the flow does not say BY NAME', place, {
     detail: 'Columns are matched by name, never by position.',
-    hint: 'Write … SEQUENCE BY s BY NAME SELECT … after CREATE STREAMING TABLE … FLOW, and INSERT INTO t BY NAME … in CREATE FLOW.',
+    hint:
+      hint ??
+      'Write … SEQUENCE BY s BY NAME SELECT … after CREATE STREAMING TABLE … FLOW, and INSERT INTO t BY NAME … in CREATE FLOW.',
   });
 }
 
@@ -259,8 +262,10 @@ function bindSequence(
     const given = flow.columns.filter((column) => column.given).map((column) => column.name);
     if (!given.some((known) => nameKey(known) === nameKey(name))) {
       const message = `the query gives no sequence column "${name}"`;
-      const hint = nameHint(name, given, 'columns of the query') ?? 'Select the column.';
-      faults.add(planFault('SEQUENCE_UNKNOWN', message, node.place, { hint }));
+      const hint = selectHint(name) ?? nameHint(name, given, 'columns of the query');
+      faults.add(
+        planFault('SEQUENCE_UNKNOWN', message, node.place, { hint: hint ?? 'Select the column.' }),
+      );
       return undefined;
     }
   }
@@ -268,6 +273,14 @@ function bindSequence(
   if (sequence === undefined) return undefined;
   checkSequence(sequence, flow, faults);
   return sequence;
+}
+
+/** What each record has and no query gives unless it is asked to. */
+function selectHint(name: string): string | undefined {
+  const known = hiddenColumns.some((one) => nameKey(one.name) === nameKey(name));
+  return known
+    ? `Each record has it, and only columns of the query can be ordered by: select it under a name (SELECT …, ${name} AS record${name}), and write SEQUENCE BY record${name}, where each record holds all rows of its key.`
+    : undefined;
 }
 
 function checkSequence(sequence: BoundExpression, flow: Flow, faults: FaultList): void {

@@ -13,6 +13,7 @@ import { gapError } from '../takeover/gaps.ts';
 import { type Catalog, noCatalog } from '../topics/catalog.ts';
 import { lockedError } from '../topics/locks.ts';
 import { startRefusals } from '../topics/prepare-topics.ts';
+import { readPins } from '../views/once-pins.ts';
 import { type Stop, stopOf } from '../worker/stops.ts';
 import { gapsOf } from './gaps-ahead.ts';
 import { tableOfView } from './pipeline-facts.ts';
@@ -43,6 +44,8 @@ export async function gatherDeployment(options: PlanFactsOptions): Promise<Gathe
     flows: plan.flows.map((flow) => ({
       name: flow.name,
       definition: deployedFlow(flow, tableOf(plan, flow)),
+      isSink: tableOf(plan, flow).isSink === true,
+      isDone: readPins(flow, catalog)?.isDone === true,
     })),
     deployed: (catalog?.all('flow') ?? []).flatMap(({ name, value }) => {
       const definition = readDeployedFlow(value);

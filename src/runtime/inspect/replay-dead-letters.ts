@@ -438,7 +438,7 @@ function refuseOtherDefinition({ catalog, flow, plan }: ReplayOptions): void {
   if (detail === undefined) return;
   throw new FlowError('DEFINITION_CHANGED', `flow "${flow.name}" runs with another definition`, {
     detail,
-    hint: 'Start the pipeline with this definition first, then replay.',
+    hint: 'Start the pipeline with this definition first, then replay. Where run refuses it since the type of a source column changed, declare that column as VARIANT and cast it in the query to the type that it had (CAST(v AS INT)): the flow goes on from its checkpoint, and what can be read then is replayed.',
   });
 }
 

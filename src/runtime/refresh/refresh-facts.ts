@@ -22,6 +22,7 @@ import { type KeptTopicFacts, type UntoldLoss, untoldLoss } from '../../refresh/
 import type { SwapRange } from '../inspect/flow-facts.ts';
 import { generationOf, markedFirst, swapsOf } from '../takeover/generation.ts';
 import { partitionKey } from '../takeover/partition-key.ts';
+import { type SkippedRecord, skippedOf } from '../takeover/skips.ts';
 import type { Catalog } from '../topics/catalog.ts';
 import { readHeld } from '../worker/held-records.ts';
 import { type EdgeTimes, edgeTimes } from '../worker/record-times.ts';
@@ -80,6 +81,8 @@ export type RefreshFacts = {
   readonly repartition: OwnTopic | undefined;
   /** Why what would be lost can not be read from what the table holds; undefined: it can, or its sources have all. */
   readonly untold: UntoldLoss | undefined;
+  /** What its flows step over, now as after the refresh. */
+  readonly skipped: readonly SkippedRecord[];
 };
 
 /** Asks the log for everything; nothing is created, written or joined. */
@@ -146,6 +149,7 @@ export async function gatherFacts(options: FactsOptions): Promise<RefreshFacts> 
     levels,
     repartition: await ownTopic(own.repartition),
     untold: isElsewhere ? undefined : untoldLoss(kept, known, holdsRows),
+    skipped: flows.flatMap(({ name }) => skippedOf(catalog, name, known)),
   };
 }
 

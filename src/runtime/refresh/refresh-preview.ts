@@ -49,6 +49,7 @@ export async function previewRefresh(options: PreviewOptions): Promise<Preview> 
     downstream: [...below, ...viewsOver(plan, [facts.table.name, ...below])],
     rate,
     trial: await options.trial?.(),
+    skipped: facts.skipped,
     isoTime,
   });
   return { report, loss };

@@ -1,4 +1,5 @@
-import type { Catalog } from '../topics/catalog.ts';
+import { topicIdHex } from '../../data/provenance.ts';
+import type { Catalog, KnownCatalog } from '../topics/catalog.ts';
 
 /** A record that somebody had a flow step over, with its bytes. */
 export type SkippedRecord = {
@@ -31,7 +32,7 @@ export function skippedOffsets(
   return offsets.length === 0 ? undefined : new Set(offsets);
 }
 
-export function skipsOf(catalog: Catalog, flow: string): readonly SkippedRecord[] {
+export function skipsOf(catalog: KnownCatalog, flow: string): readonly SkippedRecord[] {
   return catalog.all('skip').flatMap(({ name, value }) => {
     if (value['flow'] !== flow) return [];
     const parts = Number(value['parts'] ?? 1);
@@ -42,6 +43,20 @@ export function skipsOf(catalog: Catalog, flow: string): readonly SkippedRecord[
     const bytes = typeof first === 'string' ? first + whole.join('') : null;
     return [{ ...(value as unknown as SkippedRecord), value: bytes }];
   });
+}
+
+/** Those among them that lie in the sources as they are now: of a topic that was created anew none is stepped over. */
+export function skippedOf(
+  catalog: KnownCatalog | undefined,
+  flow: string,
+  sources: readonly Pick<SkippedRecord, 'topic' | 'topicId'>[],
+): readonly SkippedRecord[] {
+  const known = catalog === undefined ? [] : skipsOf(catalog, flow);
+  return known.filter(({ topic, topicId }) =>
+    sources.some(
+      (source) => source.topic === topic && topicIdHex(source.topicId) === topicIdHex(topicId),
+    ),
+  );
 }
 
 export async function recordSkip(

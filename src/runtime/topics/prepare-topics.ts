@@ -85,7 +85,7 @@ export async function prepareTopics(options: PrepareOptions): Promise<PreparedPi
       checkCarried(plan, flow, catalog);
       await checkHistory(options, flow, catalog);
       const definition = definitionOf(plan, flow, catalog);
-      checkDefinition(flow, definition);
+      checkDefinition(flow, definition, tableOf(plan, flow).isSink === true);
       checkSuccession(plan, flow, catalog);
       definitions.set(flow, definition);
     }
@@ -166,7 +166,8 @@ export async function startRefusals(
     await attempt(async () => {
       checkCarried(plan, flow, catalog);
       await checkHistory(options, flow, catalog);
-      checkDefinition(flow, definitionOf(plan, flow, catalog));
+      const isSink = tableOf(plan, flow).isSink === true;
+      checkDefinition(flow, definitionOf(plan, flow, catalog), isSink);
       checkSuccession(plan, flow, catalog);
     });
   }
@@ -194,9 +195,11 @@ async function describeSources(
   const file = missing.find((source) => source.file !== undefined);
   if (file !== undefined) throw missingStatic(file);
   if (missing.length > 0) {
+    const names = [...new Set(missing.map(({ topic }) => topic))];
+    const are = names.length === 1 ? ['topic', 'does'] : ['topics', 'do'];
     throw new FlowError(
       'TOPIC_MISSING',
-      `source topic "${missing.map(({ topic }) => topic).join('", "')}" does not exist`,
+      `source ${are[0]} "${names.join('", "')}" ${are[1]} not exist`,
       {
         detail: missing
           .map(({ name, topic }) => `Source "${name}" reads topic "${topic}".`)
@@ -344,7 +347,11 @@ function definitionOf(plan: PipelinePlan, flow: FlowPlan, catalog: KnownCatalog)
  * Refuses to go on from a checkpoint whose rows contradict the present definition. Everything else that changed is told
  * by `plan` and remembered.
  */
-function checkDefinition(flow: FlowPlan, { known, present, changes }: Definition): void {
+function checkDefinition(
+  flow: FlowPlan,
+  { known, present, changes }: Definition,
+  isSink: boolean,
+): void {
   if (!needsRefresh(changes)) return;
   const reasons = changes.filter(({ effect }) => effect === 'refresh');
   throw new FlowError(
@@ -355,7 +362,12 @@ function checkDefinition(flow: FlowPlan, { known, present, changes }: Definition
         ...reasons.map(({ id, text }) => `${text} (${id})`),
         ...fingerprintsOf(known, present),
       ].join(' '),
-      hint: `${alternatives(changes, { flow: flow.name, table: flow.target, kind: flow.kind }).join('; ')}.`,
+      hint: `${alternatives(changes, {
+        flow: flow.name,
+        table: flow.target,
+        kind: flow.kind,
+        isSink,
+      }).join('; ')}.`,
     },
   );
 }

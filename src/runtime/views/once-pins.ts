@@ -3,7 +3,7 @@ import type { Log, OffsetRange } from '../../ports/log.ts';
 import type { OncePins } from '../inspect/flow-facts.ts';
 import type { RuntimeListener } from '../runtime-events.ts';
 import { generationOf } from '../takeover/generation.ts';
-import type { Catalog } from '../topics/catalog.ts';
+import type { Catalog, KnownCatalog } from '../topics/catalog.ts';
 import { writtenAt } from './standing-pins.ts';
 
 type PinOptions = {
@@ -58,8 +58,8 @@ export function tellHeld(
 }
 
 /** What the catalog has for the present generation of a flow; undefined: it goes on for ever, or did not start yet. */
-export function readPins(flow: FlowPlan, catalog: Catalog): OncePins | undefined {
-  const value = catalog.get('once', flow.name)?.value;
+export function readPins(flow: FlowPlan, catalog: KnownCatalog | undefined): OncePins | undefined {
+  const value = catalog?.get('once', flow.name)?.value;
   if (value === undefined || value['generation'] !== generationOf(catalog, flow.name)) {
     return undefined;
   }

@@ -6,6 +6,7 @@ import { listed, nameHint } from '../../../src/plan/bind/name-hint.ts';
 import { topicNameFault } from '../../../src/plan/bind/names.ts';
 import { parseDurationMicros } from '../../../src/plan/duration.ts';
 import { planFaults } from '../../../src/plan/faults.ts';
+import { planPipeline } from '../../../src/plan/plan-pipeline.ts';
 import { keepsDistinct } from '../../../src/plan/target-columns.ts';
 
 describe('parseDurationMicros', () => {
@@ -93,4 +94,31 @@ test('every code is shown by a golden file', () => {
       !shown.some((text) => new RegExp(`^--.* ${code}$`, 'mu').test(text)),
   );
   expect(missing).toEqual([]);
+});
+
+describe('SX-01 types as other databases call them', () => {
+  test.each([
+    ['DATETIME', 'TIMESTAMP'],
+    ['TEXT', 'STRING'],
+    ['VARCHAR2(20)', 'STRING'],
+    ['JSON', 'VARIANT'],
+    ['NUMBER(10, 2)', 'DECIMAL(p, s)'],
+    ['INT64', 'BIGINT'],
+    ['FLOAT64', 'DOUBLE'],
+    ['BYTEA', 'BINARY'],
+    ['TIMESTAMPTZ', 'TIMESTAMP'],
+  ])('%s: write %s', (type, written) => {
+    const text = `CREATE SOURCE s (a ${type}) WITH (topic = 's');`;
+    const [fault] = planPipeline([{ file: 'p.sql', text }]).faults;
+    expect(fault).toMatchObject({ code: 'UNSUPPORTED_DATATYPE' });
+    expect(fault?.hint).toMatch(`Write ${written}`);
+  });
+});
+
+test('RQ-04 SEQUENCE BY _offset has to select it', () => {
+  const text = `CREATE SOURCE s (k INT) WITH (topic = 's');
+    CREATE STREAMING TABLE t FLOW REPLACE USING (k) SEQUENCE BY _offset BY NAME SELECT k FROM STREAM(s);`;
+  const [fault] = planPipeline([{ file: 'p.sql', text }]).faults;
+  expect(fault).toMatchObject({ code: 'SEQUENCE_UNKNOWN' });
+  expect(fault?.hint).toContain('SELECT …, _offset AS record_offset');
 });

@@ -322,6 +322,14 @@ describe('the alternatives', () => {
     expect(alternatives(filtered, names).join(' ')).not.toMatch(/keep the column/);
   });
 
+  test('FL-29 of a sink nothing is refreshed: a flow of a new name reads on', () => {
+    const changes = [{ id: 'FR-15', effect: 'refresh', text: 'It changed.' }] as const;
+    const text = alternatives(changes, { flow: 'alerts', table: 'out', isSink: true }).join('; ');
+    expect(text).not.toMatch(/tidemark refresh|unite/);
+    expect(text).toContain('tidemark checkpoint reset NEW_NAME --to latest --allow-loss');
+    expect(text).toContain('tidemark checkpoint show alerts');
+  });
+
   test('a flow that works for another one is refreshed with what reads it', () => {
     const changes = [{ id: 'FR-26', effect: 'refresh', text: 'It changed.' }] as const;
     const of = (kind: string): string =>

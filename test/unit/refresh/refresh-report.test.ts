@@ -47,7 +47,15 @@ function report(
   sources: readonly SourcePartitionFacts[] = [],
 ) {
   return refreshReport({
-    ...{ table: 't', generation: 0, sources, trial, downstream: [], rate: assumedRate },
+    ...{
+      table: 't',
+      generation: 0,
+      sources,
+      trial,
+      downstream: [],
+      skipped: [],
+      rate: assumedRate,
+    },
     loss: { lost, atRisk: none, reasons: {}, places: new Map(), sample: [] },
     pending: { rows: pendingLost, lost: pendingLost },
     untold: undefined,
@@ -149,7 +157,7 @@ describe('FR-05 a first estimate from the offsets alone', () => {
 test('FR-07 what nobody can tell is not called lossless', () => {
   const untold = { topic: 't', state: 'missing', holdsRows: false, sources: [] } as const;
   const told = refreshReport({
-    ...{ table: 't', generation: 0, sources: [], trial: undefined, downstream: [] },
+    ...{ table: 't', generation: 0, sources: [], trial: undefined, downstream: [], skipped: [] },
     ...{ rate: assumedRate, pending: { rows: 0, lost: 0 }, untold },
     loss: { lost: none, atRisk: none, reasons: {}, places: new Map(), sample: [] },
     isoTime: String,

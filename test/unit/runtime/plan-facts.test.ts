@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { FlowError } from '../../../src/base/errors.ts';
 import { gapsText } from '../../../src/cli/gaps.ts';
+import { deploymentPlan } from '../../../src/refresh/deployment-plan.ts';
 import { unmetGaps } from '../../../src/runtime/inspect/gaps-ahead.ts';
 import {
   type GatheredDeployment,
@@ -123,6 +124,44 @@ describe('FR-11 plan tells what run refuses', () => {
     ]);
   });
 
+  test('a topic that two sources read is missing once', async () => {
+    const world = new RefreshWorld(
+      `CREATE SOURCE x (k STRING) WITH (topic = 'gone'); CREATE SOURCE y (k STRING) WITH (topic = 'gone');
+       CREATE SOURCE z (k STRING) WITH (topic = 'other');
+       CREATE STREAMING TABLE t AS SELECT * FROM STREAM(x) UNION ALL SELECT * FROM STREAM(y) UNION ALL SELECT * FROM STREAM(z);`,
+      [],
+    );
+    const [refusal] = (await gathered(world)).refusals;
+    expect(refusal?.message).toBe('source topics "gone", "other" do not exist');
+  });
+
+  test('FL-29 of a sink no refresh is offered', async () => {
+    const world = await deployed(
+      "CREATE SINK out WITH (topic = 'out'); CREATE FLOW f AS INSERT INTO out BY NAME SELECT k, seq FROM STREAM(a);",
+    );
+    world.sql = world.sql.replace('SELECT k, seq', 'SELECT k');
+    const found = await gathered(world);
+    const hint = found.refusals[0]?.hint ?? '';
+    expect(hint).toContain('tidemark checkpoint reset NEW_NAME --to latest --allow-loss');
+    expect(hint).not.toContain('tidemark refresh');
+    expect(`${deploymentPlan(found).flows[0]?.alternatives.join('; ')}.`).toBe(hint);
+    // As the hint says: a flow of a new name, behind what was written.
+    world.sql = world.sql.replace('FLOW f ', 'FLOW g ');
+    expect((await gathered(world)).refusals).toEqual([]);
+  });
+
+  test('FL-16 a once flow that is done is told as such', async () => {
+    const world = new RefreshWorld(
+      `${table}; CREATE FLOW o AS INSERT INTO ONCE t BY NAME SELECT k, v FROM a;`,
+      ['a'],
+      1,
+    );
+    expect(deploymentPlan(await gathered(world)).flows[0]?.done).toBeUndefined();
+    await world.produce('a', 0, row);
+    await world.update();
+    expect(deploymentPlan(await gathered(world)).flows[0]).toMatchObject({ flow: 'o', done: true });
+  });
+
   test('where nothing is in the way there is none, before and after the first run', async () => {
     const world = new RefreshWorld(
       `${table} ${flow} CREATE MATERIALIZED VIEW m AS SELECT count(*) AS n FROM t;`,
@@ -173,7 +212,9 @@ test('FR-29 a gap that no run has met is told beside those that were, under the 
   const after = await unmet();
   expect(after).toMatchObject({ found: [], recorded: [{ id: 't/a/0@1' }] });
   expect(gapsText(after.recorded, [])).toMatch(/^t\/a\/0@1\n.*\n {2}detected .*, not accepted\n$/);
-  expect(gapsText([], [])).toBe('no gaps\n');
+  expect(gapsText([], [])).toBe(
+    'no gaps: no flow has met records that were gone before it had read them\n',
+  );
 });
 
 test('FL-21 a name that is used for another query is refused with both fingerprints, and nothing is read for it', async () => {

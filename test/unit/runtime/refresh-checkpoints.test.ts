@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../../../src/adapters/system/system-clock.ts';
+import { previewText } from '../../../src/cli/refresh-text.ts';
 import { flowLines, flowSummary } from '../../../src/cli/update-summary.ts';
 import { decideMoves, type MoveTarget } from '../../../src/refresh/checkpoint-move.ts';
 import { StatusReader } from '../../../src/runtime/inspect/pipeline-status.ts';
@@ -11,7 +12,7 @@ import {
   whileNobodyReads,
 } from '../../../src/runtime/refresh/refresh-checkpoints.ts';
 import { skipRecord } from '../../../src/runtime/refresh/refresh-skip.ts';
-import { skipsOf } from '../../../src/runtime/takeover/skips.ts';
+import { skippedOf, skipsOf } from '../../../src/runtime/takeover/skips.ts';
 import { Catalog } from '../../../src/runtime/topics/catalog.ts';
 import { lockFlows } from '../../../src/runtime/topics/locks.ts';
 import { RefreshWorld, tableText } from '../../support/refresh-world.ts';
@@ -325,6 +326,15 @@ describe('P125 checkpoint skip', () => {
     const [skip] = skipsOf(catalog, 'f');
     expect(Buffer.from(skip?.value ?? '', 'base64').toString()).toBe(bad);
     expect(Buffer.from(skip?.key ?? '', 'base64').toString()).toBe('bytes');
+    // A plan of a refresh names it, which reads it no more than before.
+    const preview = await world.preview('t');
+    const place = { flow: 'f', topic: 'a', partition: 0, offset: 1 };
+    expect(preview.report.skipped).toEqual([place]);
+    expect(previewText(preview, await world.facts('t'), plan)).toContain(
+      'steps over 1 record that somebody had it skip, so that what they would give is left out: a/0@1',
+    );
+    // Of a topic that was created anew it names none.
+    expect(skippedOf(catalog, 'f', [{ topic: 'a', topicId: '0'.repeat(32) }])).toEqual([]);
     // Read again, it is stepped over again.
     await move(world, { to: 'earliest' });
     await world.update();
