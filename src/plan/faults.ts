@@ -102,6 +102,7 @@ export const planFaults = {
   // expectations
   EXPECTATION_TYPE: 'The condition of an expectation is not a boolean.',
   // what a streaming query cannot do
+  STREAM_IN_ONCE: 'A flow that runs once reads with STREAM.',
   FILE_NOT_STREAMING:
     'A source that is a file is read otherwise than as the static side of a join.',
   SOURCE_NOT_STREAMING: 'A streaming flow reads something that is not a stream.',

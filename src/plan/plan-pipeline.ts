@@ -401,6 +401,7 @@ class FlowBinder {
       return {
         ...context,
         isStreamed: true,
+        isOnce: true,
         faults: new FaultList(),
         bindQuery: onceBinder(once),
       };

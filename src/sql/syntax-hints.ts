@@ -130,6 +130,18 @@ const commonMistakes: readonly (readonly [(mistake: Mistake) => boolean, Hint])[
     'ONCE stands behind INSERT or behind INTO: INSERT INTO ONCE target BY NAME ….',
   ],
   [
+    ({ token, before, message }) =>
+      token.tokenType === K.WHERE && isBehindStatement(message) && hasWords(before, K.AUTO, K.CDC),
+    'AUTO CDC has no WHERE: read a query, FROM (SELECT … FROM STREAM(source) WHERE …), or a view that filters.',
+  ],
+  [
+    ({ token, before, message }) =>
+      clauseOrder.includes(token.tokenType) &&
+      isBehindStatement(message) &&
+      hasWords(before, K.SELECT),
+    'Clauses stand in this order: SELECT … FROM … WHERE … GROUP BY … HAVING … ORDER BY … LIMIT ….',
+  ],
+  [
     ({ token, rule }) => isFlowOrder(token.tokenType, rule),
     'In CREATE STREAMING TABLE, BY NAME stands behind SEQUENCE BY (FLOW REPLACE USING (key) SEQUENCE BY ' +
       'sequence BY NAME SELECT …); in CREATE FLOW it stands behind the target (INSERT INTO target BY NAME ' +
@@ -215,6 +227,12 @@ function endsValue({ tokenType }: IToken): boolean {
 const listEnds: ReadonlySet<TokenType> = new Set([
   ...[K.SELECT, K.FROM, K.WHERE, K.GROUP, K.HAVING, K.ORDER, K.LIMIT, K.WINDOW, K.UNION],
 ]);
+
+const clauseOrder: readonly TokenType[] = [...[K.FROM, K.WHERE, K.GROUP, K.HAVING, K.ORDER]];
+
+function hasWords(tokens: readonly IToken[], ...words: readonly TokenType[]): boolean {
+  return words.every((word) => tokens.some(({ tokenType }) => tokenType === word));
+}
 
 function isBehindStatement(message: string): boolean {
   return message.endsWith('the end of the statement');

@@ -58,6 +58,8 @@ export type BindContext = {
   readonly ctes: ReadonlyMap<string, CommonTable>;
   /** Inside STREAM(view): what the view reads is streamed, with or without STREAM. */
   readonly isStreamed: boolean;
+  /** The query of a flow that runs once: it is a batch, and its sources are named without STREAM. */
+  readonly isOnce?: boolean;
   /** On the static side of a join: sources and tables are read as they stand. */
   readonly isStatic: boolean;
   /** The views that are being inlined, outermost first. */

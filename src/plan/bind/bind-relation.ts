@@ -65,6 +65,10 @@ function bindNamed(relation: NamedRelation, context: BindContext): BoundRelation
   const common = commonTable(name, context);
   const qualifier = name.parts.map((part) => nameKey(part.text));
   checkStreamOptions(relation, context.faults);
+  if (relation.stream && context.isOnce === true && context.views.length === 0) {
+    context.faults.add(streamOnce(relation.place, nameText(name)));
+    return undefined;
+  }
   const bound =
     common !== undefined
       ? bindCommonTable(common, relation, context)
@@ -321,6 +325,13 @@ function unknownName(relation: NamedRelation, context: BindContext): undefined {
 }
 
 /** What is read is bound as if STREAM stood there, for the other faults of the query. */
+function streamOnce(place: Place, name: string): Fault {
+  return planFault('STREAM_IN_ONCE', 'a flow that runs once reads no stream', place, {
+    detail: 'Its query is a batch: it sees what its sources hold when the flow starts first.',
+    hint: `Write FROM ${name}, without STREAM; or drop ONCE, and the flow goes on.`,
+  });
+}
+
 function streamMissing(what: string, name: Name, faults: FaultList): void {
   faults.add(
     planFault('SOURCE_NOT_STREAMING', `${what} is read without STREAM`, name.place, {

@@ -175,6 +175,7 @@ export function checkAutoCdc(cdc: AutoCdc, faults: FaultList): void {
 export function checkByName(flow: FlowDeclaration, faults: FaultList): void {
   const { body } = flow;
   if (body.node === 'insert' && !body.byName && !flow.isPlainDefault) {
-    faults.add(byNameMissing(body.place));
+    const hint = `Write INSERT INTO ${nameText(flow.target)} BY NAME SELECT ….`;
+    faults.add(byNameMissing(body.place, hint));
   }
 }

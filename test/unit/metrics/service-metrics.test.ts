@@ -702,7 +702,7 @@ test('the age that is fine, the update that runs, and the rows that are held', a
 test('a flow that runs once says when it has, and that it runs once more', async () => {
   const plan =
     watchedPlan(`CREATE STREAMING TABLE cur (region STRING, item STRING, qty INT, seq BIGINT);
-    CREATE FLOW backfill AS INSERT INTO ONCE cur BY NAME SELECT region, item, qty, seq FROM STREAM(orders);
+    CREATE FLOW backfill AS INSERT INTO ONCE cur BY NAME SELECT region, item, qty, seq FROM orders;
     CREATE FLOW live AS INSERT INTO cur BY NAME SELECT region, item, qty, seq FROM STREAM(orders);`);
   const memory = world();
   produce(memory, 0, 10);

@@ -122,3 +122,19 @@ test('RQ-04 SEQUENCE BY _offset has to select it', () => {
   expect(fault).toMatchObject({ code: 'SEQUENCE_UNKNOWN' });
   expect(fault?.hint).toContain('SELECT …, _offset AS record_offset');
 });
+
+test.each([
+  [
+    'CREATE FLOW f AS INSERT INTO t SELECT k FROM STREAM(s);',
+    /^Write INSERT INTO t BY NAME SELECT ….$/,
+  ],
+  ['CREATE FLOW f AS INSERT INTO t BY NAME SELECT k WHERE k > 1 FROM STREAM(s);', /in this order/],
+  [
+    'CREATE FLOW f AS AUTO CDC INTO t FROM STREAM(s) KEYS (k) WHERE k > 1 SEQUENCE BY k;',
+    /FROM \(SELECT … FROM STREAM\(source\) WHERE …\)/,
+  ],
+])('SX-04 %s', (flow, hint) => {
+  const text = `CREATE SOURCE s (k INT) WITH (topic = 's'); CREATE STREAMING TABLE t; ${flow}`;
+  const [fault] = planPipeline([{ file: 'p.sql', text }]).faults;
+  expect(fault?.hint).toMatch(hint);
+});
