@@ -92,12 +92,25 @@ export type ShapeView = {
 } & (
   | {
       readonly isOnce?: never;
-      /** Record key → row, of the rows that the table has. */
-      readonly rows: (rows: readonly string[]) => ReadonlyMap<string, string>;
+      /** A further table that it reads. */
+      readonly beside?: string;
+      /** Record key → row, of the rows that the table has, and of those that the further one has. */
+      readonly rows: (
+        rows: readonly string[],
+        besides: readonly string[],
+      ) => ReadonlyMap<string, string>;
     }
   /** It is computed one time, from the table as the records made it by then. */
-  | { readonly isOnce: true; readonly whole: NonNullable<ShapeFlow['whole']> }
+  | {
+      readonly isOnce: true;
+      readonly beside?: never;
+      readonly whole: NonNullable<ShapeFlow['whole']>;
+    }
 );
+
+export function inputsOf({ input, beside }: ShapeView): readonly string[] {
+  return beside === undefined ? [input] : [input, beside];
+}
 
 /**
  * A pipeline that is simulated, as SQL and once more as plain functions. Invariant: the functions share nothing with

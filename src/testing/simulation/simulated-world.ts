@@ -9,7 +9,7 @@ import type { Random } from '../random.ts';
 import { Faults } from './faults.ts';
 import { FragileState } from './fragile-state.ts';
 import { LeapingClock } from './leaping-clock.ts';
-import type { ShapeFlow } from './shape-parts.ts';
+import { inputsOf, type ShapeFlow } from './shape-parts.ts';
 import {
   errorText,
   isOfTheWorld,
@@ -281,7 +281,8 @@ export class SimulatedWorld {
    */
   #areViewsCurrent(): boolean {
     const { views = [] } = this.scenario.shape;
-    return views.every(({ name, input, isOnce }) => {
+    return views.every((view) => {
+      const { name, isOnce } = view;
       const stop = this.stopped.get(name);
       if (stop !== undefined && this.#isTorn(stop)) return true;
       const group = `${simulatedPipeline}.${name}`;
@@ -289,15 +290,19 @@ export class SimulatedWorld {
       if (isOnce === true) {
         return this.committed(group, catalogTopicOf(simulatedPipeline), 0) !== undefined;
       }
-      const isLeft = this.flows.some((flow) => flow.table.name === input && this.hasStopped(flow));
-      const count = this.log.partitionCountNow(input);
-      for (let partition = 0; partition < count; partition += 1) {
-        const { stable, end } = this.log.rangeNow(input, partition);
-        const read = this.committed(group, input, partition);
-        if (read === undefined || read < (isLeft ? stable : end)) return false;
-      }
-      return true;
+      return inputsOf(view).every((input) => this.#isComputedFrom(group, input));
     });
+  }
+
+  #isComputedFrom(group: string, input: string): boolean {
+    const isLeft = this.flows.some((flow) => flow.table.name === input && this.hasStopped(flow));
+    const count = this.log.partitionCountNow(input);
+    for (let partition = 0; partition < count; partition += 1) {
+      const { stable, end } = this.log.rangeNow(input, partition);
+      const read = this.committed(group, input, partition);
+      if (read === undefined || read < (isLeft ? stable : end)) return false;
+    }
+    return true;
   }
 
   /** Whether no transaction that somebody left open keeps readers from what a flow has written. */

@@ -213,3 +213,41 @@ ON l.k = r.k AND r.ts BETWEEN l.ts AND l.ts + INTERVAL ${reach} SECONDS`),
 
 /** Pipelines whose tables follow from all their records together: joins of streams, and a table over a table. */
 export const joinedShapes: readonly SimulationShape[] = [followed, paired, matched, outer];
+
+/** The pairs of a view over both streams, among the records of somebody else. */
+const sunkPairs: SimulationShape = {
+  name: 'sunk_pairs',
+  topics: ['src', 'other'],
+  sinks: ['j'],
+  flows: [
+    {
+      name: 'f.join',
+      table: 'f.join',
+      branches: [reads('src'), reads('other')],
+      whole: (records) => ({
+        must: pairsOf(records).map((pair) =>
+          keptText(pair).replace('"left.seq"', `"left.g":${pair[0].g},"left.seq"`),
+        ),
+        may: [],
+      }),
+    },
+    {
+      name: 'f',
+      table: 'j',
+      branches: [reads('src', 'j.f.join'), reads('other', 'j.f.join')],
+      whole: (records) => ({
+        must: pairsOf(records)
+          .filter(([{ g }]) => g < 3)
+          .map(pairText),
+        may: [],
+      }),
+    },
+  ],
+  sql: () => `${source('src')}${source('other')}CREATE TEMPORARY VIEW pairs AS
+SELECT l.k, l.seq, l.v AS lv, r.v AS rv, l.g FROM STREAM(src) l JOIN STREAM(other) r ON l.k = r.k;
+CREATE SINK j WITH (topic = 'j', dead_letter_topic = 'j.dlq');
+CREATE FLOW f AS INSERT INTO j BY NAME SELECT k, seq, lv, rv FROM pairs WHERE g < 3;\n`,
+};
+
+/** Joins whose rows go to somebody else. */
+export const sunkShapes: readonly SimulationShape[] = [sunkPairs];

@@ -18,10 +18,10 @@ import {
   source,
   table,
 } from './shape-parts.ts';
-import { batchShapes } from './simulation-batch-shapes.ts';
+import { batchShapes, relatedShapes } from './simulation-batch-shapes.ts';
 import { changeShapes } from './simulation-change-shapes.ts';
 import { flowShapes } from './simulation-flow-shapes.ts';
-import { joinedShapes } from './simulation-joined-shapes.ts';
+import { joinedShapes, sunkShapes } from './simulation-joined-shapes.ts';
 import { momentShapes } from './simulation-moment-shapes.ts';
 import { siftedShapes } from './simulation-sifted-shapes.ts';
 
@@ -244,7 +244,7 @@ const drawnShapes: readonly SimulationShape[] = [
 ];
 
 /** These take the place of others in some worlds. */
-const lateShapes: readonly SimulationShape[] = momentShapes;
+const lateShapes: readonly SimulationShape[] = [...momentShapes, ...relatedShapes, ...sunkShapes];
 
 export const simulationShapes: readonly SimulationShape[] = [...drawnShapes, ...lateShapes];
 

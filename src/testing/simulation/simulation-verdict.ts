@@ -16,7 +16,7 @@ import { type AccountOfFlow, readAccount } from '../check/read-account.ts';
 import { reference } from '../check/reference.ts';
 import { referenceChanges } from '../check/reference-changes.ts';
 import { hasMisfortune } from './faults.ts';
-import type { ShapeView, WholeRows } from './shape-parts.ts';
+import { inputsOf, type ShapeView, type WholeRows } from './shape-parts.ts';
 import { type FlowUnderTest, type SimulatedWorld, simulatedPipeline } from './simulated-world.ts';
 import type { FlowExpectation, RecordPlace, WorkloadRow } from './simulation-workload.ts';
 
@@ -211,7 +211,7 @@ function checkRows(
     const given = world.workload.recordsOf(shape);
     const isCounted = isExact && !world.isRewound;
     if (table.output === 'append') {
-      const rows = records.map(({ value }) => value?.toString('utf8') ?? 'null');
+      const rows = records.filter(isOurs).map(({ value }) => value?.toString('utf8') ?? 'null');
       return checkWhole(rows, shape.whole(given, seenRows(world, rows, isCounted)), isCounted);
     }
     const fold = new OutputFold(table.output);
@@ -265,12 +265,14 @@ function seenRows(
 
 /** Of a table that is right: what is wrong with it was told already. */
 function checkViewOf(world: SimulatedWorld, view: ShapeView, expectationOf: Expectations): void {
-  const { name, input } = view;
-  const flow = world.flows.find(({ table }) => table.name === input);
-  const isTorn = world.torn !== undefined && flow !== undefined;
-  if (isTorn && (world.stopped.has(name) || world.isCutOff(flow.plan))) return;
-  if (flow === undefined || world.hasStopped(flow)) return;
-  for (const fault of viewFaults(world, view, flow, expectationOf)) {
+  const { name } = view;
+  const inputs = inputsOf(view).flatMap((input) =>
+    world.flows.filter(({ table }) => table.name === input),
+  );
+  const isCutOff = inputs.some(({ plan }) => world.isCutOff(plan));
+  if (world.torn !== undefined && (world.stopped.has(name) || isCutOff)) return;
+  if (inputs.some((flow) => world.hasStopped(flow))) return;
+  for (const fault of viewFaults(world, view, inputs, expectationOf)) {
     world.complain(`view "${name}": ${fault}`);
   }
 }
@@ -278,19 +280,21 @@ function checkViewOf(world: SimulatedWorld, view: ShapeView, expectationOf: Expe
 function viewFaults(
   world: SimulatedWorld,
   view: ShapeView,
-  flow: FlowUnderTest,
+  inputs: readonly FlowUnderTest[],
   expectationOf: Expectations,
 ): readonly string[] {
   const records = world.log.readCommitted(view.name);
   if (view.isOnce === true) {
     const rows = viewRows(records);
-    const given = world.workload.recordsOf(flow.shape);
+    const given = inputs.flatMap(({ shape }) => world.workload.recordsOf(shape));
     const whole = view.whole(given, seenRows(world, rows, true));
     return [...checkWhole(rows, whole, true), ...checkOneRun(records)];
   }
-  const sets = reference(expectationOf(flow).rows, compareNumbers);
-  const present = [...sets.values()].flatMap((set) => [...set.rows.values()]);
-  return checkView(records, view.rows(present));
+  const [present = [], besides = []] = inputs.map((flow) => {
+    const sets = reference(expectationOf(flow).rows, compareNumbers);
+    return [...sets.values()].flatMap((set) => [...set.rows.values()]);
+  });
+  return checkView(records, view.rows(present, besides));
 }
 
 /** Whatever died on the way: no run follows one that was done. */
