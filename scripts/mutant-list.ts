@@ -626,8 +626,8 @@ export const mutants: readonly Mutant[] = [
     'what was computed one time is not computed again',
     edit(
       'src/runtime/views/once-result.ts',
-      'if (computed === undefined || readPins(flow, catalog) !== undefined) return;',
-      'if (computed === undefined) return;',
+      'if (readPins(flow, catalog) === undefined) await computeFirst(options, computed);',
+      'await computeFirst(options, computed);',
     ),
     edit(
       'src/runtime/views/once-result.ts',

@@ -45,6 +45,10 @@ const failedOnce = [
   { shape: 'few_rows', seed: 91709813 },
   { shape: 'summed', seed: 91807552 },
   { shape: 'sliced', seed: 91418608 },
+  { shape: 'computed_once', seed: 612994 },
+  { shape: 'computed_once', seed: 613527 },
+  { shape: 'over_table_once', seed: 610908 },
+  { shape: 'over_table_once', seed: 613526 },
 ];
 
 const keptFromOthers = [

@@ -24,6 +24,9 @@ export type OnceResultOptions = {
   readonly isStopped: () => boolean;
 };
 
+/** Where the rows of the result begin that stands, as `ends` is. */
+type OnceStarts = Readonly<Record<string, readonly number[]>>;
+
 /** How long another instance that computes the same result is waited for before it is taken for dead. */
 const patienceMs = 60_000;
 const lookMs = 200;
@@ -35,9 +38,16 @@ const pendingBytesMax = 8 * 1024 * 1024;
  * computes one result stands, and none is computed again in the generation; a row is known by its place in it.
  */
 export async function computeOnce(options: OnceResultOptions): Promise<void> {
+  const { facts, catalog } = options;
+  const { flow, computed } = facts;
+  if (computed === undefined) return;
+  if (readPins(flow, catalog) === undefined) await computeFirst(options, computed);
+  await clearFormer(options, computed);
+}
+
+async function computeFirst(options: OnceResultOptions, computed: ComputedSource): Promise<void> {
   const { facts, catalog, clock, log } = options;
-  const { flow, group, computed } = facts;
-  if (computed === undefined || readPins(flow, catalog) !== undefined) return;
+  const { flow, group } = facts;
   const deadline = clock.monotonic() + patienceMs;
   for (;;) {
     // From here on whoever was at it before cannot commit any more.
@@ -78,8 +88,6 @@ async function writeResult(
   const { source } = computed;
   const { name } = facts.flow;
   const base = (await log.offsetRanges(source.topic, [0])).get(0)?.end ?? 0;
-  // What a former generation has left there, or an attempt that died, is no row of this one.
-  if (base > 0) await log.deleteRecords(source.topic, new Map([[0, base]]));
   const rows = await resultRows(options, computed);
   const encode = rowEncoder(source.columns.slice(0, -hiddenColumns.length));
   const value = new ByteWriter(4 * 1024);
@@ -96,11 +104,31 @@ async function writeResult(
   }
   const pins = {
     generation: generationOf(catalog, name),
+    starts: { [source.topic]: [base] },
     ends: { [source.topic]: [base + rows.length] },
   };
   const entry = { kind: 'once' as const, name, value: pins };
   producer.append(catalog.topic, 0, catalogRecord(entry, clock.now()));
   await producer.commit([]);
+}
+
+/**
+ * What a former generation has left there, or an attempt that died, is no row of this one. Taken away once a result stands,
+ * and up to where that says: nothing fences a deletion, and whoever was overtaken would take the other's rows away
+ * (simulation seed 612994 of computed_once).
+ */
+async function clearFormer(
+  { facts, log, catalog }: OnceResultOptions,
+  { source: { topic } }: ComputedSource,
+): Promise<void> {
+  const { name } = facts.flow;
+  const pins = readPins(facts.flow, catalog);
+  if (pins === undefined || pins.isDone) return;
+  const starts = catalog.get('once', name)?.value['starts'] as OnceStarts | undefined;
+  const start = starts?.[topic]?.[0] ?? 0;
+  const range = (await log.offsetRanges(topic, [0])).get(0);
+  if (range === undefined || range.start >= start || range.end < start) return;
+  await log.deleteRecords(topic, new Map([[0, start]]));
 }
 
 /** What a start that was told to end says of the wait that it was in: nothing was written, and the next one goes on. */
