@@ -58,6 +58,14 @@ type Computed = HeldChanges & {
 /** How long a view's group is waited for before the other views have their turn. */
 const joinWaitMs = 50;
 
+export type InputEnd = {
+  readonly topic: string;
+  readonly partition: number;
+  readonly end: number;
+};
+
+export type InputEnds = readonly InputEnd[];
+
 export type ViewRunnerOptions = {
   readonly facts: ViewFacts;
   readonly log: Log;
@@ -120,6 +128,46 @@ export class ViewRunner {
 
   get isOwner(): boolean {
     return this.#identity !== undefined;
+  }
+
+  /**
+   * Where the inputs end now: a table at its high watermark, since what is open there is of those who write it; a source at
+   * its last stable offset, since what is open there may stay so.
+   */
+  async inputEnds(): Promise<InputEnds> {
+    const ends: InputEnd[] = [];
+    for (const { kind, topic, partitions } of this.facts.inputs) {
+      if (partitions === 0) continue;
+      const ranges = await this.#options.log.offsetRanges(topic, numbersTo(partitions));
+      for (const [partition, { stable, end }] of ranges) {
+        ends.push({ topic, partition, end: kind === 'table' ? end : stable });
+      }
+    }
+    return ends;
+  }
+
+  /** Whether what stands in the inputs goes as far. */
+  async isReadable(ends: InputEnds): Promise<boolean> {
+    const { log } = this.#options;
+    for (const { topic, partition, end } of ends) {
+      const range = (await log.offsetRanges(topic, [partition])).get(partition);
+      if ((range?.stable ?? 0) < end) return false;
+    }
+    return true;
+  }
+
+  /** Whether the last run, whoever made it, has read as far. */
+  async hasRead(ends: InputEnds): Promise<boolean> {
+    const { log } = this.#options;
+    const last = await this.#checkpoint();
+    if (!isOfNow(last, { ...this.facts, generation: await this.#options.generation() }))
+      return false;
+    if (last?.fingerprint !== viewDigest(this.facts.view)) return false;
+    for (const { topic, partition, end } of ends) {
+      const found = await log.committedOffsets(this.facts.group, topic, [partition]);
+      if ((found.get(partition)?.offset ?? -1) < end) return false;
+    }
+    return true;
   }
 
   async state(): Promise<ViewState> {
@@ -372,11 +420,10 @@ export async function readViewState(
 ): Promise<{ readonly state: ViewState; readonly last: ViewRun | undefined }> {
   const found = (await log.committedOffsets(group, catalogTopic, [0])).get(0);
   const last = readCheckpoint(found?.metadata);
-  const isOwn =
-    last !== undefined && last.topicId === output.topicId && (last.generation ?? 0) === generation;
+  const isOwn = isOfNow(last, { output, generation });
   // What runs one time is done whatever its definition and its sources have become.
   if (isOwn && view.replaceWhere?.once === true) return { state: 'current', last };
-  const isSame = isOwn && last.fingerprint === viewDigest(view);
+  const isSame = isOwn && last?.fingerprint === viewDigest(view);
   let state: ViewState = isSame ? 'current' : 'stale';
   for (const { kind, topic, partitions } of inputs) {
     const numbers = numbersTo(partitions);
@@ -388,6 +435,18 @@ export async function readViewState(
     }
   }
   return { state, last };
+}
+
+/** Whether a run wrote the topic that there is now, in its present generation. */
+function isOfNow(
+  last: Checkpoint | undefined,
+  {
+    output,
+    generation,
+  }: { readonly output: { readonly topicId: string | undefined }; readonly generation: number },
+): boolean {
+  if (last === undefined) return false;
+  return last.topicId === output.topicId && (last.generation ?? 0) === generation;
 }
 
 function readCheckpoint(metadata: string | undefined): Checkpoint | undefined {

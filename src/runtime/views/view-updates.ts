@@ -7,7 +7,7 @@ import type { Catalog } from '../topics/catalog.ts';
 import { isSettledWithin } from '../worker/is-settled-within.ts';
 import { clearStop, recordStop } from '../worker/stops.ts';
 import type { ViewFacts } from './view-facts.ts';
-import { type ViewRun, ViewRunner, type ViewState } from './view-runner.ts';
+import { type InputEnds, type ViewRun, ViewRunner, type ViewState } from './view-runner.ts';
 import { ViewTopics } from './view-topics.ts';
 
 export type ViewSettings = {
@@ -64,6 +64,10 @@ type Slot = {
   changed: number;
   /** How another owner's view stands, while the answer is on its way. */
   asking: Promise<ViewState> | undefined;
+  /** Whether another owner has read as far as this update, while the answer is on its way. */
+  reading: Promise<boolean> | undefined;
+  /** In a triggered update: where its inputs ended when the flows were done. */
+  goal: InputEnds | undefined;
 };
 
 /**
@@ -130,6 +134,8 @@ export class ViewUpdates {
       failuresInRow: 0,
       changed: 0,
       asking: undefined,
+      reading: undefined,
+      goal: undefined,
     };
   }
 
@@ -199,8 +205,7 @@ export class ViewUpdates {
     if (!(await runner.keepMembership()) || this.#paused.has(view.name)) return;
     if (!this.#isReleased || slot.isDone || clock.monotonic() < slot.restsUntilMs) return;
     const state = runner.isOwner ? await runner.state() : await this.#stateOfOther(slot);
-    // The flows of an update are done: what is open is being ended by whoever took their tables over.
-    if (settings.once && state === 'unsettled') return;
+    if (settings.once && (await this.#isLeft(slot, state))) return;
     const isDue = view.isVolatile && view.replaceWhere?.once !== true && runner.isOwner;
     if (state === 'current' && !isDue) {
       slot.isDone = settings.once;
@@ -221,6 +226,28 @@ export class ViewUpdates {
         : Number(view.refreshMicros / 1_000n);
     slot.restsUntilMs = clock.monotonic() + restMs;
     listener({ event: 'view_computed', view: view.name, run, rows, changed, removed, durationMs });
+  }
+
+  /**
+   * Whether an update has nothing to do here, now or ever. What it has to read are the inputs as they stood when the flows
+   * were done. What was open there is being ended by whoever took their tables over; beside an instance that goes on something
+   * is always open behind it.
+   */
+  async #isLeft(slot: Slot, state: ViewState): Promise<boolean> {
+    const { runner } = slot;
+    slot.goal ??= await runner.inputEnds();
+    if (state === 'current') return false;
+    if (runner.isOwner) return state === 'unsettled' && !(await runner.isReadable(slot.goal));
+    slot.isDone = await this.#isReadByOther(slot, slot.goal);
+    return true;
+  }
+
+  async #isReadByOther(slot: Slot, goal: InputEnds): Promise<boolean> {
+    slot.reading ??= slot.runner.hasRead(goal).finally(() => {
+      slot.reading = undefined;
+    });
+    const { reading } = slot;
+    return (await isSettledWithin(this.#options.clock, lookMsMax, reading)) && reading;
   }
 
   /**

@@ -2,6 +2,8 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { rowDecoder } from '../../../src/data/row-decoder.ts';
 import { planPipeline } from '../../../src/plan/plan-pipeline.ts';
 import type { Log } from '../../../src/ports/log.ts';
+import { appendCopy } from '../../../src/runtime/refresh/append-copy.ts';
+import { overriding } from '../../../src/runtime/refresh/refresh-throttle.ts';
 import type { RuntimeEvent } from '../../../src/runtime/runtime-events.ts';
 import { readViewStatus } from '../../../src/runtime/views/view-status.ts';
 import type { PipelineWorld } from '../../../src/testing/pipeline/pipeline-world.ts';
@@ -55,6 +57,38 @@ function rowsOf(name: string, sql: string): string[] {
 }
 
 const written = (topic: string) => world.log.readCommitted(topic);
+
+test('FL-06 an update computes its views though others go on writing their inputs', async () => {
+  world = worldOf(totals, 1);
+  order('EU', 'a', 2, 1);
+  await updateOnce(current);
+  // Whoever asks how far the input goes finds one more record, and one behind it whose transaction is open.
+  const log = world.log.connect();
+  const reader = log.openReader();
+  reader.assign('newest', 0, 0);
+  const [slice] = await reader.poll(1_000);
+  if (slice?.records.next() !== true) throw new Error('the table has no record');
+  const other = await log.openProducer('somebody');
+  let isLookedAt = false;
+  const busy = overriding(log as Log, {
+    committedOffsets: (group, topic, partitions) => {
+      isLookedAt ||= group === 'test.totals';
+      return log.committedOffsets(group, topic, partitions);
+    },
+    offsetRanges: async (topic, partitions) => {
+      if (topic === 'newest' && isLookedAt) {
+        await other.commit([]);
+        appendCopy(other, 'newest', 0, slice.records);
+        await other.drain();
+      }
+      return log.offsetRanges(topic, partitions);
+    },
+  });
+  const worker = await workerOf(world, totals, { once: true }, busy);
+  await worker.run();
+  expect(worker.isUpdateOver).toBe(true);
+  expect(rowsOf('totals', totals)).toEqual(['EU|1|2']);
+});
 
 describe('FL-28 materialized views', () => {
   test('only differences are written: changed groups, and tombstones for those that are gone', async () => {
