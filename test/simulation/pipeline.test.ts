@@ -48,6 +48,7 @@ const failedOnce = [
   { shape: 'computed_once', seed: 612994 },
   { shape: 'computed_once', seed: 613527 },
   { shape: 'over_table_once', seed: 610908 },
+  { shape: 'over_table_once', seed: 613526 },
 ];
 
 const keptFromOthers = [

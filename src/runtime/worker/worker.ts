@@ -288,7 +288,11 @@ export class Worker {
   async #loop(): Promise<void> {
     const { settings, flows, log, clock, listener } = this.#options;
     const update = settings.once ? new TriggeredUpdate(flows, log, clock, listener) : undefined;
-    if (update !== undefined) await this.#guard(() => update.start());
+    // Without its goals an update would be done before it has read anything (simulation seed 613526 of over_table_once).
+    let isBegun = update === undefined;
+    while (!isBegun && !this.#isStopping) {
+      isBegun = (await this.#guard(() => this.#begin(update))) === true;
+    }
     while (!this.#isStopping) {
       this.#options.views?.check();
       await this.#guard(() => this.#turn());
@@ -299,6 +303,12 @@ export class Worker {
         return;
       }
     }
+  }
+
+  /** Takes the goals of an update. */
+  async #begin(update: TriggeredUpdate | undefined): Promise<true> {
+    await update?.start();
+    return true;
   }
 
   /** What views read stands once all flows are done. */
