@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { FlowError } from '../../../src/base/errors.ts';
 import type { Log } from '../../../src/ports/log.ts';
-import { planned, workerOf, worldOf } from '../../support/append-world.ts';
+import { workerOf, worldOf } from '../../support/append-world.ts';
 
 const sql = `CREATE SOURCE src (id INT);
 CREATE STREAMING TABLE t AS SELECT id FROM STREAM(src);`;
