@@ -1,5 +1,6 @@
 import { assert } from '../base/assert.ts';
 import { FlowError } from '../base/errors.ts';
+import { oncePer } from '../base/once-per.ts';
 import { ByteWriter } from './byte-writer.ts';
 import { canonicalText, parseCanonicalText } from './canonical.ts';
 import { isOrderable } from './compare.ts';
@@ -31,7 +32,7 @@ export type SequenceCodec = {
  * decimals 8 bytes up to 18 digits, else 16; text and binary stand as they are. Inside arrays and structs each
  * part has a byte before it that says whether it is NULL, and text and binary end with two zero bytes.
  */
-export function sequenceCodec(type: DataType): SequenceCodec {
+export const sequenceCodec = oncePer((type: DataType): SequenceCodec => {
   if (!isOrderable(type)) {
     throw new FlowError('PIPELINE_INVALID', `a sequence of type ${formatType(type)} has no order`, {
       hint: 'Sequence by a number, a string, a boolean, a date, a timestamp, binary, or an array or struct of those.',
@@ -68,7 +69,7 @@ export function sequenceCodec(type: DataType): SequenceCodec {
     },
     readText: type.kind === 'bigint' ? readInt64Text : () => false,
   };
-}
+});
 
 type Reader = { readonly bytes: Buffer; at: number; readonly end: number };
 

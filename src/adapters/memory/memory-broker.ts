@@ -8,7 +8,8 @@ export type MemoryTopic = {
   readonly name: string;
   readonly topicId: string;
   readonly partitions: MemoryPartition[];
-  readonly configs: Map<string, string>;
+  /** As long as the topic is there they stay as they are. */
+  readonly configs: ReadonlyMap<string, string>;
 };
 
 /** The right to write under a transactional id, until another takes it over. */

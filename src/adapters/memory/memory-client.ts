@@ -56,7 +56,7 @@ export class MemoryClient implements Log {
           topicId,
           clusterId: this.#broker.clusterId,
           partitions: partitions.length,
-          configs: new Map(configs),
+          configs,
         };
         found.set(name, description);
       }
