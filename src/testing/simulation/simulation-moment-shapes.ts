@@ -30,6 +30,11 @@ type PartQuery = {
   readonly isPossible?: (record: DecodedRecord, rows: readonly RowParts[]) => boolean;
   /** How many records of a part were seen at least; absent: none need be. */
   readonly seenMin?: number;
+  /**
+   * Whether records of one source partition may be merged in any order: what waits between the stages is passed by what goes
+   * from one to the other in memory, once both are in one process. What was not there at first is then seen where rows name it.
+   */
+  readonly isUnordered?: boolean;
 };
 
 /** Of a row of any shape here, as far as it has them. */
@@ -61,12 +66,12 @@ function isSame(rows: readonly string[], others: readonly string[], isExact: boo
 function atOneMoment(
   { rows, isExact, isOld }: WholeRows,
   records: readonly PlacedRecord[],
-  { rows: query, isPossible = () => true, seenMin = 0 }: PartQuery,
+  { rows: query, isPossible = () => true, seenMin = 0, isUnordered = false }: PartQuery,
 ): readonly string[] {
   const parts = partsOf(rows);
   const names = namesIn(parts);
-  const lanes = records.map((one) => ({
-    lane: `${one.topic}/${one.partition}`,
+  const lanes = records.map((one, position) => ({
+    lane: isUnordered ? String(position) : `${one.topic}/${one.partition}`,
     isOld: isOld(one),
     record: one.record,
   }));
@@ -74,7 +79,8 @@ function atOneMoment(
   for (const { record } of lanes) counts.set(record.v, (counts.get(record.v) ?? 0) + 1);
   const found = findMoment({
     records: lanes,
-    isPossible: ({ record }) => isPossible(record, parts),
+    isPossible: ({ record, isOld: isThere }) =>
+      isPossible(record, parts) && (!isUnordered || isThere || names.has(record.v)),
     // Of records that are equal it cannot be told which one it was.
     isNeeded: ({ record }) => names.has(record.v) && counts.get(record.v) === 1,
     isResult: (seen) =>
@@ -177,6 +183,7 @@ const ofK = {
 
 const keysAtOnce = partByPart({
   ...ofK,
+  isUnordered: true,
   isPossible: isMerged,
   rows: (records) => {
     const rows = newest(records);
@@ -189,6 +196,7 @@ const keysAtOnce = partByPart({
 
 const rowsAtOnce = partByPart({
   ...ofK,
+  isUnordered: true,
   isPossible: isMerged,
   rows: (records) => newest(records).map(byK),
 });
