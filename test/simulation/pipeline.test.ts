@@ -49,6 +49,8 @@ const failedOnce = [
   { shape: 'computed_once', seed: 613527 },
   { shape: 'over_table_once', seed: 610908 },
   { shape: 'over_table_once', seed: 613526 },
+  { shape: 'over_table_once', seed: 610324 },
+  { shape: 'sliced_once', seed: 610070 },
 ];
 
 const keptFromOthers = [

@@ -5,15 +5,21 @@ import {
   staticSources,
 } from '../../plan/pipeline-plan.ts';
 import { batchTables, catalogTopicOf, viewInputs } from '../../plan/topology.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import { sourcesOf, tableOfView } from '../inspect/pipeline-facts.ts';
 import { Catalog } from '../topics/catalog.ts';
+import { isSettledWithin } from '../worker/is-settled-within.ts';
 import { pausesOf } from '../worker/pauses.ts';
 import { readPins } from './once-pins.ts';
 import { readViewStatus } from './view-status.ts';
 
+/** How long the answer about a view is waited for. */
+const answerMsMax = 1_000;
+
 export type UpstreamOptions = {
   readonly log: Log;
+  readonly clock: Clock;
   readonly pipeline: string;
   /** In a triggered update REPLACE WHERE flows come behind all others as it is. */
   readonly isTriggered: boolean;
@@ -26,7 +32,7 @@ export type UpstreamOptions = {
  */
 export async function onceUpstream(
   plan: PipelinePlan,
-  { log, pipeline, isTriggered }: UpstreamOptions,
+  { log, clock, pipeline, isTriggered }: UpstreamOptions,
 ): Promise<PipelinePlan | undefined> {
   const catalogTopic = catalogTopicOf(pipeline);
   const readers = plan.flows.filter((flow) => tablesOf(plan, flow).length > 0);
@@ -43,14 +49,12 @@ export async function onceUpstream(
     const due = readers.filter((flow) => {
       return catalog === undefined || readPins(flow, catalog) === undefined;
     });
-    const states = await readViewStatus(
-      log,
-      { ...plan, materializedViews: views },
-      pipeline,
-      catalog,
-    );
-    const dueViews = views.filter(({ name }) =>
-      states.some(({ view, state }) => view === name && state !== 'current'),
+    // The log does not tell how far a view is while its transaction is open, and whoever died in it is another's to end, who
+    // has to start first: so it counts as one that is due.
+    const asking = readViewStatus(log, { ...plan, materializedViews: views }, pipeline, catalog);
+    const states = (await isSettledWithin(clock, answerMsMax, asking)) ? await asking : [];
+    const dueViews = views.filter(
+      ({ name }) => !states.some(({ view, state }) => view === name && state === 'current'),
     );
     const paused = new Set(catalog === undefined ? [] : pausesOf(catalog).map(({ flow }) => flow));
     return writersOf(

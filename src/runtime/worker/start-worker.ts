@@ -111,7 +111,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<Worker> 
   await state.check();
   const isStopped = options.isStopped ?? (() => false);
   const { pipeline, once: isTriggered } = settings;
-  const upstream = await onceUpstream(plan, { log, pipeline, isTriggered });
+  const upstream = await onceUpstream(plan, { log, clock, pipeline, isTriggered });
   if (upstream !== undefined) await bringUpToDate(upstream, options, isStopped);
   const { flows, views, catalog } = await prepareTopics({
     plan,
