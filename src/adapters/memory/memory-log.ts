@@ -140,6 +140,11 @@ export class MemoryLog implements Log {
   }
 
   /** 0: there is no such topic at this moment. */
+  /** undefined: there is none of that name. */
+  topicIdNow(topic: string): string | undefined {
+    return this.#broker.topic(topic)?.topicId;
+  }
+
   partitionCountNow(topic: string): number {
     return this.#broker.topic(topic)?.partitions.length ?? 0;
   }

@@ -290,8 +290,15 @@ export class SimulatedWorld {
       if (isOnce === true) {
         return this.committed(group, catalogTopicOf(simulatedPipeline), 0) !== undefined;
       }
+      if (!this.#isOfPresentTopic(group, name)) return false;
       return inputsOf(view).every((input) => this.#isComputedFrom(group, input));
     });
+  }
+
+  /** What a topic held that was there before has to be computed anew, though nothing has come into the inputs since. */
+  #isOfPresentTopic(group: string, name: string): boolean {
+    const found = this.log.committedNow(group, catalogTopicOf(simulatedPipeline), 0);
+    return found?.metadata.includes(`"topicId":"${this.log.topicIdNow(name)}"`) === true;
   }
 
   #isComputedFrom(group: string, input: string): boolean {

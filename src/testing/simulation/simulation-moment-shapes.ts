@@ -75,12 +75,15 @@ function atOneMoment(
     isOld: isOld(one),
     record: one.record,
   }));
+  // Where there are no rows, what gives none by itself may have been seen.
+  const isSeen = (record: DecodedRecord): boolean =>
+    names.has(record.v) || (names.size === 0 && query([record]).length === 0);
   const counts = new Map<string, number>();
   for (const { record } of lanes) counts.set(record.v, (counts.get(record.v) ?? 0) + 1);
   const found = findMoment({
     records: lanes,
     isPossible: ({ record, isOld: isThere }) =>
-      isPossible(record, parts) && (!isUnordered || isThere || names.has(record.v)),
+      isPossible(record, parts) && (!isUnordered || isThere || isSeen(record)),
     // Of records that are equal it cannot be told which one it was.
     isNeeded: ({ record }) => names.has(record.v) && counts.get(record.v) === 1,
     isResult: (seen) =>
@@ -232,6 +235,7 @@ ${newestByKSql(options)}`,
 
 const slicedAtOnce = partByPart({
   ...ofK,
+  isUnordered: true,
   isPossible: isMerged,
   rows: (records) =>
     newest(records)
@@ -254,7 +258,13 @@ const skipping = 'STREAM(t) WITH (skipChangeCommits = true)';
 
 /** Of each key the rows as one of its commits left them first. */
 function firstVersions(rows: Query, isPossible?: PartQuery['isPossible']) {
-  const ofOneKey = partByPart({ ...ofK, rows, seenMin: 1, ...(isPossible && { isPossible }) });
+  const ofOneKey = partByPart({
+    ...ofK,
+    rows,
+    seenMin: 1,
+    isUnordered: true,
+    ...(isPossible && { isPossible }),
+  });
   // Whatever was there before: it is the commits of the table that count.
   const whole: NonNullable<ShapeFlow['whole']> = (records, seen) =>
     ofOneKey(records, { ...seen, isOld: () => false });
