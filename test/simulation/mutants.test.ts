@@ -33,7 +33,6 @@ const soonFound = [
   'a version without rows is none',
   'pairs by their left row',
   'partners forgotten',
-  'a view that has stopped is kept',
   'a result at each start',
   'tables as they happen to be',
   'a part of what happens to be there',

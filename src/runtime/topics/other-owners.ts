@@ -90,6 +90,15 @@ async function ownersIn(
       if (idle > idlePollsMax) throw unheard([...ends.keys()]);
       const slices = await reader.poll(1_000);
       if (slices.length > 0) idle = 0;
+      else {
+        // One that was deleted since has nothing to tell any more.
+        const there = await log.describeTopics([...ends.keys()]);
+        for (const name of [...ends.keys()]) {
+          if (there.has(name)) continue;
+          ends.delete(name);
+          reader.unassign(name, 0);
+        }
+      }
       for (const { topic: catalog, records, nextOffset } of slices) {
         const isOurs = takeOwned(owned, { catalog, records, wanted });
         if (isOurs && nextOffset < (ends.get(catalog) ?? 0)) continue;

@@ -1,4 +1,9 @@
 import { expect, test } from 'vitest';
+import { MemoryLog } from '../../../src/adapters/memory/memory-log.ts';
+import { systemClock } from '../../../src/adapters/system/system-clock.ts';
+import type { Log, LogReader } from '../../../src/ports/log.ts';
+import { overriding } from '../../../src/runtime/refresh/refresh-throttle.ts';
+import { ownedByOthers } from '../../../src/runtime/topics/other-owners.ts';
 import { RefreshWorld } from '../../support/refresh-world.ts';
 
 const sqlOf = (name: string): string =>
@@ -61,4 +66,23 @@ test('a topic that only has the name of a catalog is no pipeline', async () => {
   await first.produce('a', 0, { k: 'k1', seq: 1, v: 'x' });
   await first.update();
   expect(first.log.readCommitted('shared')).toHaveLength(1);
+});
+
+test('P053 the catalog of another pipeline is deleted while it is read: it has nothing to tell any more', async () => {
+  const memory = new MemoryLog({ clock: systemClock });
+  memory.createTopic('gone.catalog', 1);
+  memory.produce('gone.catalog', 0, { value: '{}' });
+  const log = overriding(memory as Log, {
+    openReader: () => {
+      const reader = memory.openReader();
+      return overriding<LogReader>(reader, {
+        poll: () => {
+          if (memory.partitionCountNow('gone.catalog') > 0) memory.deleteTopic('gone.catalog');
+          return Promise.resolve([]);
+        },
+      });
+    },
+  });
+  const topics = [{ name: 't', topicId: 'of-t' }];
+  expect(await ownedByOthers({ log, pipeline: 'p' }, topics)).toEqual([]);
 });
