@@ -51,6 +51,9 @@ const failedOnce = [
   { shape: 'over_table_once', seed: 613526 },
   { shape: 'over_table_once', seed: 610324 },
   { shape: 'sliced_once', seed: 610070 },
+  { shape: 'over_table_once', seed: 96364389 },
+  { shape: 'over_table_once', seed: 96391307 },
+  { shape: 'over_table_once', seed: 97080948 },
 ];
 
 const keptFromOthers = [

@@ -24,6 +24,7 @@ import { numbersTo } from '../refresh/refresh-facts.ts';
 import { otherDefinition } from '../takeover/other-definition.ts';
 import { partitionKey } from '../takeover/partition-key.ts';
 import { refuseLocked } from '../topics/locks.ts';
+import { forgetWriter, nameWriter } from '../topics/named-writers.ts';
 import { readAppendedRows } from '../views/read-appended-rows.ts';
 import { StaticData } from '../views/static-data.ts';
 import { type PlacedDeadLetter, readDeadLetters } from '../worker/dead-letters.ts';
@@ -81,13 +82,11 @@ export async function replayDeadLetters(options: ReplayOptions): Promise<ReplayR
   const settled = isDryRun ? undefined : await openSettled(options);
   const run = new Replay(options, facts, await committedOffsets(options, facts));
   await run.readStatics();
-  // Named in the catalog before it opens, so that the service ends what a replay that was killed left open.
   const transactionalId = `${pipeline}-replay.${flow.name}`;
-  const entry = { kind: 'instance' as const, name: transactionalId };
   let producer: LogProducer | undefined;
   const opened = async (): Promise<LogProducer | undefined> => {
     if (isDryRun || producer !== undefined) return producer;
-    await catalog.write([{ ...entry, value: { instance: 'replay' } }], clock.now());
+    await nameWriter(catalog, transactionalId, clock.now());
     producer = await log.openProducer(transactionalId);
     return producer;
   };
@@ -108,12 +107,10 @@ export async function replayDeadLetters(options: ReplayOptions): Promise<ReplayR
   }
   if (!isDryRun) {
     const nowMs = clock.now();
+    await forgetWriter(catalog, transactionalId, nowMs);
     const facts = { report: { ...run.report } };
     await catalog.write(
       [
-        ...(catalog.get(entry.kind, entry.name) === undefined
-          ? []
-          : [{ ...entry, value: undefined }]),
         ...(run.report.replayed === 0 ? [] : (settled?.changes() ?? [])),
         eventEntry({ flow: flow.name, what: 'dead_letters_replayed', nowMs, command, facts }),
       ],

@@ -211,11 +211,17 @@ export async function fenceOthers(
   { catalog, log, listener, own }: FencingOptions,
   reason: string,
 ): Promise<void> {
-  await catalog.read();
-  for (const { name } of catalog.all('instance')) {
-    if (name === own?.name) continue;
-    listener({ event: 'fencing', transactionalId: name, reason });
-    await log.fence(name);
+  const fenced = new Set(own === undefined ? [] : [own.name]);
+  for (;;) {
+    await catalog.read();
+    const others = catalog.all('instance').filter(({ name }) => !fenced.has(name));
+    if (others.length === 0) break;
+    for (const { name } of others) {
+      listener({ event: 'fencing', transactionalId: name, reason });
+      await log.fence(name);
+      fenced.add(name);
+    }
+    // One of them may have had a record of the catalog open, with others' entries hidden behind it.
   }
   await own?.renew();
 }

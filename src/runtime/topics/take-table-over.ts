@@ -10,6 +10,7 @@ import type { RuntimeListener } from '../runtime-events.ts';
 import { fenceOthers } from '../takeover/takeover.ts';
 import { type Catalog, catalogRecord } from './catalog.ts';
 import { lockFlows, unlockFlows } from './locks.ts';
+import { forgetWriter, nameWriter } from './named-writers.ts';
 import { isOnlyWriter, writerEntry, writerOf } from './table-writer.ts';
 
 export type WriterOptions = PipelineOnLog & {
@@ -95,7 +96,9 @@ async function isLocked(
  */
 async function handOver(succession: Succession): Promise<void> {
   const { catalog, clock, flow, topic, before, log, pipeline } = succession;
-  const producer = await log.openProducer(`${pipeline}.writer.${flow.name}`);
+  const writerId = `${pipeline}.writer.${flow.name}`;
+  await nameWriter(catalog, writerId, clock.now());
+  const producer = await log.openProducer(writerId);
   try {
     await catalog.read();
     if (writerOf(catalog, topic) === flow.name) return;
@@ -117,6 +120,7 @@ async function handOver(succession: Succession): Promise<void> {
     producer.append(catalogTopicOf(pipeline), 0, catalogRecord(entry, clock.now()));
     await producer.commit([]);
     await catalog.read();
+    await forgetWriter(catalog, writerId, clock.now());
   } finally {
     await producer.close();
   }

@@ -11,6 +11,7 @@ import type { ComputedSource, FlowFacts } from '../inspect/flow-facts.ts';
 import type { RuntimeListener } from '../runtime-events.ts';
 import { generationOf } from '../takeover/generation.ts';
 import { type Catalog, catalogRecord } from '../topics/catalog.ts';
+import { forgetWriter, nameWriter } from '../topics/named-writers.ts';
 import { readPins, tellHeld } from './once-pins.ts';
 import { readInputRows } from './read-input-rows.ts';
 
@@ -42,16 +43,23 @@ export async function computeOnce(options: OnceResultOptions): Promise<void> {
   const { flow, computed } = facts;
   if (computed === undefined) return;
   if (readPins(flow, catalog) === undefined) await computeFirst(options, computed);
+  await forgetWriter(catalog, writerIdOf(facts), options.clock.now());
   await clearFormer(options, computed);
+}
+
+function writerIdOf({ group }: FlowFacts): string {
+  return `${group}.result`;
 }
 
 async function computeFirst(options: OnceResultOptions, computed: ComputedSource): Promise<void> {
   const { facts, catalog, clock, log } = options;
-  const { flow, group } = facts;
+  const { flow } = facts;
+  const writerId = writerIdOf(facts);
   const deadline = clock.monotonic() + patienceMs;
   for (;;) {
+    await nameWriter(catalog, writerId, clock.now());
     // From here on whoever was at it before cannot commit any more.
-    const producer = await log.openProducer(`${group}.result`);
+    const producer = await log.openProducer(writerId);
     try {
       await catalog.read();
       if (readPins(flow, catalog) === undefined) await writeResult(options, computed, producer);
