@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { openEmbeddedStateStore } from './adapters/embedded/embedded-state-store.ts';
 import { FileLog } from './adapters/files/file-log.ts';
@@ -292,6 +293,7 @@ export function workerSettings(config: Config, once: boolean): WorkerSettings {
     ...defaultWorkerSettings,
     pipeline: config['pipeline.name'] ?? '',
     instance: instanceOf(config, once),
+    token: randomUUID(),
     delivery: config.delivery,
     once,
     commitIntervalMs: config['commit.intervalMs'],

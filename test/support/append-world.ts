@@ -43,6 +43,7 @@ export function workerOf(
       ...defaultWorkerSettings,
       pipeline: 'test',
       instance: 'one',
+      token: 'one',
       commitIntervalMs: 20,
       retriesMax: 20,
       ...settings,

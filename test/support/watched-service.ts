@@ -153,6 +153,7 @@ export class WatchedService {
         ...defaultWorkerSettings,
         pipeline: 'p',
         instance: this.#options.instance ?? '0',
+        token: this.#options.instance ?? '0',
         commitIntervalMs: 5,
         retryDelayMinMs: 1,
         retriesMax: 50,

@@ -5,18 +5,23 @@ export type OwnIdOptions = {
   /** Of this instance among all pipelines. */
   readonly name: string;
   readonly instance: string;
+  /** Of this process alone, whatever its name. */
+  readonly token: string;
   readonly isTransactional: boolean;
   /** Where nothing is open here: ends what another process of this name has left open. */
   readonly renew: () => Promise<void>;
 };
 
-/** When a process first entered its name: by the place that the catalog then stood at, and the clock where that is the same. */
-type Beginning = { readonly position: number; readonly ms: number };
+/**
+ * When a process first entered its name: by the place that the catalog then stood at, by the clock where that is the same, and
+ * where that is, too, by what no other process has.
+ */
+type Beginning = { readonly position: number; readonly ms: number; readonly token: string };
 
 /**
  * The name of this process within its pipeline, and what the catalog says of who has it.
  *
- * Invariant: of two living processes of one name the one that began first gives way. Each ends what the other has open
+ * Invariant: of two living processes of one name exactly one gives way, the one that began first. Each ends what the other has open
  * under the id of both, and throws the other out of their groups, so without it they could go on for ever and commit
  * nothing (simulation seed 10021091). A group that says the name is another's is no proof: a coordinator which lost its
  * last changes says so of the only one that lives.
@@ -28,12 +33,14 @@ export class OwnId {
   /** Where nothing is open here: ends what another process of this name has left open. */
   readonly renew: () => Promise<void>;
   readonly #instance: string;
+  readonly #token: string;
   #began: Beginning | undefined;
 
-  constructor({ name, instance, isTransactional, renew }: OwnIdOptions) {
+  constructor({ name, instance, token, isTransactional, renew }: OwnIdOptions) {
     this.name = name;
     this.transactionalId = isTransactional ? name : undefined;
     this.#instance = instance;
+    this.#token = token;
     this.renew = renew;
   }
 
@@ -42,7 +49,7 @@ export class OwnId {
     catalog: Pick<Catalog, 'position'>,
     nowMs: number,
   ): Pick<CatalogEntry, 'kind' | 'name' | 'value'> {
-    this.#began ??= { position: catalog.position, ms: nowMs };
+    this.#began ??= { position: catalog.position, ms: nowMs, token: this.#token };
     return {
       kind: 'instance',
       name: this.name,
@@ -56,7 +63,9 @@ export class OwnId {
     const other = beginningOf(catalog.get('instance', this.name));
     if (own === undefined || other === undefined) return false;
     if (other.position !== own.position) return other.position > own.position;
-    return other.ms > own.ms;
+    if (other.ms !== own.ms) return other.ms > own.ms;
+    // Twins that were started together, as by one command, would chase each other for ever (simulation seed 96042976).
+    return other.token > own.token;
   }
 
   /** Throws TASK_MIGRATED when overtaken. */
@@ -75,6 +84,7 @@ export class OwnId {
 function beginningOf(entry: CatalogEntry | undefined): Beginning | undefined {
   const began = entry?.value['began'];
   if (typeof began !== 'object' || began === null) return undefined;
-  const { position, ms } = began as Partial<Beginning>;
-  return typeof position === 'number' && typeof ms === 'number' ? { position, ms } : undefined;
+  const { position, ms, token = '' } = began as Partial<Beginning>;
+  if (typeof position !== 'number' || typeof ms !== 'number') return undefined;
+  return { position, ms, token };
 }

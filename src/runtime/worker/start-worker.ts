@@ -30,7 +30,7 @@ export type StartWorkerOptions = {
 };
 
 /** What every worker has where nobody says otherwise. */
-export const defaultWorkerSettings: Omit<WorkerSettings, 'pipeline' | 'instance'> = {
+export const defaultWorkerSettings: Omit<WorkerSettings, 'pipeline' | 'instance' | 'token'> = {
   delivery: 'exactly_once',
   once: false,
   commitIntervalMs: 100,

@@ -2,6 +2,8 @@ export type WorkerSettings = {
   readonly pipeline: string;
   /** Stable name of this process within the pipeline; part of its transactional id. */
   readonly instance: string;
+  /** Tells this process from every other one, also of its name. */
+  readonly token: string;
   readonly delivery: 'exactly_once' | 'at_least_once';
   /** Ends at the offsets that stand at the start. */
   readonly once: boolean;

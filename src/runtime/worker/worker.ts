@@ -104,10 +104,11 @@ export class Worker {
     const count = options.flows.length + (options.views?.facts.length ?? 0);
     assert(count > 0, 'a worker has at least one flow or view');
     this.#options = options;
-    const { pipeline, instance, delivery } = options.settings;
+    const { pipeline, instance, token, delivery } = options.settings;
     this.#own = new OwnId({
       name: `${pipeline}-${instance}`,
       instance,
+      token,
       isTransactional: delivery === 'exactly_once',
       renew: () => this.#transaction.renew(),
     });

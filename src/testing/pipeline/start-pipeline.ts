@@ -45,6 +45,7 @@ export function pipelineStarter(settings: Partial<WorkerSettings> = {}): StartPi
             ...settings,
             pipeline,
             instance,
+            token: instance,
           },
         });
         running = worker.run().catch((error: unknown) => {

@@ -30,6 +30,8 @@ export type SimulatedSite = {
 
 export type InstanceOptions = {
   readonly name: string;
+  /** Of no other instance of its world. */
+  readonly token: string;
   readonly once: boolean;
   readonly acceptGaps: readonly string[];
   readonly onEvent: (event: RuntimeEvent) => void;
@@ -91,7 +93,7 @@ export class SimulatedInstance {
 
   async #live(
     { plan, pipeline, settings }: SimulatedSite,
-    { name, once, acceptGaps, onEvent }: InstanceOptions,
+    { name, token, once, acceptGaps, onEvent }: InstanceOptions,
     log: SimulatedLog,
     state: SimulatedStateStore,
   ): Promise<Fate> {
@@ -105,7 +107,7 @@ export class SimulatedInstance {
         replicationFactor: -1,
         acceptGaps,
         isStopped: () => this.#isStopping,
-        settings: { ...defaultWorkerSettings, ...settings, pipeline, instance: name, once },
+        settings: { ...defaultWorkerSettings, ...settings, pipeline, instance: name, token, once },
       });
       this.#worker = worker;
       if (this.#isStopping) worker.stop();

@@ -122,6 +122,7 @@ export class SimulatedWorld {
     this.note(() => `${name} starts`);
     const instance = new SimulatedInstance(this.site, {
       name,
+      token: String(this.started),
       once: options.once ?? false,
       acceptGaps: options.acceptGaps ?? [],
       onEvent: (event) => this.#heard(name, event),

@@ -55,6 +55,7 @@ class World {
         ...defaultWorkerSettings,
         pipeline: 'p',
         instance: '0',
+        token: '0',
         once: true,
         commitIntervalMs: 10,
         retryDelayMinMs: 1,

@@ -24,7 +24,7 @@ test('P047 a flow has its first checkpoint before the next one joins its group, 
     clock: world.clock,
     listener: () => undefined,
     replicationFactor: -1,
-    settings: { ...defaultWorkerSettings, pipeline: 'test', instance: 'one' },
+    settings: { ...defaultWorkerSettings, pipeline: 'test', instance: 'one', token: 'one' },
   });
   void worker.run();
   await world.clock.sleep(5_000);

@@ -96,7 +96,7 @@ test('FL-16 a start that waits for an open transaction ends when it is told to s
     listener: (event: RuntimeEvent) => events.push(event),
     replicationFactor: -1,
     isStopped: () => isStopped,
-    settings: { ...defaultWorkerSettings, pipeline: 'test', instance: 'one' },
+    settings: { ...defaultWorkerSettings, pipeline: 'test', instance: 'one', token: 'one' },
   };
   const starting = startWorker(options);
   await untilHeld(events);

@@ -4,12 +4,13 @@ import { OwnId } from '../../../src/runtime/worker/own-id.ts';
 
 const idle = (): Promise<void> => Promise.resolve();
 
-function ownId(): OwnId {
-  return new OwnId({ name: 'p-pod-0', instance: 'pod-0', isTransactional: true, renew: idle });
+function ownId(token = 'one'): OwnId {
+  const instance = 'pod-0';
+  return new OwnId({ name: 'p-pod-0', instance, token, isTransactional: true, renew: idle });
 }
 
-function processAt(position: number, ms: number) {
-  const own = ownId();
+function processAt(position: number, ms: number, token = 'one') {
+  const own = ownId(token);
   const entry = { ...own.entry({ position }, ms), offset: position };
   return { own, entry };
 }
@@ -34,6 +35,23 @@ test('where the catalog stood at the same place, the clock decides', () => {
   const { own } = processAt(10, 1_000);
   expect(own.isOvertaken(holding(processAt(10, 1_001).entry))).toBe(true);
   expect(own.isOvertaken(holding(processAt(10, 999).entry))).toBe(false);
+});
+
+test('96042976 of two that began at one place and at one time exactly one gives way, by what tells them apart', () => {
+  const one = processAt(10, 1_000, 'one');
+  const two = processAt(10, 1_000, 'two');
+  expect(one.own.isOvertaken(holding(two.entry))).toBe(true);
+  expect(two.own.isOvertaken(holding(one.entry))).toBe(false);
+  // A process is no other one than itself, whoever enters it again.
+  expect(one.own.isOvertaken(holding(one.entry))).toBe(false);
+});
+
+test('what tells them apart decides only where place and time do not', () => {
+  const { own } = processAt(10, 1_000, 'two');
+  expect(own.isOvertaken(holding(processAt(10, 1_001, 'one').entry))).toBe(true);
+  expect(own.isOvertaken(holding(processAt(12, 900, 'one').entry))).toBe(true);
+  const later = processAt(12, 900, 'one');
+  expect(later.own.isOvertaken(holding(processAt(10, 1_000, 'two').entry))).toBe(false);
 });
 
 test('a process gives way to none that began before it, however late it enters itself, nor to one that has ended', () => {
