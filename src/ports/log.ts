@@ -10,7 +10,8 @@
  * 3. `commit` is atomic over everything appended and all offsets, and is refused with TASK_MIGRATED when
  *    the member or its generation is stale, and PRODUCER_FENCED when the producer was taken over. After any
  *    other failure the outcome is unknown: the producer must be opened again.
- * 4. Committed offsets are read only after pending transactional offsets are settled.
+ * 4. Committed offsets are read only after pending transactional offsets are settled, which of an instance that is gone may take
+ *    until its transaction has timed out: whoever has to end that one waits with a bound (`answerWithin`).
  * 5. No promise rejects with anything but a FlowError.
  */
 export interface Log {

@@ -54,6 +54,9 @@ const failedOnce = [
   { shape: 'over_table_once', seed: 96364389 },
   { shape: 'over_table_once', seed: 96391307 },
   { shape: 'over_table_once', seed: 97080948 },
+  { shape: 'sliced', seed: 95142330 },
+  { shape: 'sliced', seed: 96105182 },
+  { shape: 'separate', seed: 96042976 },
 ];
 
 const keptFromOthers = [

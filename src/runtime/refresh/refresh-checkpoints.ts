@@ -7,12 +7,12 @@ import type { CheckpointMove, CheckpointRow } from '../../refresh/checkpoint-mov
 import { movedMetadata, parseFlowMetadata, parseTableMetadata } from '../../task/row-account.ts';
 import type { RuntimeListener } from '../runtime-events.ts';
 import { firstPartitions } from '../takeover/added-partitions.ts';
+import { endOpenOver } from '../takeover/end-open.ts';
 import { checkpointMark, markedFirst, tableGeneration, writersOf } from '../takeover/generation.ts';
 import { partitionKey } from '../takeover/partition-key.ts';
-import { fenceOthers } from '../takeover/takeover.ts';
 import type { Catalog } from '../topics/catalog.ts';
 import { type LockFacts, lockFlows, unlockFlows } from '../topics/locks.ts';
-import { isSettledWithin } from '../worker/is-settled-within.ts';
+import { answerOnceEnded } from '../worker/answer-within.ts';
 import { numbersTo } from './refresh-facts.ts';
 
 /** What every command that changes checkpoints from outside works with. */
@@ -38,8 +38,6 @@ export type KnownCheckpoint = CheckpointRow & {
 
 /** How long a lock of a short command counts: far more than it takes, and soon over after a crash. */
 const shortLockMs = 60_000;
-/** How long an open transaction may hold up checkpoints before its producer is taken for dead. */
-const stuckAfterMs = 2_000;
 const pollMs = 100;
 /** A service looks for locks every second, and finishes what is open. */
 const waitMsDefault = 15_000;
@@ -154,22 +152,21 @@ export async function settleCheckpoints(
   options: Pick<OutsideOptions, 'log' | 'catalog' | 'clock' | 'pipeline' | 'plan' | 'listener'>,
   flow: string,
 ): Promise<void> {
-  const { log, catalog, clock, pipeline, plan, listener } = options;
-  const known = plan.flows.find(({ name }) => name === flow);
+  const { log, clock, pipeline, plan } = options;
+  const known = plan.flows.filter(({ name }) => name === flow);
+  // One that is gone from the plan, whose checkpoints are carried to another name, may have read what any other reads.
+  const readers = known.length === 0 ? plan.flows : known;
   const topics = [
-    ...(known === undefined ? [] : sourcesOf(plan, known).map(({ topic }) => topic)),
+    ...readers.flatMap((one) => sourcesOf(plan, one).map(({ topic }) => topic)),
     repartitionTopicOf(pipeline, flow),
   ];
   const asking = (async () => {
     for (const { name, partitions } of (await log.describeTopics([...new Set(topics)])).values()) {
       await log.committedOffsets(groupOf(pipeline, flow), name, numbersTo(partitions));
     }
+    return 'settled';
   })();
-  if (!(await isSettledWithin(clock, stuckAfterMs, asking))) {
-    const reason = `it may hold the checkpoints of flow "${flow}"`;
-    await fenceOthers({ catalog, log, listener }, reason);
-  }
-  await asking;
+  await answerOnceEnded(clock, asking, () => endOpenOver(options, flow));
 }
 
 /** Sets checkpoints, and remembers which incarnation of each topic they are of. Rows are not touched. */

@@ -1,6 +1,7 @@
 import { FlowError } from '../../base/errors.ts';
 import { groupOf, levelsTopicOf, repartitionTopicOf, sourcesOf } from '../../plan/topology.ts';
 import { readDeployedFlow } from '../../refresh/deployed-flow.ts';
+import { endOpenOver } from '../takeover/end-open.ts';
 import { hasCheckpoints, refuseForeign } from '../topics/check-topics.ts';
 import { lockFlows, unlockFlows } from '../topics/locks.ts';
 import { emptyAppended } from './refresh-append.ts';
@@ -78,7 +79,7 @@ export async function refreshInPlace(options: RefreshRunOptions): Promise<Refres
 
 /** The topic may be somebody else's: a wrong pipeline name is enough. Where only the catalog was lost it may be emptied. */
 async function refuseOtherOwner(options: RefreshRunOptions): Promise<void> {
-  const { log, catalog, pipeline, plan, table, flow } = options;
+  const { log, catalog, clock, pipeline, plan, table, flow } = options;
   const found = (await log.describeTopics([table.topic])).get(table.topic);
   if (found === undefined || catalog.get('topic', table.topic) !== undefined) return;
   const reads = [
@@ -88,7 +89,9 @@ async function refuseOtherOwner(options: RefreshRunOptions): Promise<void> {
   // A flow that the catalog knows wrote another topic: what stands in this one is not from it.
   const before = readDeployedFlow(catalog.get('flow', flow.name)?.value);
   const isMoved = before !== undefined && before.topic !== table.topic;
-  if (!isMoved && (await hasCheckpoints(log, pipeline, { flow: flow.name, reads }))) return;
+  const ending = { clock, endOpen: (name: string) => endOpenOver(options, name) };
+  const asker = { log, pipeline, ending };
+  if (!isMoved && (await hasCheckpoints(asker, { flow: flow.name, reads }))) return;
   await refuseForeign(options, found);
 }
 

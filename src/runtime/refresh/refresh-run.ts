@@ -25,6 +25,7 @@ import { fenceOthers } from '../takeover/takeover.ts';
 import type { CatalogChange } from '../topics/catalog.ts';
 import type { LockFacts } from '../topics/locks.ts';
 import { refuseOtherWriter } from '../topics/table-writer.ts';
+import { stuckAfterMs } from '../worker/answer-within.ts';
 import type { ReadProgress } from '../worker/read-partition.ts';
 import { type SwapAppendedOptions, swapAppended } from './refresh-append.ts';
 import type { ChangeForm } from './refresh-changes.ts';
@@ -91,8 +92,6 @@ export type RefreshRun = {
 
 const messageBytesDefault = 1_048_588;
 const pollMs = 100;
-/** How long an open transaction may hold up the end of a topic before its producer is taken for dead. */
-const stuckAfterMs = 2_000;
 
 /** A refresh of the flow from its beginning, or from where the last attempt stood. */
 export function beginRun(options: RefreshRunOptions, mode: RefreshMode): RefreshRun {

@@ -3,6 +3,7 @@ import type { Log } from '../../ports/log.ts';
 import type { FlowFacts, OncePins } from '../inspect/flow-facts.ts';
 import type { Catalog } from '../topics/catalog.ts';
 import { recordOnceDone } from '../views/once-pins.ts';
+import { answerWithin } from '../worker/answer-within.ts';
 import { clearStop } from '../worker/stops.ts';
 import { usedGapEntries } from './gaps.ts';
 import type { HeldPartition } from './held-partition.ts';
@@ -48,14 +49,21 @@ export async function recordCheckpoints(
   }
 }
 
-/** A flow that runs once is done when every partition, whoever reads it, is committed up to its end. */
+/** How long the answer about partitions of others is waited for. */
+const answerMsMax = 1_000;
+
+/**
+ * A flow that runs once is done when every partition, whoever reads it, is committed up to its end. One that another instance
+ * has in an open transaction is not yet: whoever ends that one, and could do so no sooner than this commit is over, records it.
+ */
 async function recordOnce(
   { facts, log, catalog, clock }: RecordOptions,
   once: OncePins,
 ): Promise<void> {
   for (const [topic, ends] of once.ends) {
-    const committed = await log.committedOffsets(facts.group, topic, [...ends.keys()]);
-    const isRead = ends.every((end, partition) => (committed.get(partition)?.offset ?? 0) >= end);
+    const asking = log.committedOffsets(facts.group, topic, [...ends.keys()]);
+    const committed = await answerWithin(clock, answerMsMax, asking);
+    const isRead = ends.every((end, partition) => (committed?.get(partition)?.offset ?? 0) >= end);
     if (!isRead) return;
   }
   await recordOnceDone(catalog, facts.flow.name, clock.now());

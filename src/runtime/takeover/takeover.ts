@@ -19,7 +19,7 @@ import {
 } from '../inspect/flow-facts.ts';
 import type { RestoreCause, RuntimeListener } from '../runtime-events.ts';
 import type { Catalog } from '../topics/catalog.ts';
-import { isSettledWithin } from '../worker/is-settled-within.ts';
+import { answerOnceEnded, answerWithin, stuckAfterMs } from '../worker/answer-within.ts';
 import type { OwnId } from '../worker/own-id.ts';
 import type { StageTimes } from '../worker/stage-times.ts';
 import { readAt, TableSlot } from '../worker/table-slot.ts';
@@ -50,9 +50,7 @@ export type TakeoverOptions = {
 
 export type TableTakeover = TakeoverOptions & { readonly facts: KeyedFlowFacts };
 
-/** How long an open transaction may hold up readers before its producer is taken for dead. */
-const stuckAfterMs = 2_000;
-/** The same of the instance that had the partition before: it gave it up with nothing open, or it is gone. */
+/** How long the instance that had the partition before may hold it up: it gave it up with nothing open, or it is gone. */
 const predecessorStuckAfterMs = 400;
 const pollMs = 50;
 /** Refreshes of which one may follow the other without a run between them, so that their states wait to be forgotten. */
@@ -177,18 +175,14 @@ export async function settledCheckpoint(
   const asking = log.committedOffsets(facts.group, topic, [partition]);
   const { predecessor } = options;
   if (predecessor !== undefined) {
-    if (await isSettledWithin(clock, predecessorStuckAfterMs, asking)) {
-      return (await asking).get(partition);
-    }
+    const answer = await answerWithin(clock, predecessorStuckAfterMs, asking);
+    if (answer !== undefined) return answer.get(partition);
     await fencePredecessor(options, `it left the checkpoint of ${topic}/${partition} open`);
   }
-  if (!(await isSettledWithin(clock, stuckAfterMs, asking))) {
-    await fenceOthers(
-      options,
-      `it may hold the checkpoint of topic "${topic}", partition ${partition}`,
-    );
-  }
-  return (await asking).get(partition);
+  const answer = await answerOnceEnded(clock, asking, () =>
+    fenceOthers(options, `it may hold the checkpoint of topic "${topic}", partition ${partition}`),
+  );
+  return answer.get(partition);
 }
 
 /** Ends what the former owner of a partition left open, unless it has ended in good order. */

@@ -1,8 +1,10 @@
 import { FlowError } from '../../base/errors.ts';
 import { catalogTopicOf, groupOf, levelsTopicOf, repartitionTopicOf } from '../../plan/topology.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { Log, TopicDescription, TopicSpec } from '../../ports/log.ts';
 import { readDeadLetter } from '../../task/output/dead-letter.ts';
 import { numbersTo } from '../refresh/refresh-facts.ts';
+import { answerOnceEnded } from '../worker/answer-within.ts';
 import type { KnownCatalog } from './catalog.ts';
 import { ownedByOthers, ownedError } from './other-owners.ts';
 
@@ -21,10 +23,19 @@ export type WantedTopic = TopicSpec & {
   readonly reads: readonly string[];
 };
 
-export type TopicCheck = {
+/** Who asks whether there are checkpoints. */
+export type CheckpointAsker = {
   readonly log: Log;
-  readonly catalog: KnownCatalog;
   readonly pipeline: string;
+  /** Ends what holds the answer up, as an instance that is gone does; absent: who only looks waits for as long as the log does. */
+  readonly ending?: {
+    readonly clock: Clock;
+    readonly endOpen: (flow: string) => Promise<void>;
+  };
+};
+
+export type TopicCheck = CheckpointAsker & {
+  readonly catalog: KnownCatalog;
   readonly existing: ReadonlyMap<string, TopicDescription>;
   readonly wanted: readonly WantedTopic[];
 };
@@ -68,10 +79,8 @@ export async function checkTopic(check: TopicCheck, topic: WantedTopic): Promise
  * A table whose topic is gone, or another one of the same name, has lost rows that its checkpoints stand behind: who went on
  * from them would call what is left the whole table.
  */
-export async function refuseLost(
-  { catalog, existing, log, pipeline }: TopicCheck,
-  topic: WantedTopic,
-): Promise<void> {
+export async function refuseLost(check: TopicCheck, topic: WantedTopic): Promise<void> {
+  const { catalog, existing } = check;
   if (topic.role !== 'output' && topic.role !== 'levels') return;
   const known = catalog.get('topic', topic.name)?.value['topicId'];
   const found = existing.get(topic.name)?.topicId;
@@ -80,7 +89,7 @@ export async function refuseLost(
   for (const flow of topic.keepers) {
     const isKnown = catalog.all('checkpoint').some(({ name }) => name.startsWith(`${flow}/`));
     // The catalog hears of the first checkpoint only once that is committed.
-    if (!isKnown && !(await hasCheckpoints(log, pipeline, { flow, reads }))) continue;
+    if (!isKnown && !(await hasCheckpoints(check, { flow, reads }))) continue;
     throw lostTable({ ...topic, flow }, found === undefined ? 'gone' : 'created again');
   }
 }
@@ -256,15 +265,21 @@ export async function refuseForeign(
   );
 }
 
-/** Whether the pipeline has ever committed anything for the flow: then what stands in its output topic is its own. */
+/**
+ * Whether the pipeline has ever committed anything for the flow: then what stands in its output topic is its own. What an
+ * instance that died in its first commit left open would be waited for by whoever has to end it (simulation seed 95142330).
+ */
 export async function hasCheckpoints(
-  log: Log,
-  pipeline: string,
+  { log, pipeline, ending }: CheckpointAsker,
   { flow, reads }: Pick<WantedTopic, 'flow' | 'reads'>,
 ): Promise<boolean> {
   for (const { name, partitions } of (await log.describeTopics(reads)).values()) {
     const numbers = numbersTo(partitions);
-    const committed = await log.committedOffsets(groupOf(pipeline, flow), name, numbers);
+    const asking = log.committedOffsets(groupOf(pipeline, flow), name, numbers);
+    const committed =
+      ending === undefined
+        ? await asking
+        : await answerOnceEnded(ending.clock, asking, () => ending.endOpen(flow));
     if (committed.size > 0) return true;
   }
   return false;

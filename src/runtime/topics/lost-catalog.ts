@@ -22,7 +22,7 @@ export async function lostCatalog(options: LostCatalogOptions): Promise<FlowErro
   for (const flow of flowsOf(plan, table)) {
     const sources = sourcesOf(plan, flow).map(({ topic }) => topic);
     const reads = [...new Set([...sources, repartitionTopicOf(pipeline, flow.name)])];
-    if (!(await hasCheckpoints(log, pipeline, { flow: flow.name, reads }))) continue;
+    if (!(await hasCheckpoints({ log, pipeline }, { flow: flow.name, reads }))) continue;
     return new FlowError('DEFINITION_MISSING', `catalog topic "${catalog}" is gone`, {
       detail: `Flow "${flow.name}" has a checkpoint, so the pipeline ran, and nobody knows with what definition.`,
       hint: `Restore the topic from a copy, with its records in order. Without one let a start make it anew, which then refuses to go on: tidemark run --once. After that compute the table anew: tidemark refresh ${table.name} --in-place --keep-unrecoverable keeps what can not be read again; tidemark refresh ${table.name} --plan tells first what that is.`,

@@ -28,13 +28,14 @@ import {
   viewFacts,
 } from '../inspect/pipeline-facts.ts';
 import type { RuntimeListener } from '../runtime-events.ts';
+import { endOpenOver } from '../takeover/end-open.ts';
 import { goneDeadLetters } from '../takeover/gaps.ts';
 import { logStarts } from '../takeover/log-starts.ts';
 import { pinOnce } from '../views/once-pins.ts';
 import { computeOnce } from '../views/once-result.ts';
 import { missingStatic } from '../views/static-data.ts';
 import type { ViewFacts } from '../views/view-facts.ts';
-import { isSettledWithin } from '../worker/is-settled-within.ts';
+import { answerWithin } from '../worker/answer-within.ts';
 import { checkCarried, forgottenCarries } from './carried-flows.ts';
 import { Catalog, type KnownCatalog } from './catalog.ts';
 import { checkSuccession } from './check-succession.ts';
@@ -92,7 +93,9 @@ export async function prepareTopics(options: PrepareOptions): Promise<PreparedPi
     for (const view of plan.materializedViews) checkKeptRows(plan, view, catalog);
     for (const flow of plan.flows) await takeTableOver(options, catalog, flow);
     const { known, existing, resolved } = await wantedOf(options, sourceTopics, catalog);
-    const check = { log, catalog, pipeline, existing, wanted: resolved };
+    const endOpen = (flow: string): Promise<void> => endOpenOver({ ...options, catalog }, flow);
+    const ending = { clock: options.clock, endOpen };
+    const check = { log, catalog, pipeline, existing, wanted: resolved, ending };
     for (const topic of resolved) await checkTopic(check, topic);
     await createMissing(
       log,
@@ -303,8 +306,9 @@ async function isCommittedUnless(
 ): Promise<boolean> {
   const { clock } = options;
   const asking = isCommitted(options, flow);
-  asking.catch(() => undefined);
-  while (clock !== undefined && !(await isSettledWithin(clock, lookMs, asking))) {
+  while (clock !== undefined) {
+    const answer = await answerWithin(clock, lookMs, asking);
+    if (answer !== undefined) return answer;
     await catalog.read();
     if (isKnown()) return false;
   }

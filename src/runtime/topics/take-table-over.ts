@@ -8,6 +8,7 @@ import { awaitNobody, settleCheckpoints } from '../refresh/refresh-checkpoints.t
 import { numbersTo } from '../refresh/refresh-facts.ts';
 import type { RuntimeListener } from '../runtime-events.ts';
 import { fenceOthers } from '../takeover/takeover.ts';
+import { stuckAfterMs } from '../worker/answer-within.ts';
 import { type Catalog, catalogRecord } from './catalog.ts';
 import { lockFlows, unlockFlows } from './locks.ts';
 import { forgetWriter, nameWriter } from './named-writers.ts';
@@ -30,7 +31,6 @@ type Succession = WriterOptions & {
 /** A live instance lets go within a second or two, a dead one when its session has timed out. */
 const waitMs = 90_000;
 const pollMs = 500;
-const stuckAfterMs = 2_000;
 
 /**
  * Takes a table over from a flow of another name. Invariant: two flows never write a table at once, whichever instances run with the one and the

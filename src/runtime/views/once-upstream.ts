@@ -9,7 +9,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import { sourcesOf, tableOfView } from '../inspect/pipeline-facts.ts';
 import { Catalog } from '../topics/catalog.ts';
-import { isSettledWithin } from '../worker/is-settled-within.ts';
+import { answerWithin } from '../worker/answer-within.ts';
 import { pausesOf } from '../worker/pauses.ts';
 import { readPins } from './once-pins.ts';
 import { readViewStatus } from './view-status.ts';
@@ -52,7 +52,7 @@ export async function onceUpstream(
     // The log does not tell how far a view is while its transaction is open, and whoever died in it is another's to end, who
     // has to start first: so it counts as one that is due.
     const asking = readViewStatus(log, { ...plan, materializedViews: views }, pipeline, catalog);
-    const states = (await isSettledWithin(clock, answerMsMax, asking)) ? await asking : [];
+    const states = (await answerWithin(clock, answerMsMax, asking)) ?? [];
     const dueViews = views.filter(
       ({ name }) => !states.some(({ view, state }) => view === name && state === 'current'),
     );

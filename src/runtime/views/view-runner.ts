@@ -14,6 +14,7 @@ import type {
 import { ViewOutput } from '../../task/output/view-output.ts';
 import { isOfRows, viewDigest, viewRows } from '../../task/view-query.ts';
 import { viewDifferences, viewRecords } from '../../task/view-records.ts';
+import { answerWithin, stuckAfterMs } from '../worker/answer-within.ts';
 import { PendingAnswer } from '../worker/pending-answer.ts';
 import { readPartition } from '../worker/read-partition.ts';
 import { canBeHeld, type HeldChanges, HeldView } from './held-view.ts';
@@ -175,7 +176,9 @@ export class ViewRunner {
     // (simulation seed 212).
     if (this.isOwner) await this.#openProducer();
     const generation = await this.#options.generation();
-    const { state, last } = await readViewState(this.#options.log, { ...this.facts, generation });
+    const { state, last } = await this.#answered(
+      readViewState(this.#options.log, { ...this.facts, generation }),
+    );
     this.last = last;
     if (!this.isOwner || !(await this.#options.topics.isTorn())) return state;
     this.#held = undefined;
@@ -389,14 +392,26 @@ export class ViewRunner {
 
   async #checkpoint(): Promise<Checkpoint | undefined> {
     const { group, catalogTopic } = this.facts;
-    const found = await this.#options.log.committedOffsets(group, catalogTopic, [0]);
-    return readCheckpoint(found.get(0)?.metadata);
+    const asking = this.#options.log.committedOffsets(group, catalogTopic, [0]);
+    return readCheckpoint((await this.#answered(asking)).get(0)?.metadata);
   }
 
   async #nextRun(): Promise<number> {
     const { group, catalogTopic } = this.facts;
-    const found = (await this.#options.log.committedOffsets(group, catalogTopic, [0])).get(0);
-    return (found?.offset ?? 0) + 1;
+    const asking = this.#options.log.committedOffsets(group, catalogTopic, [0]);
+    return ((await this.#answered(asking)).get(0)?.offset ?? 0) + 1;
+  }
+
+  /**
+   * The owner has ended what was open. Where the log does not answer it even so, another one took the view over, and may be gone:
+   * nobody but who opens the producer again would end what that one left open. Of others it is not waited for here.
+   */
+  async #answered<Answer>(asking: Promise<Answer>): Promise<Answer> {
+    if (!this.isOwner) return asking;
+    const answer = await answerWithin(this.#options.clock, stuckAfterMs, asking);
+    if (answer !== undefined) return answer;
+    const { name } = this.facts.view;
+    throw new FlowError('PRODUCER_FENCED', `another instance has a run of view "${name}" open`);
   }
 }
 

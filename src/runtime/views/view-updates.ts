@@ -5,6 +5,7 @@ import type { RuntimeListener } from '../runtime-events.ts';
 import { generationOf } from '../takeover/generation.ts';
 import type { Catalog } from '../topics/catalog.ts';
 import { isSettledWithin } from '../worker/is-settled-within.ts';
+import { PendingAnswer } from '../worker/pending-answer.ts';
 import { clearStop, recordStop } from '../worker/stops.ts';
 import type { ViewFacts } from './view-facts.ts';
 import { type InputEnds, type ViewRun, ViewRunner, type ViewState } from './view-runner.ts';
@@ -63,9 +64,9 @@ type Slot = {
   failuresInRow: number;
   changed: number;
   /** How another owner's view stands, while the answer is on its way. */
-  asking: Promise<ViewState> | undefined;
+  readonly state: PendingAnswer<ViewState>;
   /** Whether another owner has read as far as this update, while the answer is on its way. */
-  reading: Promise<boolean> | undefined;
+  readonly reading: PendingAnswer<boolean>;
   /** In a triggered update: where its inputs ended when the flows were done. */
   goal: InputEnds | undefined;
 };
@@ -133,8 +134,8 @@ export class ViewUpdates {
       failed: undefined,
       failuresInRow: 0,
       changed: 0,
-      asking: undefined,
-      reading: undefined,
+      state: new PendingAnswer(),
+      reading: new PendingAnswer(),
       goal: undefined,
     };
   }
@@ -243,11 +244,10 @@ export class ViewUpdates {
   }
 
   async #isReadByOther(slot: Slot, goal: InputEnds): Promise<boolean> {
-    slot.reading ??= slot.runner.hasRead(goal).finally(() => {
-      slot.reading = undefined;
-    });
-    const { reading } = slot;
-    return (await isSettledWithin(this.#options.clock, lookMsMax, reading)) && reading;
+    const { runner, reading } = slot;
+    return (
+      (await reading.within(this.#options.clock, lookMsMax, () => runner.hasRead(goal))) ?? false
+    );
   }
 
   /**
@@ -255,12 +255,10 @@ export class ViewUpdates {
    * for it could not become that other (simulation seed 447).
    */
   async #stateOfOther(slot: Slot): Promise<ViewState> {
-    slot.asking ??= slot.runner.state().finally(() => {
-      slot.asking = undefined;
-    });
-    const { asking } = slot;
-    if (await isSettledWithin(this.#options.clock, lookMsMax, asking)) return asking;
-    return 'unsettled';
+    const { runner, state } = slot;
+    return (
+      (await state.within(this.#options.clock, lookMsMax, () => runner.state())) ?? 'unsettled'
+    );
   }
 
   async #guard(slot: Slot, step: () => Promise<void>): Promise<void> {

@@ -1,6 +1,9 @@
+import type { Clock } from '../../ports/clock.ts';
+import { isSettledWithin } from './is-settled-within.ts';
+
 /**
- * One question at a time to somebody whose answer may take long, such as a group that waits for its other members. Invariant:
- * an answer, or the failure of the question, stands until it is taken, and is taken once.
+ * One question at a time to somebody whose answer may take long, such as a group that waits for its other members, or a log in
+ * which a transaction is open. Invariant: an answer, or the failure of the question, stands until it is taken, and is taken once.
  */
 export class PendingAnswer<Answer> {
   #asking: Promise<void> | undefined;
@@ -30,6 +33,16 @@ export class PendingAnswer<Answer> {
     } catch (error) {
       this.#answer = { error };
     }
+  }
+
+  /** The answer if it is there within the time, else undefined: then the question stays asked, and the next look takes its answer. */
+  async within(
+    clock: Clock,
+    ms: number,
+    question: () => Promise<Answer>,
+  ): Promise<Answer | undefined> {
+    await isSettledWithin(clock, ms, this.ask(question));
+    return this.take();
   }
 
   /** undefined: there is none yet. Throws what the question failed with. */

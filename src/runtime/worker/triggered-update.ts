@@ -4,7 +4,7 @@ import type { FlowFacts } from '../inspect/flow-facts.ts';
 import type { RuntimeListener } from '../runtime-events.ts';
 import { tellHeld } from '../views/once-pins.ts';
 import type { FlowRunner } from './flow-runner.ts';
-import { isSettledWithin } from './is-settled-within.ts';
+import { PendingAnswer } from './pending-answer.ts';
 
 type Goal = { readonly topic: string; readonly offsets: ReadonlyMap<number, number> };
 
@@ -31,7 +31,7 @@ export class TriggeredUpdate {
   readonly #chained = new Set<string>();
   readonly #done = new Set<string>();
   /** Questions for checkpoints that are not answered yet, by group and topic. */
-  readonly #asked = new Map<string, Promise<Checkpoints>>();
+  readonly #asked = new Map<string, PendingAnswer<Checkpoints>>();
   #nextMs = 0;
 
   constructor(flows: readonly FlowFacts[], log: Log, clock: Clock, listener: RuntimeListener) {
@@ -187,11 +187,11 @@ export class TriggeredUpdate {
     partitions: readonly number[],
   ): Promise<Checkpoints | undefined> {
     const name = `${group}/${topic}`;
-    const asking = this.#asked.get(name) ?? this.#log.committedOffsets(group, topic, partitions);
-    this.#asked.set(name, asking);
-    if (!(await isSettledWithin(this.#clock, answerMsMax, asking))) return undefined;
-    this.#asked.delete(name);
-    return asking;
+    const asked = this.#asked.get(name) ?? new PendingAnswer<Checkpoints>();
+    this.#asked.set(name, asked);
+    return asked.within(this.#clock, answerMsMax, () =>
+      this.#log.committedOffsets(group, topic, partitions),
+    );
   }
 
   /** A partition whose records are all gone has nothing to commit. */

@@ -171,31 +171,46 @@ describe('reset and rewind', () => {
     const world = new RefreshWorld(sqlOf('f'), ['a']);
     await world.produce('a', 0, ...rows);
     await world.update();
-    const dead = world.log.connect();
-    const member = dead.joinGroup({
-      group: 'p.f',
-      topics: ['a'],
-      instanceId: undefined,
-      sessionTimeoutMs: 50,
-      rebalanceTimeoutMs: 50,
-    });
-    const { identity } = await member.rejoin();
-    const producer = await world.log
-      .connect({ betweenCommitSteps: () => new Promise(() => undefined) })
-      .openProducer('p-dead');
-    const offsets = [{ topic: 'a', partition: 0, offset: 3, metadata: '' }];
-    void producer.commit([{ member: identity, offsets }]);
-    await systemClock.sleep(5);
-    const { catalog } = await outside(world);
-    await catalog.write([{ kind: 'instance', name: 'p-dead', value: {} }], 0);
-    dead.kill();
-    await systemClock.sleep(80);
+    await leaveOpen(world, 'p.f');
     await move(world, { to: 'earliest' });
     expect((await world.log.committedOffsets('p.f', 'a', [0])).get(0)?.offset).toBe(0);
   });
 });
 
+/** An instance of the pipeline that is gone holds a checkpoint in a transaction which nobody has ended. */
+async function leaveOpen(world: RefreshWorld, group: string): Promise<void> {
+  const dead = world.log.connect();
+  const member = dead.joinGroup({
+    group,
+    topics: ['a'],
+    instanceId: undefined,
+    sessionTimeoutMs: 50,
+    rebalanceTimeoutMs: 50,
+  });
+  const { identity } = await member.rejoin();
+  const producer = await world.log
+    .connect({ betweenCommitSteps: () => new Promise(() => undefined) })
+    .openProducer('p-dead');
+  const offsets = [{ topic: 'a', partition: 0, offset: 3, metadata: '' }];
+  void producer.commit([{ member: identity, offsets }]);
+  await systemClock.sleep(5);
+  const { catalog } = await outside(world);
+  await catalog.write([{ kind: 'instance', name: 'p-dead', value: {} }], 0);
+  dead.kill();
+  await systemClock.sleep(80);
+}
+
 describe('FL-20 checkpoint carry', () => {
+  test('what an instance of the former name left open over its sources is ended first', async () => {
+    const world = new RefreshWorld(sqlOf('old'), ['a']);
+    await world.produce('a', 0, ...rows);
+    await world.update();
+    await leaveOpen(world, 'p.old');
+    world.sql = sqlOf('new');
+    await carryCheckpoint(await outside(world), 'old', flowOf(world));
+    expect((await world.log.committedOffsets('p.new', 'a', [0])).get(0)?.offset).toBe(rows.length);
+  });
+
   test('a renamed flow goes on where the former one stood, with its levels', async () => {
     const world = new RefreshWorld(sqlOf('old', 'APPLY AS EMPTY WHEN (gone)'), ['a']);
     await world.produce('a', 0, { k: 'x', seq: 5, v: 'x' }, { k: 'y', seq: 5, v: 'y', gone: true });

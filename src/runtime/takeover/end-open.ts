@@ -1,0 +1,25 @@
+import type { PipelinePlan } from '../../plan/pipeline-plan.ts';
+import { groupOf } from '../../plan/topology.ts';
+import { type FencingOptions, fenceOthers } from './takeover.ts';
+
+export type EndOpenOptions = Omit<FencingOptions, 'own'> & {
+  readonly pipeline: string;
+  readonly plan: PipelinePlan;
+};
+
+/**
+ * Ends what an instance may have left open over the checkpoints of a flow, or of a view, whose runs have an id of their own.
+ * Invariant: only transactions of the pipeline are ended; a live instance opens its producer again, and goes on from its
+ * checkpoints.
+ */
+export async function endOpenOver(options: EndOpenOptions, flow: string): Promise<void> {
+  const { log, listener, pipeline, plan } = options;
+  const reason = `it may hold the checkpoints of flow "${flow}"`;
+  if (!plan.materializedViews.some(({ name }) => name === flow)) {
+    await fenceOthers(options, reason);
+    return;
+  }
+  const transactionalId = groupOf(pipeline, flow);
+  listener({ event: 'fencing', transactionalId, reason });
+  await log.fence(transactionalId);
+}
