@@ -562,14 +562,6 @@ export const mutants: readonly Mutant[] = [
   // Topics that are deleted and created again
   {
     ...mutant(
-      'another table of the name',
-      'a flow does not go on in a topic that has taken the place of its table’s',
-      edit('src/runtime/topics/topic-watch.ts', 'refuseRecreated(runner.facts, found);', ''),
-    ),
-    disturbance: 'recreate',
-  },
-  {
-    ...mutant(
       'another table at the start',
       'nobody starts with checkpoints of rows that are gone',
       edit(
