@@ -4,6 +4,7 @@ import { compactionMs, headroom } from '../refresh/headroom.ts';
 import type { FlowFacts } from '../runtime/inspect/flow-facts.ts';
 import { isVersioned } from '../runtime/inspect/verify-readability.ts';
 import type { PartitionProgress } from '../runtime/takeover/held-partition.ts';
+import { answerWithin } from '../runtime/worker/answer-within.ts';
 import type { WorkerProgress } from '../runtime/worker/worker-progress.ts';
 import type { LastToStop } from './last-to-stop.ts';
 
@@ -165,6 +166,7 @@ export class SourceWatch {
       }
       try {
         const places = await this.#askFor(facts);
+        if (places === undefined) continue;
         this.#standing.set(flow, { places, isTold: await this.#options.lastToStop.isOwn(flow) });
       } catch {
         // What was known stands until the log answers again.
@@ -172,13 +174,17 @@ export class SourceWatch {
     }
   }
 
-  async #askFor({ group, sources }: FlowFacts): Promise<readonly Place[]> {
+  /** undefined: the log does not tell, for what stood there left a transaction open. The other flows are looked at meanwhile. */
+  async #askFor({ group, sources }: FlowFacts): Promise<readonly Place[] | undefined> {
+    const { log, clock } = this.#options;
     const places: Place[] = [];
     for (const { topic, partitions } of sources) {
       const numbers = Array.from({ length: partitions }, (_, partition) => partition);
       // Checkpoints first: an end that is read later is never behind them.
-      const checkpoints = await this.#options.log.committedOffsets(group, topic, numbers);
-      const ranges = await this.#options.log.offsetRanges(topic, numbers);
+      const asking = log.committedOffsets(group, topic, numbers);
+      const checkpoints = await answerWithin(clock, readDeadlineMs, asking);
+      if (checkpoints === undefined) return undefined;
+      const ranges = await log.offsetRanges(topic, numbers);
       for (const [partition, { start, stable, end }] of ranges) {
         const committed = checkpoints.get(partition)?.offset ?? start;
         places.push({ topic, partition, committed, stable, end, logStart: start });

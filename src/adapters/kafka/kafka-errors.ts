@@ -290,6 +290,10 @@ const hints: ReadonlyMap<string, string> = new Map([
     'INVALID_RECORD',
     'A compacted topic takes no record without a key, as dead letters and appended rows may be: set cleanup.policy=delete on the topic, or name another one.',
   ],
+  [
+    'UNSTABLE_OFFSET_COMMIT',
+    'Ask again in a moment. Where an instance that is gone has left the transaction open, a start of the pipeline ends it, and so does an instance that runs; else the brokers do when it has timed out.',
+  ],
 ]);
 
 /** Turns a broker's answer into an error that says where it came from: `where` is such as `topic "orders" partition 3`. */

@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { MemoryLog } from '../../../src/adapters/memory/memory-log.ts';
 import { systemClock } from '../../../src/adapters/system/system-clock.ts';
+import { FlowError } from '../../../src/base/errors.ts';
 import { LastToStop } from '../../../src/cli/last-to-stop.ts';
 import { SourceWatch } from '../../../src/cli/source-watch.ts';
 import type { WorkerProgress } from '../../../src/runtime/worker/worker-progress.ts';
@@ -22,7 +23,7 @@ async function world(configs: Readonly<Record<string, string>> = {}) {
   const facts = service.running?.worker.facts ?? [];
   await service.stop();
   const log = memory.connect();
-  const at = { committed: 0 };
+  const at: { committed: number; failed?: FlowError } = { committed: 0 };
   const progress = (): WorkerProgress => {
     const { start, stable, end } = memory.rangeNow('orders', 0);
     const counters = service.running?.worker.progress().flows[0]?.partitions[0]?.counters;
@@ -37,7 +38,7 @@ async function world(configs: Readonly<Record<string, string>> = {}) {
       keysHeld: 0,
     };
     if (counters === undefined) throw new Error('the worker had a partition');
-    const flow = { flow: 'cur', group: 'p.cur', failed: undefined, outputRecords: 0 };
+    const flow = { flow: 'cur', group: 'p.cur', failed: at.failed, outputRecords: 0 };
     return {
       state: 'running',
       records: 0,
@@ -59,7 +60,7 @@ async function world(configs: Readonly<Record<string, string>> = {}) {
   );
   const produce = (timestampMs: number): number =>
     memory.produce('orders', 0, { value: '{}', timestampMs });
-  return { memory, at, watch, produce };
+  return { memory, log, at, watch, produce };
 }
 
 test('a record that waits over two looks is looked up, and its own timestamp counts', async () => {
@@ -137,6 +138,20 @@ test('an outage of the log leaves what was known', async () => {
   memory.deleteTopic('orders');
   memory.createTopic('orders', 1);
   memory.produce('orders', 0, { value: '{}' });
+  await watch.look();
+  expect(watch.waiting('cur', 'orders').oldestMs).toBe(oldMs);
+});
+
+test('a checkpoint of a flow that stands, which an open transaction holds, leaves what was known, and ends the look', async () => {
+  const { log, at, watch, produce } = await world();
+  at.failed = new FlowError('BAD_ROW', 'it stands');
+  const oldMs = Date.now() - 600_000;
+  produce(oldMs);
+  await watch.look();
+  await watch.look();
+  expect(watch.waiting('cur', 'orders').oldestMs).toBe(oldMs);
+  log.committedOffsets = () => new Promise(() => undefined);
+  produce(Date.now());
   await watch.look();
   expect(watch.waiting('cur', 'orders').oldestMs).toBe(oldMs);
 });

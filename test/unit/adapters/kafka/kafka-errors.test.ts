@@ -68,6 +68,7 @@ test.each([
   [100, 'tidemark plan'],
   [103, 'tidemark plan'],
   [87, 'cleanup.policy=delete'],
+  [88, 'a start of the pipeline ends it'],
 ])('code %i says what to do', (code, hint) => {
   expect(brokerError(code, 'topic "t"').hint).toContain(hint);
 });
