@@ -139,6 +139,8 @@ type FlowReport = {
   readonly difference: number | null;
   /** Partitions that lost their account with their checkpoint; while there are any, nothing is compared between the stages. */
   readonly lostAccounts: readonly string[];
+  /** Flows that fed the table and are no longer in the pipeline; while there are any, neither. */
+  readonly formerFeeds: readonly string[];
 };
 
 type PartitionReport = {
@@ -192,12 +194,13 @@ function stopReport(stop: Stop | undefined): StopReport | null {
 
 /** Without transactions rows may be handed on twice, which the keys they meet at take for what they are. */
 export function flowReport(status: FlowStatus, isExact: boolean): FlowReport {
-  const { flow, table, kind, group, topics, betweenStages, lostAccounts, pausedSinceMs, stop } =
-    status;
+  const { flow, table, kind, group, topics, betweenStages, pausedSinceMs, stop } = status;
+  const { lostAccounts, formerFeeds } = status;
   const isCompared =
     isExact &&
-    (kind === 'replace_using' || kind === 'join' || kind === 'sift') &&
-    lostAccounts.length === 0;
+    topics.some(({ stage }) => stage === 'repartition') &&
+    lostAccounts.length === 0 &&
+    formerFeeds.length === 0;
   const partitions = topics.flatMap(({ stage, topic, partitions: all }) =>
     all.map((one): PartitionReport => {
       const { partition, committed, logStart, end, held, lag, counters, instance, headroom } = one;
@@ -239,6 +242,7 @@ export function flowReport(status: FlowStatus, isExact: boolean): FlowReport {
     account: counters.length === 0 ? undefined : flowSummary(flow, counters, isAppended),
     difference: differenceOf(partitions, isCompared ? betweenStages : 0),
     lostAccounts,
+    formerFeeds,
   };
 }
 
@@ -269,11 +273,14 @@ function show(invocation: Invocation, report: PipelineReport, isWatching: boolea
 }
 
 function differenceLine(report: FlowReport): string {
-  const { account, difference, partitions, lostAccounts } = report;
+  const { account, difference, partitions, lostAccounts, formerFeeds } = report;
   if (account === undefined) return '';
   if (difference === null) return '  account: rows are on their way between the stages\n';
   if (difference === 0 && lostAccounts.length > 0) {
     return `  account: each partition's is explained; the stages are not compared with each other since ${lostAccounts.join(', ')} lost its account with its checkpoint (until a full refresh)\n`;
+  }
+  if (difference === 0 && formerFeeds.length > 0) {
+    return `  account: each partition's is explained; the stages are not compared with each other since ${formerFeeds.join(', ')} fed the table and is no longer in the pipeline (until a full refresh)\n`;
   }
   if (difference === 0) return '  account: every record and row is explained\n';
   const places = partitions.filter((one) => (one.difference ?? 0) !== 0);

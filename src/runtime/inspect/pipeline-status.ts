@@ -1,7 +1,9 @@
+import { flowOfBuilt } from '../../plan/bind/names.ts';
 import { countedExpectations } from '../../plan/counted-expectations.ts';
 import type { FlowPlan, PipelinePlan, TablePlan } from '../../plan/pipeline-plan.ts';
 import { catalogTopicOf, hasStage, sourcesOf } from '../../plan/topology.ts';
 import type { Log, OffsetRange, TopicDescription } from '../../ports/log.ts';
+import { readDeployedFlow } from '../../refresh/deployed-flow.ts';
 import { compactionMs, deletionMs, type Headroom, headroom } from '../../refresh/headroom.ts';
 import { isOver } from '../../refresh/refresh-states.ts';
 import {
@@ -11,6 +13,7 @@ import {
   type TableCounters,
 } from '../../task/row-account.ts';
 import { type RefreshRecord, refreshesOf } from '../refresh/refresh-record.ts';
+import { generationOf } from '../takeover/generation.ts';
 import { partitionKey } from '../takeover/partition-key.ts';
 import { Catalog, type KnownCatalog } from '../topics/catalog.ts';
 import { onceEnd, readPins } from '../views/once-pins.ts';
@@ -35,11 +38,14 @@ export type FlowStatus = {
   readonly missingOutput: string | undefined;
   /**
    * Rows that were handed on to the second stage and did not arrive, or the other way round, though nothing is on its way.
-   * undefined: something is on its way, or moved while it was looked at.
+   * Of AUTO CDC flows the one that merges tells it for all that feed it. undefined: something is on its way, or moved while
+   * it was looked at, or the flow has no second stage of its own.
    */
   readonly betweenStages: number | undefined;
   /** Partitions that have lost their account with their checkpoint: between the stages nothing can be compared. */
   readonly lostAccounts: readonly string[];
+  /** Flows that handed rows on and are no longer in the pipeline: nor can it where their accounts are missing. */
+  readonly formerFeeds: readonly string[];
 };
 
 export type TopicStatus = {
@@ -135,23 +141,33 @@ export class StatusReader {
       ...(hasStages ? [repartition] : []),
       ...(table === undefined ? [] : [table.topic]),
     ]);
-    const between = hasStages
-      ? await this.#topic({ stage: 'repartition', topic: repartition, flow, table, described })
-      : undefined;
+    const readStage = () =>
+      this.#topic({ stage: 'repartition', topic: repartition, flow, table, described });
+    const before = hasStages ? await readStage() : undefined;
     const topics: TopicStatus[] = [];
     for (const topic of sourceTopics) {
       topics.push(await this.#topic({ stage: 'source', topic, flow, table, described }));
     }
-    if (between !== undefined) topics.push(between);
-    const again = hasStages
-      ? await this.#topic({ stage: 'repartition', topic: repartition, flow, table, described })
-      : undefined;
+    const feeds = hasStages ? this.#otherFeeds(flow) : [];
+    const fed: { readonly feed: FlowPlan; readonly topics: readonly TopicStatus[] }[] = [];
+    for (const feed of feeds) {
+      fed.push({ feed, topics: await this.#sourceTopics(feed, table) });
+    }
+    const after = hasStages ? await readStage() : undefined;
+    const own = before === undefined ? topics : [...topics, before];
     const stop = stopOf(this.#catalog, flow.name);
-    const stopPartition = topics
+    const stopPartition = own
       .find(({ topic }) => topic === stop?.place?.topic)
       ?.partitions.find(({ partition }) => partition === stop?.place?.partition);
     const pauses = this.#catalog === undefined ? [] : pausesOf(this.#catalog);
-    const lost = new Set([...lostAccounts(this.#catalog, flow), ...this.#unmarked(flow, topics)]);
+    const lost = new Set(
+      [{ feed: flow, topics: own }, ...fed].flatMap((one) => [
+        ...lostAccounts(this.#catalog, one.feed),
+        ...this.#unmarked(one.feed, one.topics),
+      ]),
+    );
+    const formerFeeds = hasStages ? this.#formerFeeds(flow) : [];
+    const isComparable = lost.size === 0 && formerFeeds.length === 0;
     return {
       flow: flow.name,
       table: flow.target,
@@ -159,15 +175,46 @@ export class StatusReader {
       group: this.#group(flow),
       pausedSinceMs: pauses.find((one) => one.flow === flow.name)?.sinceMs,
       stop: stop === undefined || isPassed(stop, stopPartition?.committed) ? undefined : stop,
-      topics,
+      topics: own,
       missingOutput: table === undefined || described.has(table.topic) ? undefined : table.topic,
       lostAccounts: [...lost],
-      // Several AUTO CDC flows share one table stage: what arrives there is not one flow's.
+      formerFeeds,
       betweenStages:
-        again === undefined || flow.kind === 'auto_cdc' || lost.size > 0
+        before === undefined || after === undefined || !isComparable
           ? undefined
-          : betweenStages(topics, again),
+          : betweenStages([...topics, ...fed.flatMap((one) => one.topics)], before, after),
     };
+  }
+
+  /** The AUTO CDC flows that hand on to the stage of this one: what arrives there is not one flow's. */
+  #otherFeeds(flow: FlowPlan): readonly FlowPlan[] {
+    if (flow.kind !== 'auto_cdc') return [];
+    return this.#plan.flows.filter((one) => one !== flow && one.target === flow.target);
+  }
+
+  async #sourceTopics(flow: FlowPlan, table: TablePlan | undefined): Promise<TopicStatus[]> {
+    const names = new Set(sourcesOf(this.#plan, flow).map(({ topic }) => topic));
+    const described = await this.#log.describeTopics([...names]);
+    const topics: TopicStatus[] = [];
+    for (const topic of names) {
+      topics.push(await this.#topic({ stage: 'source', topic, flow, table, described }));
+    }
+    return topics;
+  }
+
+  /** What they handed on counts where it arrived, until a full refresh begins the table without them. */
+  #formerFeeds(flow: FlowPlan): readonly string[] {
+    if (flow.kind !== 'auto_cdc') return [];
+    const catalog = this.#catalog;
+    const begun = catalog?.get('generation', flow.name)?.offset ?? -1;
+    const generation = generationOf(catalog, flow.name);
+    const present = new Set(this.#plan.flows.map(({ name }) => name));
+    return (catalog?.all('flow') ?? []).flatMap(({ name, value, offset }) => {
+      const isFeed = readDeployedFlow(value)?.target === flow.target;
+      // What a refresh builds feeds a stage of its own.
+      if (!isFeed || present.has(name) || flowOfBuilt(name) !== name) return [];
+      return offset > begun || generationOf(catalog, name) === generation ? [name] : [];
+    });
   }
 
   /** Checkpoints that the catalog knows and the group does not have: the flow finds out when it runs next. */
@@ -262,15 +309,18 @@ export class StatusReader {
  * Judged only where the second stage stood still, with nothing before it, while the first was looked at: rows and the
  * checkpoint of the source come in one transaction, so whatever was handed on meanwhile would show in `after`.
  */
-function betweenStages(topics: readonly TopicStatus[], after: TopicStatus): number | undefined {
-  const before = topics.find(({ stage }) => stage === 'repartition');
+function betweenStages(
+  sources: readonly TopicStatus[],
+  before: TopicStatus,
+  after: TopicStatus,
+): number | undefined {
   const isSame = after.partitions.every(({ partition, committed, end, lag }) => {
-    const was = before?.partitions.find((one) => one.partition === partition);
+    const was = before.partitions.find((one) => one.partition === partition);
     return lag === 0 && was?.committed === committed && was?.end === end;
   });
-  if (before === undefined || !isSame) return undefined;
+  if (!isSame) return undefined;
   let difference = 0;
-  for (const { partitions } of topics) {
+  for (const { partitions } of [...sources, before]) {
     for (const { counters } of partitions) {
       if (counters === undefined) continue;
       difference += 'records' in counters ? counters.handedOn : counters.replayed - counters.rows;

@@ -8,9 +8,10 @@ test('what lies between the stages is an alarm where rows are handed on exactly 
     table: 't',
     kind: 'replace_using',
     group: 'p.f',
-    topics: [],
+    topics: [{ stage: 'repartition', topic: 'p.f.repartition', exists: true, partitions: [] }],
     betweenStages: 3,
     lostAccounts: [],
+    formerFeeds: [],
   } as unknown as FlowStatus;
   expect(flowReport(status, true).difference).toBe(3);
   // A process that died had handed them on, and the next one does it again.
