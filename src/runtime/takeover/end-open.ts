@@ -5,6 +5,8 @@ import { type FencingOptions, fenceOthers } from './takeover.ts';
 export type EndOpenOptions = Omit<FencingOptions, 'own'> & {
   readonly pipeline: string;
   readonly plan: PipelinePlan;
+  /** Of a process that starts: what one of its name left open before is its own to end, also where the catalog has lost that name. */
+  readonly instance?: string;
 };
 
 /**
@@ -13,13 +15,13 @@ export type EndOpenOptions = Omit<FencingOptions, 'own'> & {
  * checkpoints.
  */
 export async function endOpenOver(options: EndOpenOptions, flow: string): Promise<void> {
-  const { log, listener, pipeline, plan } = options;
+  const { log, listener, pipeline, plan, instance } = options;
   const reason = `it may hold the checkpoints of flow "${flow}"`;
-  if (!plan.materializedViews.some(({ name }) => name === flow)) {
-    await fenceOthers(options, reason);
-    return;
+  const isView = plan.materializedViews.some(({ name }) => name === flow);
+  const own = instance === undefined ? [] : [`${pipeline}-${instance}`];
+  for (const transactionalId of isView ? [groupOf(pipeline, flow)] : own) {
+    listener({ event: 'fencing', transactionalId, reason });
+    await log.fence(transactionalId);
   }
-  const transactionalId = groupOf(pipeline, flow);
-  listener({ event: 'fencing', transactionalId, reason });
-  await log.fence(transactionalId);
+  if (!isView) await fenceOthers(options, reason);
 }

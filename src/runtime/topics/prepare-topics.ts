@@ -39,7 +39,13 @@ import { answerWithin } from '../worker/answer-within.ts';
 import { checkCarried, forgottenCarries } from './carried-flows.ts';
 import { Catalog, type KnownCatalog } from './catalog.ts';
 import { checkSuccession } from './check-succession.ts';
-import { checkCatalog, checkTopic, refuseLost, type WantedTopic } from './check-topics.ts';
+import {
+  type CheckpointAsker,
+  checkCatalog,
+  checkTopic,
+  refuseLost,
+  type WantedTopic,
+} from './check-topics.ts';
 import { type EnteredTopic, refuseShared } from './other-owners.ts';
 import { firstWriters } from './table-writer.ts';
 import { takeTableOver } from './take-table-over.ts';
@@ -81,10 +87,12 @@ export async function prepareTopics(options: PrepareOptions): Promise<PreparedPi
   const catalog = new Catalog(log, catalogTopic);
   try {
     await catalog.read();
+    const endOpen = (flow: string): Promise<void> => endOpenOver({ ...options, catalog }, flow);
+    const ending = { clock: options.clock, endOpen };
     const definitions = new Map<FlowPlan, Definition>();
     for (const flow of plan.flows) {
       checkCarried(plan, flow, catalog);
-      await checkHistory(options, flow, catalog);
+      await checkHistory({ ...options, ending }, flow, catalog);
       const definition = definitionOf(plan, flow, catalog);
       checkDefinition(flow, definition, tableOf(plan, flow).isSink === true);
       checkSuccession(plan, flow, catalog);
@@ -93,8 +101,6 @@ export async function prepareTopics(options: PrepareOptions): Promise<PreparedPi
     for (const view of plan.materializedViews) checkKeptRows(plan, view, catalog);
     for (const flow of plan.flows) await takeTableOver(options, catalog, flow);
     const { known, existing, resolved } = await wantedOf(options, sourceTopics, catalog);
-    const endOpen = (flow: string): Promise<void> => endOpenOver({ ...options, catalog }, flow);
-    const ending = { clock: options.clock, endOpen };
     const check = { log, catalog, pipeline, existing, wanted: resolved, ending };
     for (const topic of resolved) await checkTopic(check, topic);
     await createMissing(
@@ -254,10 +260,7 @@ async function createMissing(
   }
 }
 
-type HistoryOptions = Pick<PrepareOptions, 'plan' | 'pipeline' | 'log'> & {
-  /** Absent: whoever only looks waits for a transaction that is open. */
-  readonly clock?: Clock;
-};
+type HistoryOptions = CheckpointAsker & { readonly plan: PipelinePlan };
 
 /** How often the catalog is looked at while a checkpoint is waited for, which an open transaction may hold. */
 const lookMs = 2_000;
@@ -296,7 +299,8 @@ async function checkHistory(
 
 /**
  * Whether the flow has a checkpoint, unless the definition turns up meanwhile: an instance that died with its first checkpoint open would be waited
- * for until its transaction has timed out, and has entered its definition before (simulation seed 799255).
+ * for until its transaction has timed out, and has entered its definition before (simulation seed 799255). Where none turns up the
+ * catalog is lost, and what holds the answer up is ended.
  */
 async function isCommittedUnless(
   isKnown: () => boolean,
@@ -304,15 +308,16 @@ async function isCommittedUnless(
   flow: FlowPlan,
   catalog: KnownCatalog,
 ): Promise<boolean> {
-  const { clock } = options;
+  const { ending } = options;
   const asking = isCommitted(options, flow);
-  while (clock !== undefined) {
-    const answer = await answerWithin(clock, lookMs, asking);
+  if (ending === undefined) return asking;
+  for (let looks = 1; ; looks += 1) {
+    const answer = await answerWithin(ending.clock, lookMs, asking);
     if (answer !== undefined) return answer;
     await catalog.read();
     if (isKnown()) return false;
+    if (looks === 1) await ending.endOpen(flow.name);
   }
-  return asking;
 }
 
 /** Whether the flow has a checkpoint in any of its sources, whatever has become of its table. */

@@ -70,6 +70,22 @@ describe('what an instance that is gone has left open holds nobody up who has to
     });
   });
 
+  test('a start that has lost its catalog, over a checkpoint that a process of its name left open', async () => {
+    const plain = `CREATE SOURCE src (id INT);
+CREATE STREAMING TABLE t AS SELECT id FROM STREAM(src);`;
+    world = worldOf(plain, 1);
+    world.produce('src', { value: '{"id":1}' });
+    await (await workerOf(world, plain, { once: true })).run();
+    const dead = await leaveOpen('test-one', { group: 'test.t', topic: 'src' });
+    dead.kill();
+    await world.log.deleteTopics(['test.catalog']);
+    const startedMs = world.clock.monotonic();
+    await expect(workerOf(world, plain, { once: true })).rejects.toMatchObject({
+      code: 'DEFINITION_MISSING',
+    });
+    expect(world.clock.monotonic() - startedMs).toBeLessThan(abandonedAfterMs / 2);
+  });
+
   test('an owner whose view another one has taken meanwhile, and left a run of it open', async () => {
     world = worldOf(sql, 1);
     world.produce('sales', { value: '{"day":"2026-01-02","amount":1}' });
