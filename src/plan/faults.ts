@@ -50,6 +50,7 @@ export const planFaults = {
   CDC_MIX: 'A target of AUTO CDC flows is also written by a flow of another kind.',
   BY_NAME_MISSING: 'A flow does not say BY NAME.',
   TABLE_CYCLE: 'Tables or views read each other in a circle.',
+  TABLE_WITHOUT_FLOW: 'A table has neither a flow that writes it nor columns.',
   SINK_WITHOUT_FLOW: 'A sink has no flow that writes it.',
   STREAM_OF_REPLACED_ROWS:
     'A flow that appends, or a join of streams, streams a table whose rows are replaced; or any flow one that AUTO CDC changes.',

@@ -15,6 +15,7 @@ import {
   type MaterializedViewDataset,
   type Schemas,
   type TableDataset,
+  type ViewDataset,
 } from './catalog.ts';
 import { checkExpectations } from './expectations.ts';
 import { checkLineage } from './explain/lineage.ts';
@@ -28,12 +29,13 @@ import {
 import { type BoundCdcFlow, bindCdcFlows, type CdcDeclaration } from './flows/cdc-flow.ts';
 import { cdcPlan, withTableStages } from './flows/cdc-plan.ts';
 import { kindOf } from './flows/flow-kind.ts';
-import { checkTargets } from './flows/flow-rules.ts';
+import { checkTargets, warnOfIdleTables } from './flows/flow-rules.ts';
 import { planJoins } from './flows/join-flow.ts';
 import {
   type BatchAround,
   type BoundMaterializedView,
   bindMaterializedView,
+  checkBatchView,
 } from './flows/materialized-view.ts';
 import { onceFaults } from './flows/once-flow.ts';
 import { bindOnceQuery, type OnceQuery } from './flows/once-query.ts';
@@ -119,6 +121,8 @@ type Around = {
   /** By file. */
   readonly texts: ReadonlyMap<string, string>;
   readonly faults: FaultList;
+  /** Every statement could be read: what is not there was not written. */
+  readonly isWhole: boolean;
 };
 
 /** The plan of statements, whoever wrote them. */
@@ -129,12 +133,13 @@ export function planStatements(parsed: ParsedPipeline, options: PlanOptions = {}
   const reads = readsOf(catalog);
   checkCycles(reads, faults);
   const texts = new Map(parsed.files.map(({ file, text }) => [file, text]));
-  const around = { catalog, texts, faults };
-  const draft = bindFlows(around);
-  checkUnreadViews(around, reads);
+  const isWhole = parsed.faults.every(({ severity }) => severity !== 'error');
+  const around = { catalog, texts, faults, isWhole };
+  const draft = bindFlows(around, reads);
   if (options.pipeline !== undefined && !faults.hasErrors) {
     checkPipelineTopics(draft, options.pipeline, faults);
   }
+  if (!faults.hasErrors) warnOfIdleTables(catalog, faults);
   const sorted = faults.sorted(parsed.files.map(({ file }) => file));
   const written = writtenNames(catalog);
   if (faults.hasErrors) return { plan: undefined, faults: sorted, written };
@@ -158,6 +163,7 @@ function writtenNames(catalog: Catalog): WrittenNames {
 
 function bindFlows(
   around: Around,
+  reads: DatasetReads,
 ): Pick<PipelinePlan, 'sources' | 'tables' | 'flows' | 'materializedViews'> {
   const { catalog, faults } = around;
   const binder = new FlowBinder(around);
@@ -169,6 +175,7 @@ function bindFlows(
   for (const dataset of catalog.datasets) {
     if (dataset.kind === 'materialized view') binder.bindView(dataset);
   }
+  for (const view of unreadViews(catalog, reads)) binder.checkView(view);
   const batches = binder.boundBatches;
   const computed = new Set(batches.map(({ table }) => table.name));
   const bound = targeted.flatMap(({ flow }) => binder.bound.get(flow) ?? []);
@@ -322,6 +329,24 @@ class FlowBinder {
     this.#ordered.push(found);
     this.#views.set(view, found.table.columns);
     return found.table.columns;
+  }
+
+  /** A view that nobody reads has its faults too. One without a STREAM of its own may be read either way: one has to do. */
+  checkView(view: ViewDataset): void {
+    const bare = this.#context('replace_using');
+    const stages = new StageList(view.name, { name: view.name, topic: view.name });
+    if (isStreamingQuery(view.query, { ...bare, stages })) {
+      bindViewRows(view, { ...bare, stages });
+      return;
+    }
+    const batch = new FaultList();
+    checkBatchView(view, { ...this.#batchAround(), faults: batch });
+    const streamed = new FaultList();
+    if (batch.hasErrors) {
+      bindViewRows(view, { ...bare, stages, isStreamed: true, faults: streamed });
+    }
+    const isStream = batch.hasErrors && !streamed.hasErrors;
+    this.#faults.addAll((isStream ? streamed : batch).sorted([]));
   }
 
   #batchAround(): BatchAround {
@@ -509,20 +534,11 @@ function newContext(
   };
 }
 
-/** A view over streams that nobody reads has its faults too. */
-function checkUnreadViews(around: Around, reads: DatasetReads): void {
-  const { catalog } = around;
+function unreadViews(catalog: Catalog, reads: DatasetReads): readonly ViewDataset[] {
   const read = new Set([...reads.values()].flatMap((datasets) => [...datasets]));
-  for (const dataset of [...catalog.datasets]) {
-    if (dataset.kind !== 'view' || read.has(dataset)) continue;
-    const bare = newContext(around, 'replace_using', {
-      columnsOf: declaredColumns,
-      replacedBy: () => undefined,
-    });
-    const stages = new StageList(dataset.name, { name: dataset.name, topic: dataset.name });
-    const context = { ...bare, stages };
-    if (isStreamingQuery(dataset.query, context)) bindViewRows(dataset, context);
-  }
+  return [...catalog.datasets].flatMap((dataset) =>
+    dataset.kind === 'view' && !read.has(dataset) ? [dataset] : [],
+  );
 }
 
 type InsertBody = Extract<FlowBody, { node: 'insert' }>;

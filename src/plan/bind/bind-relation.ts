@@ -13,6 +13,7 @@ import { undeclared } from '../declared-source.ts';
 import { viewExpectations } from '../expectations.ts';
 import { type FaultList, notSupportedYet, planFault } from '../faults.ts';
 import { kindOf } from '../flows/flow-kind.ts';
+import { idleTableHint } from '../flows/idle-table.ts';
 import { checkJoin } from '../flows/join-rules.ts';
 import { functionName, generatorOf } from '../flows/row-rules.ts';
 import { bindStaticJoin } from '../flows/static-join.ts';
@@ -200,7 +201,8 @@ function bindTable(
     return undefined;
   }
   if (kinds.length === 0) {
-    faults.add(notSupportedYet('a flow that streams a table which no flow writes', relation.place));
+    const construct = 'a flow that streams a table which no flow writes';
+    faults.add(notSupportedYet(construct, relation.place, idleTableHint(table)));
     return undefined;
   }
   const columns = context.columnsOf(table);
@@ -226,7 +228,8 @@ function bindStaticTable(
     return computedTable(table, relation, faults);
   }
   if (flows.length === 0) {
-    faults.add(notSupportedYet('a join with a table that no flow writes', relation.place));
+    const construct = 'a join with a table that no flow writes';
+    faults.add(notSupportedYet(construct, relation.place, idleTableHint(table)));
     return undefined;
   }
   const columns = context.columnsOf(table);

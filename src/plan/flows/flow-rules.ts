@@ -11,6 +11,7 @@ import {
 } from '../catalog.ts';
 import { type FaultList, planFault, planWarning } from '../faults.ts';
 import { flowNouns, kindOf } from './flow-kind.ts';
+import { idleTableHint, isIdleTable } from './idle-table.ts';
 import { byNameMissing, checkSequenceCount } from './replace-flow.ts';
 
 export type TargetedFlow = {
@@ -48,6 +49,19 @@ function warnOfIdleSinks(catalog: Catalog, written: ReadonlySet<string>, faults:
     const message = `no flow writes sink "${dataset.name}"`;
     const hint = `Add one: CREATE FLOW … AS INSERT INTO ${dataset.name} BY NAME SELECT … .`;
     faults.add(planWarning('SINK_WITHOUT_FLOW', message, dataset.place, { hint }));
+  }
+}
+
+/**
+ * With columns it is one that later flows will write, or that others can look at already. Only of a pipeline without
+ * errors: else its flow may be what could not be read.
+ */
+export function warnOfIdleTables(catalog: Catalog, faults: FaultList): void {
+  for (const dataset of catalog.datasets) {
+    if (dataset.kind !== 'table' || !isIdleTable(dataset, catalog)) continue;
+    const message = `no flow writes table "${dataset.name}", and it has no columns`;
+    const hint = idleTableHint(dataset);
+    faults.add(planWarning('TABLE_WITHOUT_FLOW', message, dataset.place, { hint }));
   }
 }
 

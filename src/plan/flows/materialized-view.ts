@@ -13,12 +13,15 @@ import type { Catalog, MaterializedViewDataset, TableDataset, ViewDataset } from
 import { batchExpectations } from '../expectations.ts';
 import { AlreadyReported, type FaultList, planFault } from '../faults.ts';
 import { hiddenColumns, type MaterializedViewPlan, type TablePlan } from '../pipeline-plan.ts';
+import { idleTableHint, isIdleTable } from './idle-table.ts';
 
 /** What a batch query of the pipeline is bound in. */
 export type BatchAround = {
   readonly catalog: Catalog;
   readonly texts: ReadonlyMap<string, string>;
   readonly faults: FaultList;
+  /** Every statement of the pipeline could be read. */
+  readonly isWhole: boolean;
   /** The columns of a table or materialized view; undefined: their faults are told. */
   readonly columnsOf: (
     dataset: TableDataset | MaterializedViewDataset,
@@ -61,6 +64,12 @@ export function bindPipelineBatch(query: Query, around: BatchAround): BoundBatch
       meaning: meaningOf(query).text,
     };
   });
+}
+
+/** Tells what is wrong with a view whose rows are read as they stand, its expectations included. */
+export function checkBatchView(view: ViewDataset, around: BatchAround): void {
+  const bound = bindPipelineBatch(view.query, around);
+  if (bound !== undefined) batchExpectations(view, bound, around);
 }
 
 type Found = {
@@ -139,6 +148,10 @@ function findTable(name: Name, around: BatchAround, found: Found): BatchTable | 
     case 'table':
     case 'materialized view': {
       const columns = around.columnsOf(dataset);
+      if (around.isWhole && dataset.kind === 'table' && isIdleTable(dataset, around.catalog)) {
+        const message = `no flow writes table "${dataset.name}", and it has no columns`;
+        throw fault('TABLE_WITHOUT_FLOW', message, name.place, idleTableHint(dataset));
+      }
       if (columns === undefined) throw new AlreadyReported(name.place);
       found.inputs.set(dataset.name, { kind: 'table', name: dataset.name });
       return { name: dataset.name, columns };
