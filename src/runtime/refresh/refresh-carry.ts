@@ -57,6 +57,10 @@ export async function carryCheckpoint(
       await copyOwnTopics(options, before, after.name);
       moved = await commitTo(options, after.name, before, rows);
       await rename(options, { before, after, definition, rows: moved });
+    } else {
+      // An attempt before this one carried them.
+      const carried = await readCheckpoints(options, after);
+      moved = carried.filter(({ committed }) => committed !== undefined);
     }
     await log.deleteCheckpoints(groupOf(pipeline, before));
     await log.deleteTopics([repartitionTopicOf(pipeline, before), levelsTopicOf(pipeline, before)]);

@@ -230,6 +230,23 @@ describe('FL-20 checkpoint carry', () => {
     expect([...topics.keys()]).toEqual([]);
   });
 
+  test('one that was killed and is repeated tells all that was carried', async () => {
+    const world = new RefreshWorld(sqlOf('old'), ['a']);
+    await world.produce('a', 0, ...rows);
+    await world.update();
+    world.sql = sqlOf('new');
+    // It dies where the former flow's topics would go.
+    const dying = vi
+      .spyOn(world.log, 'deleteTopics')
+      .mockReturnValueOnce(new Promise<never>(() => undefined));
+    carryCheckpoint(await outside(world), 'old', flowOf(world)).catch(() => undefined);
+    await vi.waitFor(() => expect(dying).toHaveBeenCalled(), 5_000);
+    dying.mockRestore();
+    const moved = await carryCheckpoint(await outside(world), 'old', flowOf(world));
+    const sources = moved.filter(({ stage }) => stage === 'source');
+    expect(sources.map(({ committed }) => committed)).toEqual([rows.length, 0]);
+  });
+
   test('FL-21 the former name starts from nothing', async () => {
     const world = new RefreshWorld(sqlOf('old'), ['a']);
     await world.produce('a', 0, ...rows);
