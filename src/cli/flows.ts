@@ -1,11 +1,16 @@
 import { systemClock } from '../adapters/system/system-clock.ts';
-import type { FlowPlan, PipelinePlan } from '../plan/pipeline-plan.ts';
+import { viewDefinition } from '../plan/flows/view-definition.ts';
+import type { FlowPlan, MaterializedViewPlan, PipelinePlan } from '../plan/pipeline-plan.ts';
 import { sourcesOf, tableOf } from '../plan/topology.ts';
 import { flowChanges, needsRefresh } from '../refresh/changes.ts';
 import { deployedFlow, readDeployedFlow } from '../refresh/deployed-flow.ts';
 import { type TableConsumers, tableConsumers } from '../refresh/table-consumers.ts';
+import { readViewDefinition } from '../refresh/view-changes.ts';
+import { tableOfView } from '../runtime/inspect/pipeline-facts.ts';
 import { type FlowStatus, StatusReader } from '../runtime/inspect/pipeline-status.ts';
 import type { Catalog } from '../runtime/topics/catalog.ts';
+import { readViewStatus, type ViewStatus } from '../runtime/views/view-status.ts';
+import { stopOf } from '../runtime/worker/stops.ts';
 import { type Command, type ExitCode, usageError } from './command.ts';
 import { withDeployment } from './deployment.ts';
 import { pipelineFlag } from './pipeline-files.ts';
@@ -36,10 +41,19 @@ export const flows: Command = {
         const reader = new StatusReader(plan, pipeline, log, () => systemClock.now());
         try {
           const known = await reader.read();
-          const rows = plan.flows.flatMap((flow): readonly FlowRow[] => {
+          const rows = plan.flows.flatMap((flow): FlowRow[] => {
             const status = known.find((one) => one.flow === flow.name);
             return status === undefined ? [] : [flowRow(plan, flow, status, catalog)];
           });
+          const computed = (await readViewStatus(log, plan, pipeline, catalog)).flatMap(
+            (status) => {
+              const view = plan.materializedViews.find(({ name }) => name === status.view);
+              return view?.replaceWhere === undefined
+                ? []
+                : [replaceWhereRow(plan, view, status, catalog)];
+            },
+          );
+          rows.push(...computed);
           const gone = (catalog?.all('flow') ?? [])
             .map(({ name }) => name)
             .filter((name) => !plan.flows.some((flow) => flow.name === name));
@@ -68,12 +82,12 @@ export const flows: Command = {
 
 type FlowRow = {
   readonly flow: string;
-  readonly kind: FlowPlan['kind'];
+  readonly kind: FlowPlan['kind'] | 'replace_where';
   readonly table: string;
   readonly sources: readonly string[];
   readonly group: string;
-  /** In records, of both stages. */
-  readonly lag: number;
+  /** In records, of both stages; null: it is computed anew where its inputs have changed, so nothing of it lags. */
+  readonly lag: number | null;
   readonly state: 'new' | 'stopped' | 'paused' | 'caught up' | 'behind';
   /** Against the definition that its checkpoint is of. */
   readonly definition: 'not deployed' | 'as deployed' | 'changed' | 'needs a refresh';
@@ -99,6 +113,43 @@ function flowRow(
     state: stateOf({ isStopped: stop !== undefined, isPaused, isNew, lag }),
     definition: definitionOf(plan, flow, catalog),
   };
+}
+
+/** A REPLACE WHERE flow: it is computed as a view is, into a table. */
+export function replaceWhereRow(
+  plan: PipelinePlan,
+  view: MaterializedViewPlan,
+  { group, table, state, last, pausedSinceMs }: ViewStatus,
+  catalog: Catalog | undefined,
+): FlowRow {
+  const isStopped = stopOf(catalog, view.name) !== undefined;
+  return {
+    flow: view.name,
+    kind: 'replace_where',
+    table,
+    sources: view.inputs.map(({ name }) => name),
+    group,
+    lag: null,
+    state: stateOf({
+      isStopped,
+      isPaused: pausedSinceMs !== undefined,
+      isNew: last === undefined,
+      lag: state === 'current' ? 0 : 1,
+    }),
+    definition: computedDefinition(plan, view, catalog),
+  };
+}
+
+/** Whether a change keeps it from being computed is told by `tidemark plan`. */
+function computedDefinition(
+  plan: PipelinePlan,
+  view: MaterializedViewPlan,
+  catalog: Catalog | undefined,
+): FlowRow['definition'] {
+  const before = readViewDefinition(catalog?.get('view', view.name)?.value);
+  if (before === undefined) return 'not deployed';
+  const after = viewDefinition(view, tableOfView(plan, view));
+  return before.fingerprint === after.fingerprint ? 'as deployed' : 'changed';
 }
 
 function stateOf(facts: {
@@ -136,7 +187,7 @@ function flowsText(rows: readonly FlowRow[], gone: readonly string[]): string {
       table,
       sources.join(', '),
       state,
-      String(lag),
+      lag === null ? '-' : String(lag),
       definition,
     ]),
   );

@@ -349,7 +349,8 @@ function reportText(report: PipelineReport): string {
     ].join('');
   });
   for (const { view, kind, table, topic, group, state, last, stopped, pausedSince } of views) {
-    const what = kind === 'replace_where' ? `flow ${view}, table ${table}` : `view ${view}`;
+    const what =
+      kind === 'replace_where' ? `REPLACE WHERE flow ${view}, table ${table}` : `view ${view}`;
     const paused = pausedSince === null ? '' : `PAUSED since ${pausedSince}\n`;
     parts.push(
       `${what}, topic ${topic}, group ${group}\n${paused}${stopText(stopped)}${viewText(state, last)}\n\n`,

@@ -1,3 +1,4 @@
+import type { BatchKind } from '../plan/flows/batch-kind.ts';
 import type { WorkerProgress } from '../runtime/worker/worker-progress.ts';
 import type { FlowCounters, TableCounters } from '../task/row-account.ts';
 import { countText } from './count-text.ts';
@@ -25,6 +26,8 @@ export type FlowSummary = {
 
 export type ViewSummary = {
   readonly view: string;
+  readonly kind: BatchKind;
+  readonly table: string;
   readonly run: number;
   readonly rows: number;
   /** Keys that this process wrote in this update. */
@@ -72,11 +75,13 @@ export function updateSummary(
       ),
       ...(isDone === true ? { done: true } : {}),
     })),
-    views: (progress.views ?? []).flatMap(({ view, last, changed }) =>
+    views: (progress.views ?? []).flatMap(({ view, kind, table, last, changed }) =>
       last === undefined
         ? []
         : {
             view,
+            kind,
+            table,
             run: last.run,
             rows: last.rows,
             changed,
@@ -205,13 +210,16 @@ export function flowLines(flow: FlowSummary): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** What the last computation of a materialized view gave, for people. */
-function viewLines({ view, run, rows, changed, removed, expectations }: ViewSummary): string {
+/** What the last computation of a materialized view, or of a REPLACE WHERE flow, gave, for people. */
+function viewLines(summary: ViewSummary): string {
+  const { view, kind, table, run, rows, changed, removed, expectations } = summary;
+  const what =
+    kind === 'replace_where' ? `REPLACE WHERE flow ${view}, table ${table}` : `view ${view}`;
   const written =
     changed === 0
       ? 'nothing to write'
       : `${countText(changed, 'key')} written, ${removed} of them gone`;
-  return `view ${view}, run ${run}: ${countText(rows, 'row')}, ${written}\n${expectationLines(expectations)}`;
+  return `${what}, run ${run}: ${countText(rows, 'row')}, ${written}\n${expectationLines(expectations)}`;
 }
 
 function expectationLines(expectations: FlowSummary['expectations']): string {

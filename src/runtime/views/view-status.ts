@@ -1,3 +1,4 @@
+import { type BatchKind, batchKind } from '../../plan/flows/batch-kind.ts';
 import type { PipelinePlan } from '../../plan/pipeline-plan.ts';
 import { catalogTopicOf, groupOf, viewInputs } from '../../plan/topology.ts';
 import type { Log } from '../../ports/log.ts';
@@ -8,7 +9,7 @@ import { readViewState, type ViewRun, type ViewState } from './view-runner.ts';
 
 export type ViewStatus = {
   readonly view: string;
-  readonly kind: 'materialized_view' | 'replace_where';
+  readonly kind: BatchKind;
   readonly table: string;
   readonly topic: string;
   readonly group: string;
@@ -51,7 +52,7 @@ export async function readViewStatus(
     const found = await readViewState(log, place);
     views.push({
       view: view.name,
-      kind: view.replaceWhere === undefined ? 'materialized_view' : 'replace_where',
+      kind: batchKind(view),
       table: table.name,
       topic: table.topic,
       group,

@@ -1,4 +1,5 @@
 import { FlowError } from '../../base/errors.ts';
+import { type BatchKind, batchKind } from '../../plan/flows/batch-kind.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { RuntimeListener } from '../runtime-events.ts';
@@ -37,6 +38,8 @@ export type ViewUpdatesOptions = {
 
 export type ViewProgress = {
   readonly view: string;
+  readonly kind: BatchKind;
+  readonly table: string;
   readonly isPaused: boolean;
   readonly failed: FlowError | undefined;
   /** undefined: it was not computed yet, as far as this process knows. */
@@ -168,6 +171,8 @@ export class ViewUpdates {
   progress(): readonly ViewProgress[] {
     return this.#slots.map(({ runner, failed, changed }) => ({
       view: runner.facts.view.name,
+      kind: batchKind(runner.facts.view),
+      table: runner.facts.view.table,
       isPaused: this.#paused.has(runner.facts.view.name),
       failed,
       last: runner.last,

@@ -66,3 +66,21 @@ test('an update that was told to stop is not done, and says so', async () => {
     world.close();
   }
 });
+
+test('CH-03 a REPLACE WHERE flow is told as what it is, with its table', async () => {
+  const sql = `${source} CREATE STREAMING TABLE t (k BIGINT, n BIGINT);
+CREATE FLOW daily AS INSERT INTO t BY NAME REPLACE WHERE k = 1 SELECT k, count(*) AS n FROM src GROUP BY k;
+CREATE MATERIALIZED VIEW m AS SELECT count(*) AS n FROM src;`;
+  const world = worldOf(sql);
+  try {
+    world.produce('src', { value: '{"k":1,"seq":1}' });
+    const worker = await workerOf(world, sql, { once: true });
+    await worker.run();
+    const text = summaryText(updateSummary(worker.progress(), 1, { done: worker.isUpdateOver }));
+    expect(text).toContain('REPLACE WHERE flow daily, table t, run 1: 1 row');
+    expect(text).not.toContain('view daily');
+    expect(text).toContain('view m, run 1: 1 row');
+  } finally {
+    world.close();
+  }
+});
