@@ -15,22 +15,13 @@ import { RowProgram } from '../../src/task/row/row-program.ts';
 import { TableTask } from '../../src/task/table-task.ts';
 import { benchSource, PaymentGenerator } from '../generate.ts';
 import type { Work } from '../options.ts';
+import { printStages, stage } from './stage.ts';
 
 const records = Number(process.argv[2] ?? 500_000);
 const work = (process.argv[3] ?? 'w1-a') as Work;
 const output = (process.argv[4] ?? 'row_set') as 'row_set' | 'rows';
 const partitions = 4;
 const commitRecords = 250_000;
-
-const spent = new Map<string, number>();
-
-function stage<Result>(name: string, run: () => Result): Result {
-  const before = process.cpuUsage();
-  const result = run();
-  const { user, system } = process.cpuUsage(before);
-  spent.set(name, (spent.get(name) ?? 0) + user + system);
-  return result;
-}
 
 /** The source as record sets of about half a megabyte, LZ4. */
 function sourceSets(): { readonly bytes: Buffer; readonly position: number }[] {
@@ -220,13 +211,4 @@ for (const [index, set] of sets.entries()) {
   shuffle.turn();
 }
 
-let sum = 0;
-for (const [name, micros] of spent) {
-  if (!name.includes('(in ')) sum += micros;
-  console.log(
-    `${name.padEnd(34)} ${((micros * 1000) / records).toFixed(0).padStart(6)} ns CPU a record`,
-  );
-}
-console.log(
-  `${'all'.padEnd(34)} ${((sum * 1000) / records).toFixed(0).padStart(6)} ns CPU a record, ${(sink.count / records).toFixed(2)} output records each`,
-);
+printStages(records, sink.count);
