@@ -1,6 +1,6 @@
 import { FlowError } from '../base/errors.ts';
 import { topicIdText } from '../data/provenance.ts';
-import { type FlowPlan, isKeyed } from '../plan/pipeline-plan.ts';
+import { type FlowPlan, isKeyed, staticSources } from '../plan/pipeline-plan.ts';
 import { groupOf } from '../plan/topology.ts';
 import {
   type CheckpointMove,
@@ -214,6 +214,17 @@ function refuse(
       'Accept the duplicates with --yes.',
     );
   }
+  if (joinsAnew(flow) && totals.again > 0 && !invocation.isSet('yes')) {
+    throw usageError(
+      `flow "${flow.name}" joins data that is looked up, and would join ${totals.again} records to it as it is now`,
+      `A row whose partner has gone since would stay beside the new ones. Accept that with --yes; or compute the table anew: tidemark refresh ${flow.target}`,
+    );
+  }
+}
+
+/** Rows are known by their place among the partners of their record, which may be others by now. */
+function joinsAnew(flow: FlowPlan): boolean {
+  return isKeyed(flow) && flow.branches.some(({ steps }) => staticSources(steps).length > 0);
 }
 
 /** DISTINCT and LIMIT remember what they have let through. */
@@ -294,13 +305,19 @@ function tell(
       ]),
     ),
   );
-  const effect = appendsAgain(flow)
-    ? 'their rows are appended once more'
-    : 'the table stays exact: a row is the same row however often it is read';
+  const effect = effectOf(flow);
   const did = isDone ? 'set' : 'would be set';
   terminal.out(
     `checkpoints ${did}: ${moves.length}; records read again: ${totals.again}${totals.again > 0 ? ` (${effect})` : ''}; records skipped: ${totals.skipped}\n`,
   );
+}
+
+function effectOf(flow: FlowPlan): string {
+  if (appendsAgain(flow)) return 'their rows are appended once more';
+  if (joinsAnew(flow)) {
+    return 'they are joined to what is looked up as it is now; rows whose partners are gone stay until a refresh';
+  }
+  return 'the table stays exact: a row is the same row however often it is read';
 }
 
 // ---------------------------------------------------------------- carry and skip

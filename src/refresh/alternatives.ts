@@ -12,6 +12,8 @@ type WrittenBy = {
   readonly table: string;
   readonly kind?: string;
   readonly isSink?: boolean;
+  /** Whether a flow of another name and the present definition could take the table over. */
+  readonly canBeSucceeded?: boolean;
 };
 
 /**
@@ -20,7 +22,7 @@ type WrittenBy = {
  */
 export function alternatives(
   changes: readonly FlowChange[],
-  { flow, table, kind, isSink }: WrittenBy,
+  { flow, table, kind, isSink, canBeSucceeded = true }: WrittenBy,
 ): readonly string[] {
   // What a sink has is with its readers already: nothing of it is computed anew, and reading on is what is left.
   if (isSink === true) {
@@ -48,7 +50,8 @@ export function alternatives(
     );
   }
   const isOfForm = reasons.includes('FR-14') || reasons.includes('FR-15');
-  if (!isHelping && !isOfForm && !reasons.some((id) => needsOtherTopic.includes(id))) {
+  const isMerging = !isHelping && kind !== 'append' && canBeSucceeded;
+  if (isMerging && !isOfForm && !reasons.some((id) => needsOtherTopic.includes(id))) {
     offered.push(
       `or give the flow a new name: it keeps the rows and reads its sources from the beginning, which merges into them (flow "${flow}" is then gone)`,
     );

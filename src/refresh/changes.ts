@@ -4,6 +4,7 @@ import type { BranchDefinition, FlowDefinition } from '../plan/flows/flow-defini
 import { columnChanges, isComputedOtherwise, isKey, sameTexts } from './column-changes.ts';
 import type { DeployedFlow } from './deployed-flow.ts';
 import { compatible, type FlowChange, refresh } from './flow-change.ts';
+import { sideChanges } from './numbering-changes.ts';
 import { distinctChanges, keyFormChanges, sequenceTypeChanges } from './order-changes.ts';
 import { shownExpression } from './shown-expression.ts';
 import { readingChange, type TypeChange } from './type-change.ts';
@@ -74,7 +75,7 @@ export function placeChanges(before: DeployedFlow, after: DeployedFlow): FlowCha
 
 // ---------------------------------------------------------------- keys and sequence
 
-function keyChanges(before: DeployedFlow, after: DeployedFlow): readonly FlowChange[] {
+export function keyChanges(before: DeployedFlow, after: DeployedFlow): readonly FlowChange[] {
   const changed = keyFormChanges(before, after);
   if (changed.length > 0) return changed;
   return after.keys
@@ -135,7 +136,10 @@ function sourceChanges(before: DeployedFlow, after: DeployedFlow): FlowChange[] 
       ),
     ];
   }
-  return is.flatMap((branch, position) => branchChanges(was[position] ?? branch, branch));
+  return [
+    ...is.flatMap((branch, position) => branchChanges(was[position] ?? branch, branch)),
+    ...sideChanges(before, after),
+  ];
 }
 
 function branchChanges(was: BranchDefinition, is: BranchDefinition): FlowChange[] {

@@ -27,16 +27,22 @@ export function columnChanges(before: DeployedFlow, after: DeployedFlow): FlowCh
           ? compatible('FR-16', `Column "${name}" is not kept any more: nothing reads it.`)
           : refresh('FR-16', `Column "${name}" was dropped.`),
       ),
-    ...added
-      .filter((column) => !twins.has(column))
-      .map(({ name }) =>
-        compatible('FR-18', `Column "${name}" was added; rows that are there lack it.`),
-      ),
+    ...added.filter((column) => !twins.has(column)).map(({ name }) => addedColumn(after, name)),
     ...before.columns.flatMap((column) => {
       const now = find(after, column.name);
       return now === undefined ? [] : keptColumnChanges(column, now, { before, after });
     }),
   ];
+}
+
+/** What a join keeps has partners that are still to come: each of them would be paired with a row that lacks the column. */
+function addedColumn({ definition }: DeployedFlow, name: string): FlowChange {
+  return definition.kind === 'join'
+    ? refresh(
+        'FR-26',
+        `Column "${name}" is read from now on, and rows that the join keeps lack it: what comes would find NULL there.`,
+      )
+    : compatible('FR-18', `Column "${name}" was added; rows that are there lack it.`);
 }
 
 /** Computed alike and of one type: the same column by another name. */
@@ -75,7 +81,9 @@ function keptColumnChanges(
     changes.push(
       compatible(
         'FR-11',
-        `Column "${is.name}" is computed otherwise from now on; rows that are there keep their values.`,
+        after.definition.kind === 'join'
+          ? `Column "${is.name}" is computed otherwise from now on; rows that the join keeps have their former values, and so have pairs that they become part of.`
+          : `Column "${is.name}" is computed otherwise from now on; rows that are there keep their values.`,
       ),
     );
   }

@@ -4,6 +4,7 @@ import { flowChanges, needsRefresh } from './changes.ts';
 import type { Gap } from './continuity.ts';
 import type { DeployedFlow } from './deployed-flow.ts';
 import type { FlowChange } from './flow-change.ts';
+import { successionChanges } from './succession-changes.ts';
 import { type ViewChange, viewChanges } from './view-changes.ts';
 
 export type NamedFlow = { readonly name: string; readonly definition: DeployedFlow };
@@ -135,6 +136,8 @@ function verdict(
   const base = { flow: name, table: definition.target, gaps: found };
   if (before === undefined) {
     const twin = gone.find((one) => one.definition.fingerprint === definition.fingerprint);
+    const refused = twin === undefined ? refusedSuccession(definition, gone) : undefined;
+    if (refused !== undefined) return { ...base, ...refused };
     return {
       ...base,
       status: 'new',
@@ -163,8 +166,35 @@ function verdict(
           table: definition.target,
           kind: definition.definition.kind,
           isSink,
+          canBeSucceeded: successionChanges(before, definition).length === 0,
         })
       : [],
+  };
+}
+
+const keyedKinds: readonly string[] = ['replace_using', 'auto_cdc'];
+
+/** A flow of another name whose rows would never meet those of the one that is gone, where that alone wrote the table. */
+function refusedSuccession(
+  definition: DeployedFlow,
+  gone: readonly NamedFlow[],
+): Pick<FlowVerdict, 'status' | 'changes' | 'renamedFrom' | 'alternatives'> | undefined {
+  const isKeyed = ({ definition: one }: NamedFlow): boolean =>
+    one.topic === definition.topic && keyedKinds.includes(one.definition.kind);
+  const [writer, ...others] = gone.filter(isKeyed);
+  if (writer === undefined || others.length > 0) return undefined;
+  if (!keyedKinds.includes(definition.definition.kind)) return undefined;
+  const changes = successionChanges(writer.definition, definition);
+  if (changes.length === 0) return undefined;
+  const { target } = definition;
+  return {
+    status: 'refresh',
+    changes,
+    renamedFrom: undefined,
+    alternatives: [
+      "Give the table a topic of its own (WITH (topic = '…')), and let readers unite both",
+      `or leave the flow its name "${writer.name}" and refresh the table fully (tidemark refresh ${target} --in-place; tidemark refresh ${target} --plan tells first what that would lose)`,
+    ],
   };
 }
 

@@ -24,10 +24,29 @@ export function sequenceTypeChanges(
   return [refresh('FR-28', text)];
 }
 
-export function distinctChanges(
-  { definition: was }: DeployedFlow,
-  { definition: is }: DeployedFlow,
-): readonly FlowChange[] {
-  if (was.distinct === is.distinct) return [];
-  return [refresh('FR-28', `DISTINCT was ${is.distinct ? 'added' : 'removed'}.`)];
+/** DISTINCT that comes or goes, or tells rows apart otherwise: by all their columns, as they are written, one behind the other. */
+export function distinctChanges(before: DeployedFlow, after: DeployedFlow): readonly FlowChange[] {
+  const [was, is] = [before.definition.distinct, after.definition.distinct];
+  if (was !== is) return [refresh('FR-28', `DISTINCT was ${is ? 'added' : 'removed'}.`)];
+  if (!is) return [];
+  const [old, now] = [comparedText(before), comparedText(after)];
+  if (old === now) return [];
+  return [
+    refresh(
+      'FR-28',
+      `DISTINCT compared rows by (${old}) and compares them by (${now}): a row that is there would not be known again.`,
+    ),
+  ];
+}
+
+/** Whole numbers are written alike, whatever their width. */
+const wholeTypes = ['tinyint', 'smallint', 'int', 'bigint'];
+
+function comparedText({ columns }: DeployedFlow): string {
+  return columns
+    .map(({ name, type }) => {
+      const text = formatType(type);
+      return wholeTypes.includes(text.toLowerCase()) ? name : `${name} ${text.toUpperCase()}`;
+    })
+    .join(', ');
 }

@@ -339,10 +339,11 @@ function equalRowsBefore(
   return isSameSet ? equalRows(before.rows) : [];
 }
 
-/** Equal rows have one text, so the first speaks for all; a row more is a provenance more. */
+/** Equal rows have one text, so the first speaks for all. Where they come from stands in the record, too. */
 function isSameGroup(before: readonly SetRow[] | undefined, now: readonly SetRow[]): boolean {
   if (before === undefined || before.length !== now.length) return false;
-  return equalSpans((before[0] as SetRow).row, (now[0] as SetRow).row);
+  if (!equalSpans((before[0] as SetRow).row, (now[0] as SetRow).row)) return false;
+  return now.every((row, at) => equalSpans((before[at] as SetRow).provenance, row.provenance));
 }
 
 /** Without the numbers at the end that no row has: their records are gone. */

@@ -5,11 +5,11 @@ let world: RefreshCli;
 
 afterEach(() => world.close());
 
-async function open(flow = 'f'): Promise<RefreshCli> {
+async function open(flow = 'f', sources = ['a']): Promise<RefreshCli> {
   world = await RefreshCli.open({
     brokers: inject('kafkaBrokers'),
     redisUrl: inject('redisUrl'),
-    sources: ['a'],
+    sources,
     partitions: 1,
   });
   define(flow);
@@ -259,4 +259,18 @@ FLOW REPLACE USING (k) SEQUENCE BY seq BY NAME SELECT k, seq, ${value} AS v FROM
   const { code, out } = await world.cli('plan');
   expect(code).toBe(0);
   expect(out).toContain('is gone: a bad record stops the flow from now on');
+});
+
+test('FR-39 a rewind joins to what is looked up as it is now: it asks first, and says what stays', async () => {
+  await open('f', ['a', 'b']);
+  world.define(`CREATE STREAMING TABLE t WITH (topic = '@t');
+CREATE FLOW f AS INSERT INTO t BY NAME REPLACE USING (k) SEQUENCE BY seq
+SELECT a.k, a.seq, b.v FROM STREAM(a) LEFT JOIN b ON a.k = b.k;`);
+  await world.produce('a', [{ k: 'x', seq: 1, v: 'a' }]);
+  await world.update();
+  const refused = await world.cli('checkpoint', 'rewind', 'f', '--to', 'earliest');
+  expect([refused.code, refused.out]).toEqual([2, '']);
+  expect(refused.err).toContain('would join 1 records to it as it is now');
+  const { code, out } = await world.cli('checkpoint', 'rewind', 'f', '--to', 'earliest', '--yes');
+  expect([code, out]).toEqual([0, expect.stringContaining('stay until a refresh')]);
 });

@@ -16,6 +16,7 @@ import { alternatives } from '../../refresh/alternatives.ts';
 import { flowChanges, needsRefresh } from '../../refresh/changes.ts';
 import { type DeployedFlow, deployedFlow, readDeployedFlow } from '../../refresh/deployed-flow.ts';
 import type { FlowChange } from '../../refresh/flow-change.ts';
+import { successionChanges } from '../../refresh/succession-changes.ts';
 import { keptRowChanges, readViewDefinition } from '../../refresh/view-changes.ts';
 import type { FlowFacts } from '../inspect/flow-facts.ts';
 import {
@@ -376,6 +377,7 @@ function checkDefinition(
         table: flow.target,
         kind: flow.kind,
         isSink,
+        canBeSucceeded: known !== undefined && successionChanges(known, present).length === 0,
       }).join('; ')}.`,
     },
   );

@@ -43,7 +43,13 @@ describe('flows', () => {
       { f: 'refresh' },
     ],
     ['a flow that is in the catalog only', [], [named('f')], { f: 'gone' }],
-    ['one new, one gone', [named('g', rekeyed)], [named('f')], { g: 'new', f: 'gone' }],
+    ['one new, one gone', [named('g', filtered)], [named('f')], { g: 'new', f: 'gone' }],
+    [
+      'FR-38 a flow of another name that could not take the table over',
+      [named('g', rekeyed)],
+      [named('f')],
+      { g: 'refresh', f: 'gone' },
+    ],
   ])('%s', (_, flows, before, expected) => {
     expect(statuses({ flows, deployed: before })).toEqual(expected);
   });

@@ -35,14 +35,10 @@ describe('changes of joins of two streams', () => {
     expect(changes(before, other)).toEqual([]);
   });
 
-  test('columns that are kept or not, and filters of a side, leave the join as it is', () => {
+  test('columns that are not kept any more, and filters of a side, leave the join as it is', () => {
     const before = joined('a.k = b.k');
-    expect(changes(before, joined('a.k = b.k', 'a.k, a.seq, b.n, b.v'), '.join')).toEqual([
-      'FR-18 compatible',
-    ]);
-    expect(changes(before, joined('a.k = b.k', 'a.k, a.seq, a.n'), '.join')).toEqual([
+    expect(changes(before, joined('a.k = b.k', 'a.k, a.seq'), '.join')).toEqual([
       'FR-16 compatible',
-      'FR-18 compatible',
     ]);
     const filtered = joined(
       'a.k = b.k',
@@ -50,5 +46,14 @@ describe('changes of joins of two streams', () => {
       '(SELECT * FROM STREAM(s) WHERE n > 1)',
     );
     expect(changes(before, filtered, '.join')).toEqual(['FR-11 compatible']);
+  });
+
+  test('FR-26 a column that is read from now on: what the join keeps lacks it, and is paired with what comes', () => {
+    const before = joined('a.k = b.k');
+    const more = joined('a.k = b.k', 'a.k, a.seq, b.n, b.v');
+    expect(changes(before, more, '.join')).toEqual(['FR-26 refresh']);
+    expect(changes(before, more)).toEqual(['FR-18 compatible']);
+    const filtered = { query: `${before.query} WHERE a.v <> 'x'` };
+    expect(changes(before, filtered, '.join')).toContain('FR-26 refresh');
   });
 });
