@@ -1,4 +1,4 @@
-import { compareBytes, compareSpans, equalSpans, type Span } from '../../data/bytes.ts';
+import { compareBytes, equalSpans, type Span } from '../../data/bytes.ts';
 import { splitJsonArray } from '../../data/json-split.ts';
 import {
   decodeRowSet,
@@ -259,13 +259,12 @@ function applyNumbered(
   while (kept.length < position) kept.push([vacantRow(kept.length)]);
   if (isDistinct) vacateEqual(kept, rows[0]);
   kept[position] = [...rows];
-  if (isDistinct) return encodeRowSet({ sequence: whole(sequence), rows: distinctRows(kept) });
   return encodeRowSet({ sequence: whole(sequence), rows: kept.flat() });
 }
 
 /**
- * Equal rows have one number in the end. Where another number has the row of a record, a record of its own is still to come: when it
- * was written, rows had changed places. Left there, both would be taken for one number, and the next ones for those before them.
+ * Equal rows have one number in the end. Where another number has the row of a record, a record of its own is still to come: a refresh
+ * gives rows other numbers. Left there, both would be taken for one number, and the next ones for those before them.
  */
 function vacateEqual(numbers: SetRow[][], row: SetRow | undefined): void {
   if (row === undefined) return;
@@ -273,20 +272,6 @@ function vacateEqual(numbers: SetRow[][], row: SetRow | undefined): void {
     if (first === undefined || isVacant(first) || !equalSpans(first.row, row.row)) continue;
     numbers[number] = [vacantRow(number)];
   }
-}
-
-/** Numbers in the order of the first provenance of each, as a task leaves them, are the rows by provenance; others are on their way there. */
-function distinctRows(numbers: readonly (readonly SetRow[])[]): readonly SetRow[] {
-  const isLeft = numbers.every(([first], number) => {
-    const [before] = numbers[number - 1] ?? [];
-    return (
-      first !== undefined &&
-      !isVacant(first) &&
-      (before === undefined || compareSpans(before.provenance, first.provenance) < 0)
-    );
-  });
-  const rows = numbers.flat();
-  return isLeft ? rows.sort((a, b) => compareSpans(a.provenance, b.provenance)) : rows;
 }
 
 /** Tombstones of numbers come from the last one down, so the others may still have a record. */
