@@ -2,7 +2,7 @@ import { FlowError } from '../../base/errors.ts';
 import { provenanceSize } from '../../data/provenance.ts';
 import { stepExpressions } from '../../plan/bind/step-expressions.ts';
 import { chanceIn } from '../../plan/explain/chance.ts';
-import type { FlowPlan } from '../../plan/pipeline-plan.ts';
+import type { FlowPlan, RowStep } from '../../plan/pipeline-plan.ts';
 import { groupOf } from '../../plan/topology.ts';
 import type { Log } from '../../ports/log.ts';
 import { isCompactedPolicy } from '../../refresh/retention.ts';
@@ -112,9 +112,14 @@ export function refuseUnverifiable(flow: FlowPlan, table: string): void {
   });
 }
 
+const orderDependent: Readonly<Partial<Record<RowStep['step'], string>>> = {
+  join: 'a join',
+  watermark: 'a watermark',
+};
+
 /** What a row gives may depend on when it was read: recomputed, it may differ and be right both times. */
 function refuseOrderDependent(flow: FlowPlan): void {
-  const recomputable = ['filter', 'project', 'explode'];
+  const recomputable = ['filter', 'project', 'explode', 'expect'];
   for (const { steps } of flow.branches) {
     for (const step of steps) {
       const isPlain = recomputable.includes(step.step);
@@ -122,7 +127,7 @@ function refuseOrderDependent(flow: FlowPlan): void {
       throw new FlowError('NOT_SUPPORTED', `flow "${flow.name}" cannot be recomputed`, {
         detail: isPlain
           ? 'Its rows depend on the clock or on chance, so that they come out differently each time.'
-          : `Its query has a ${step.step}, whose result depends on when and in which order its rows came.`,
+          : `Its query has ${orderDependent[step.step]}, whose result depends on when and in which order its rows came.`,
         hint: 'tidemark status shows whether its account closes; tidemark state scrub compares state and output.',
       });
     }

@@ -195,5 +195,6 @@ export function testPipeline(
   if (plan !== undefined) return new PipelineTest(plan, options);
   const texts = new Map(parsed.files.map(({ file, text }) => [file, text]));
   const told = faults.map((fault) => formatFault(fault, texts.get(fault.place.file) ?? ''));
-  throw new FlowError('PIPELINE_INVALID', 'the pipeline is invalid', { detail: told.join('\n') });
+  // A test runner shows the message alone.
+  throw new FlowError('PIPELINE_INVALID', `the pipeline is invalid:\n${told.join('\n')}`);
 }
