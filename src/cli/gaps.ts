@@ -79,7 +79,11 @@ export function gapsText(found: readonly RecordedGap[], ahead: readonly Gap[]): 
 function metLines(gap: RecordedGap): string {
   const time = (ms: number): string => new Date(ms).toISOString();
   const accepted =
-    gap.acceptedAtMs === undefined ? 'not accepted' : `accepted ${time(gap.acceptedAtMs)}`;
+    gap.acceptedAtMs !== undefined
+      ? `accepted ${time(gap.acceptedAtMs)}`
+      : gap.refreshedAtMs !== undefined
+        ? `answered ${time(gap.refreshedAtMs)} by a full refresh, which began anew from what was there`
+        : 'not accepted';
   return `${gap.id}\n  ${gapText(gap)}\n  detected ${time(gap.detectedAtMs)}, ${accepted}\n`;
 }
 

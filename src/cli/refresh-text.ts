@@ -117,7 +117,7 @@ export function previewText(
       lines.push(`  … and ${lost.keys - loss.sample.length} more: --lost-keys FILE writes all.`);
     }
   }
-  lines.push(...trialLines(report.trial));
+  lines.push(...trialLines(report.trial), ...unreadLines(report.unread));
   const skipped = skippedText(report.skipped);
   if (skipped !== '') lines.push(skipped.trimEnd());
   const views = new Set(plan.materializedViews.map(({ name }) => name));
@@ -134,6 +134,22 @@ export function previewText(
     );
   }
   return `${lines.join('\n')}\n`;
+}
+
+const unreadShown = 5;
+
+/** What was gone before it was read: no part of the table, and so of no loss of it. */
+export function unreadLines(unread: RefreshReport['unread']): readonly string[] {
+  if (unread.length === 0) return [];
+  const named = unread
+    .slice(0, unreadShown)
+    .map(
+      ({ topic, partition, first, last }) => `${topic}/${partition} offsets ${first} to ${last}`,
+    );
+  const more = unread.length > unreadShown ? `, and of ${unread.length - unreadShown} more` : '';
+  return [
+    `Gone before they were read: of ${named.join(', of ')}${more}. What they held was never in the table, and no refresh brings it back.`,
+  ];
 }
 
 /** A topic that several sources read is told once. */

@@ -367,5 +367,6 @@ function gapJson(gap: RecordedGap): JsonObject {
     text: gapText(gap),
     detectedAt: time(gap.detectedAtMs),
     acceptedAt: gap.acceptedAtMs === undefined ? null : time(gap.acceptedAtMs),
+    refreshedAt: gap.refreshedAtMs === undefined ? null : time(gap.refreshedAtMs),
   };
 }

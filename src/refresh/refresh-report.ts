@@ -44,6 +44,15 @@ export type RefreshReport = {
   readonly trial: TrialReport | null;
   /** Records of its sources that its flows were made to skip: a refresh steps over them, too. */
   readonly skipped: readonly SkippedPlace[];
+  /** Offsets that were gone before the flows had read them: what they held was never in the table, and no refresh brings it. */
+  readonly unread: readonly UnreadSpan[];
+};
+
+export type UnreadSpan = {
+  readonly topic: string;
+  readonly partition: number;
+  readonly first: number;
+  readonly last: number;
 };
 
 export type SkippedPlace = {
@@ -129,7 +138,20 @@ export function refreshReport(input: ReportInput): RefreshReport {
     skipped: input.skipped.map(({ flow, topic, partition, offset }) => ({
       ...{ flow, topic, partition, offset },
     })),
+    unread: unreadSpans(input.sources),
   };
+}
+
+/** Between the checkpoint and the log start; a topic that several sources read is told once, from its hindmost checkpoint. */
+export function unreadSpans(sources: readonly SourcePartitionFacts[]): readonly UnreadSpan[] {
+  const spans = new Map<string, UnreadSpan>();
+  for (const { topic, partition, committed, logStart, isAnew } of sources) {
+    if (committed === undefined || isAnew === true || committed >= logStart) continue;
+    const key = `${topic}/${partition}`;
+    const first = Math.min(committed, spans.get(key)?.first ?? committed);
+    spans.set(key, { topic, partition, first, last: logStart - 1 });
+  }
+  return [...spans.values()];
 }
 
 /** What offsets alone tell of a loss, at once. */

@@ -215,6 +215,7 @@ const schemas: Node = {
     text: text,
     detectedAt: { type: 'string', format: 'date-time' },
     acceptedAt: orNull({ type: 'string', format: 'date-time' }),
+    refreshedAt: orNull({ type: 'string', format: 'date-time' }),
   }),
   Event: {
     type: 'object',

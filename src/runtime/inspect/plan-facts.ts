@@ -66,7 +66,10 @@ export async function gatherDeployment(options: PlanFactsOptions): Promise<Gathe
     gaps,
     refusals: [
       ...(await startRefusals(options, catalog ?? noCatalog)),
-      ...[...gaps.values()].flatMap((found) => (found.length === 0 ? [] : [gapError(found)])),
+      ...plan.flows.flatMap((flow) => {
+        const found = gaps.get(flow.name) ?? [];
+        return found.length === 0 ? [] : [gapError(found, tableOf(plan, flow))];
+      }),
       ...heldFlows(options),
     ],
     stops: [...plan.flows, ...plan.materializedViews].flatMap(({ name }) => {

@@ -18,6 +18,7 @@ import { isUntouched, type RefreshState } from '../../refresh/refresh-states.ts'
 import type { TrialReport } from '../../refresh/trial.ts';
 import { changeMerge } from '../../task/change-merge.ts';
 import type { SwapRange } from '../inspect/flow-facts.ts';
+import { refreshedGapEntries } from '../takeover/gaps.ts';
 import { checkpointMark, swapsOf, tableGeneration, writersOf } from '../takeover/generation.ts';
 import { logStarts } from '../takeover/log-starts.ts';
 import { partitionKey } from '../takeover/partition-key.ts';
@@ -450,6 +451,11 @@ export async function finish(
         // Whatever it stood at was of the former generation.
         { kind: 'stop' as const, name: one.name, value: undefined },
       ]),
+      ...refreshedGapEntries(
+        catalog,
+        flowsOf(plan, table).map(({ name }) => name),
+        nowMs,
+      ),
       eventEntry({
         flow: flow.name,
         what: 'refreshed',

@@ -163,7 +163,7 @@ export class FlowTakeover {
     const { catalog, clock, facts, listener } = this.#options;
     const fresh = gaps.filter(({ id }) => catalog.get('gap', id) === undefined);
     for (const gap of fresh) listener({ event: 'gap', flow: facts.flow.name, gap });
-    throw await recordGaps(catalog, gaps, clock.now());
+    throw await recordGaps(catalog, gaps, { table: facts.table, nowMs: clock.now() });
   }
 
   /**

@@ -18,6 +18,8 @@ export type RecordedGap = Gap & {
   readonly acceptedAtMs: number | undefined;
   /** When the flow committed for the first time after it was accepted: from then on it covers nothing any more. */
   readonly usedAtMs: number | undefined;
+  /** When a full refresh began the table anew from what was there: nobody stands at it any more. */
+  readonly refreshedAtMs: number | undefined;
 };
 
 /**
@@ -89,11 +91,20 @@ export function usedGapEntries(catalog: Catalog, ids: readonly string[], nowMs: 
   });
 }
 
+/** What takes note that a refresh has answered the gaps of flows which nobody has accepted: what they lost stays on record. */
+export function refreshedGapEntries(catalog: Catalog, flows: readonly string[], nowMs: number) {
+  return recordedGaps(catalog).flatMap((gap) => {
+    if (!flows.includes(gap.flow)) return [];
+    if (gap.acceptedAtMs !== undefined || gap.refreshedAtMs !== undefined) return [];
+    return [{ kind: 'gap' as const, name: gap.id, value: { ...gap, refreshedAtMs: nowMs } }];
+  });
+}
+
 /** Makes gaps durable and gives the error that stops their flow. */
 export async function recordGaps(
   catalog: Catalog,
   gaps: readonly Gap[],
-  nowMs: number,
+  { table, nowMs }: { readonly table: WrittenTable; readonly nowMs: number },
 ): Promise<FlowError> {
   const fresh = gaps.filter(({ id }) => catalog.get('gap', id) === undefined);
   if (fresh.length > 0) {
@@ -106,11 +117,14 @@ export async function recordGaps(
       nowMs,
     );
   }
-  return gapError(gaps);
+  return gapError(gaps, table);
 }
 
+/** What a flow writes: a sink is never refreshed, so only going on is left. */
+type WrittenTable = { readonly name: string; readonly isSink?: boolean };
+
 /** The error of a flow that cannot go on for the sake of gaps. */
-export function gapError(gaps: readonly Gap[]): FlowError {
+export function gapError(gaps: readonly Gap[], table: WrittenTable): FlowError {
   const isRecreated = gaps.some(({ kind }) => kind === 'recreated' || kind === 'moved');
   const isLost = gaps.every(({ kind }) => kind === 'checkpoint_lost');
   const accept = gaps.map(({ id }) => `--accept-gap ${id}`).join(' ');
@@ -122,7 +136,9 @@ export function gapError(gaps: readonly Gap[]): FlowError {
     `flow "${gaps[0]?.flow ?? ''}" cannot go on without a gap in what it has read`,
     {
       detail: gaps.map(gapText).join(' '),
-      hint: `Nothing was skipped. Refresh the table fully, or go on from the first available offset with: tidemark run … ${accept}`,
+      hint: table.isSink
+        ? `Nothing was skipped. A sink is not refreshed; go on from the first available offset with: tidemark run … ${accept}`
+        : `Nothing was skipped. Refresh the table fully (tidemark refresh ${table.name} --plan tells first what that would lose), or go on from the first available offset with: tidemark run … ${accept}`,
       place: placeOf(gaps),
     },
   );

@@ -257,7 +257,15 @@ describe('gaps and events', () => {
       .toBe('failed');
     expect(await answer(`${url}/v1/gaps`)).toMatchObject({
       gaps: [
-        { kind: 'expired', topic: 'orders', from: 4, to: 8, lostRecords: 4, acceptedAt: null },
+        {
+          kind: 'expired',
+          topic: 'orders',
+          from: 4,
+          to: 8,
+          lostRecords: 4,
+          acceptedAt: null,
+          refreshedAt: null,
+        },
       ],
     });
     expect(await answer(`${url}/v1/flows/cur`)).toMatchObject({
