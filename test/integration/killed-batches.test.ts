@@ -138,7 +138,7 @@ test('FL-18 FR-05 a refresh of the replaced part: told, refused where rows would
   expect(JSON.parse(done.out)).toMatchObject({ generation: 1, lost: { rows: 3 } });
   const updated = await run('run', '--once', '--table', 'slice', '--instance.name', 'pod-0');
   expect(updated.code, updated.err).toBe(0);
-  expect(updated.out).toContain('view slice');
+  expect(updated.out).toContain('REPLACE WHERE flow slice, table slice');
   expect(await dumped('slice')).toHaveLength(2);
   expect(await dumped('totals')).toHaveLength(10);
 }, 60_000);
