@@ -16,7 +16,7 @@ import {
 } from '../takeover/generation.ts';
 import { partitionKey } from '../takeover/partition-key.ts';
 import { carriedEntries } from '../topics/carried-flows.ts';
-import { isHeldBy } from '../topics/locks.ts';
+import { hasBegun } from '../topics/locks.ts';
 import { writerEntry, writerOf } from '../topics/table-writer.ts';
 import { movedLetters } from '../worker/letter-owner.ts';
 import { copiedConfigs, copyRecords } from './copy-topic.ts';
@@ -32,41 +32,62 @@ import { numbersTo } from './refresh-facts.ts';
 /**
  * Hands the checkpoint of a flow that is gone to a new one of the same query. Invariant: the former name keeps nothing
  * that could be resumed, so that it never goes on from a checkpoint that is not its own; and no row is on its way
- * between the stages of the former flow, where the new one would not find it.
+ * between the stages of the former flow, where the new one would not find it. An attempt that was killed or failed is
+ * gone on with by the next: both names stay locked until one comes to its end.
  */
 export async function carryCheckpoint(
   options: OutsideOptions,
   before: string,
   after: FlowPlan,
 ): Promise<readonly KnownCheckpoint[]> {
-  const { log, catalog, clock, pipeline, plan } = options;
+  const { log, catalog, pipeline, plan } = options;
   await catalog.read();
   // The same for every attempt, so that one that was interrupted is gone on with.
   const token = `carry ${before} ${after.name}`;
-  const isResumed = isHeldBy(catalog, before, token);
-  const former = formerDefinition(options, before, after, isResumed);
+  const isResumed = hasBegun(catalog, before, token);
+  // What the former name has is no source of truth any more, and may be gone in part.
+  const isRenamed = isResumed && catalog.get('flow', after.name) !== undefined;
   const definition = deployedFlow(after, tableOf(plan, after));
-  refuseOther(before, former, after.name, definition);
+  if (!isRenamed) {
+    refuseOther(before, formerDefinition(options, before, after), after.name, definition);
+  }
   const held = { ...options, token, isLasting: true };
-  return whileNobodyReads(held, [before, after.name], async () => {
-    const rows = await readCheckpoints(options, { ...after, name: before });
-    let moved: readonly KnownCheckpoint[] = [];
-    if (!isResumed || rows.some(({ committed }) => committed !== undefined)) {
-      refusePending(before, rows);
-      if (!isResumed) await refuseStarted(log, pipeline, after.name, rows);
-      await copyOwnTopics(options, before, after.name);
-      moved = await commitTo(options, after.name, before, rows);
-      await rename(options, { before, after, definition, rows: moved });
-    } else {
-      // An attempt before this one carried them.
+  return whileNobodyReads(held, [before, after.name], async (begin) => {
+    if (isRenamed) {
       const carried = await readCheckpoints(options, after);
-      moved = carried.filter(({ committed }) => committed !== undefined);
+      await removeFormer(options, before);
+      return carried.filter(({ committed }) => committed !== undefined);
     }
-    await log.deleteCheckpoints(groupOf(pipeline, before));
-    await log.deleteTopics([repartitionTopicOf(pipeline, before), levelsTopicOf(pipeline, before)]);
-    await catalog.write([{ kind: 'flow', name: before, value: undefined }], clock.now());
+    const rows = await readCheckpoints(options, { ...after, name: before });
+    refusePending(before, rows);
+    if (!isResumed) await refuseStarted(log, pipeline, after.name, rows);
+    await begin();
+    await copyOwnTopics(options, before, after.name);
+    const moved = await commitTo(options, after.name, before, rows);
+    await rename(options, { before, after, definition, rows: moved });
+    await removeFormer(options, before);
     return moved;
   });
+}
+
+/** What the former name still has, once the new one has it all. */
+async function removeFormer(
+  { log, catalog, clock, pipeline }: OutsideOptions,
+  before: string,
+): Promise<void> {
+  await log.deleteCheckpoints(groupOf(pipeline, before));
+  await log.deleteTopics([repartitionTopicOf(pipeline, before), levelsTopicOf(pipeline, before)]);
+  const known = (['checkpoint', 'takeover'] as const).flatMap((kind) =>
+    catalog.all(kind).filter(({ name }) => name.startsWith(`${before}/`)),
+  );
+  await catalog.write(
+    [
+      ...known.map(({ kind, name }) => ({ kind, name, value: undefined })),
+      { kind: 'generation' as const, name: before, value: undefined },
+      { kind: 'flow' as const, name: before, value: undefined },
+    ],
+    clock.now(),
+  );
 }
 
 /** The checkpoints that would be carried; an error where they can't be. Nothing is held or written. */
@@ -77,7 +98,7 @@ export async function previewCarry(
 ): Promise<readonly KnownCheckpoint[]> {
   const { log, catalog, pipeline, plan } = options;
   await catalog.read();
-  const former = formerDefinition(options, before, after, false);
+  const former = formerDefinition(options, before, after);
   refuseOther(before, former, after.name, deployedFlow(after, tableOf(plan, after)));
   const rows = await readCheckpoints(options, { ...after, name: before });
   await refuseStarted(log, pipeline, after.name, rows);
@@ -88,7 +109,6 @@ function formerDefinition(
   { catalog, plan }: OutsideOptions,
   before: string,
   after: FlowPlan,
-  isResumed: boolean,
 ): DeployedFlow {
   const former = readDeployedFlow(catalog.get('flow', before)?.value);
   if (former === undefined) {
@@ -102,7 +122,7 @@ function formerDefinition(
       hint: 'A checkpoint is carried over from a flow that is gone: two flows never share one.',
     });
   }
-  if (!isResumed && catalog.get('flow', after.name) !== undefined) {
+  if (catalog.get('flow', after.name) !== undefined) {
     throw new FlowError('USAGE', `flow "${after.name}" has run already`, {
       detail: 'It has a checkpoint of its own, and its rows are merged with those that are there.',
     });
@@ -247,7 +267,6 @@ async function rename(
   const { topic: output, deadLetterTopic } = tableOf(plan, flow);
   const letters = await lettersUpToNow(log, deadLetterTopic);
   const isWriter = writerOf(catalog, output) === before;
-  const ofBefore = (name: string): boolean => name.startsWith(`${before}/`);
   const generation = generationOf(catalog, before);
   const swaps = swapsOf(catalog, before);
   const markOf = (topic: string, partition: number) =>
@@ -270,17 +289,9 @@ async function rename(
       ...(generation === 0
         ? []
         : [{ kind: 'generation' as const, name: after, value: { generation, swaps } }]),
-      { kind: 'flow' as const, name: after, value: definition },
       ...movedLetters(catalog, { before, after }, letters),
       ...movedSettled(catalog, { before, after }),
       ...(isWriter ? [writerEntry(output, after)] : []),
-      ...(['checkpoint', 'takeover'] as const).flatMap((kind) =>
-        catalog
-          .all(kind)
-          .filter(({ name }) => ofBefore(name))
-          .map(({ name }) => ({ kind, name, value: undefined })),
-      ),
-      { kind: 'generation' as const, name: before, value: undefined },
       ...carriedEntries(before, after),
       eventEntry({
         flow: after,
@@ -289,6 +300,8 @@ async function rename(
         command,
         facts: { from: before },
       }),
+      // The last of them, which tells the next attempt that all are there.
+      { kind: 'flow' as const, name: after, value: definition },
     ],
     nowMs,
   );

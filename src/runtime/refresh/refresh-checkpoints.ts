@@ -11,7 +11,7 @@ import { endOpenOver } from '../takeover/end-open.ts';
 import { checkpointMark, markedFirst, tableGeneration, writersOf } from '../takeover/generation.ts';
 import { partitionKey } from '../takeover/partition-key.ts';
 import type { Catalog } from '../topics/catalog.ts';
-import { type LockFacts, lockFlows, unlockFlows } from '../topics/locks.ts';
+import { hasBegun, type LockFacts, lockFlows, markBegun, unlockFlows } from '../topics/locks.ts';
 import { answerOnceEnded } from '../worker/answer-within.ts';
 import { numbersTo } from './refresh-facts.ts';
 
@@ -126,24 +126,31 @@ export type WaitOptions = Pick<OutsideOptions, 'log' | 'clock'> & {
 
 /**
  * Runs a deed while nobody reads for the flows. Invariant: between the lock and its end no instance takes a partition
- * over, and every transaction that might still move a checkpoint has ended. A lasting lock outlives a crash, so that only
- * the same command goes on.
+ * over, and every transaction that might still move a checkpoint has ended. A lasting lock outlives a crash, and once its
+ * deed has begun to change something an error, too, so that only the same command goes on.
  */
 export async function whileNobodyReads<Result>(
   options: OutsideOptions & { readonly isLasting?: boolean; readonly waitMs?: number },
   flows: readonly string[],
-  deed: () => Promise<Result>,
+  deed: (begin: () => Promise<void>) => Promise<Result>,
 ): Promise<Result> {
   const { catalog, clock, pipeline, command, token } = options;
   const untilMs = options.isLasting === true ? undefined : clock.now() + shortLockMs;
   const locks = flows.map((flow): LockFacts => ({ flow, command, token, untilMs }));
   await lockFlows(catalog, locks, clock.now());
+  let isDone = false;
+  let isBegun = flows.some((flow) => hasBegun(catalog, flow, token));
   try {
     for (const flow of flows) await awaitNobody(options, groupOf(pipeline, flow));
     for (const flow of flows) await settleCheckpoints(options, flow);
-    return await deed();
+    const result = await deed(async () => {
+      isBegun = options.isLasting === true;
+      if (isBegun) await markBegun(catalog, locks, clock.now());
+    });
+    isDone = true;
+    return result;
   } finally {
-    await unlockFlows(catalog, locks, clock.now());
+    if (isDone || !isBegun) await unlockFlows(catalog, locks, clock.now());
   }
 }
 

@@ -31,7 +31,12 @@ export async function lockFlows(
       kind: 'lock' as const,
       name: lockName(lock),
       // The next attempt of a command that was interrupted holds what it held since then.
-      value: { ...lock, untilMs: lock.untilMs ?? null, sinceMs: sinceOf(catalog, lock) ?? nowMs },
+      value: {
+        ...lock,
+        untilMs: lock.untilMs ?? null,
+        sinceMs: sinceOf(catalog, lock) ?? nowMs,
+        ...(hasBegun(catalog, lock.flow, lock.token) ? { hasBegun: true } : {}),
+      },
     })),
     nowMs,
   );
@@ -74,9 +79,25 @@ export function lockedError(catalog: Catalog, flow: string, nowMs: number): Flow
   return held === undefined ? undefined : locked(flow, held);
 }
 
-/** Whether an attempt of this token holds a flow: one that was interrupted, where this is the next. */
-export function isHeldBy(catalog: Catalog, flow: string, token: string): boolean {
-  return catalog.get('lock', lockName({ flow, token })) !== undefined;
+/** Notes in lasting locks that their command changes something from here on: only the same command ends it. */
+export async function markBegun(
+  catalog: Catalog,
+  locks: readonly Pick<LockFacts, 'flow' | 'token'>[],
+  nowMs: number,
+): Promise<void> {
+  await catalog.write(
+    locks.map((lock) => ({
+      kind: 'lock' as const,
+      name: lockName(lock),
+      value: { ...catalog.get('lock', lockName(lock))?.value, hasBegun: true },
+    })),
+    nowMs,
+  );
+}
+
+/** Whether an attempt of this token that holds a flow has changed something, and has not come to its end. */
+export function hasBegun(catalog: Catalog, flow: string, token: string): boolean {
+  return catalog.get('lock', lockName({ flow, token }))?.value['hasBegun'] === true;
 }
 
 function sinceOf(catalog: Catalog, lock: LockFacts): number | undefined {

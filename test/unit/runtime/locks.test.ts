@@ -2,10 +2,11 @@ import { expect, test } from 'vitest';
 import { MemoryLog } from '../../../src/adapters/memory/memory-log.ts';
 import { Catalog } from '../../../src/runtime/topics/catalog.ts';
 import {
-  isHeldBy,
+  hasBegun,
   type LockFacts,
   lockFlows,
   lockOf,
+  markBegun,
   refuseLocked,
   unlockFlows,
 } from '../../../src/runtime/topics/locks.ts';
@@ -56,13 +57,15 @@ test('a lock with an end is nobody’s after it; one without outlives its comman
   expect(lockOf(one, 'f', 1e12)).toBeDefined();
 });
 
-test('the next attempt of the same command goes on with its lock', async () => {
+test('the next attempt of the same command goes on with its lock, and knows whether it had begun', async () => {
   const [one, two] = newCatalogs(2) as [Catalog, Catalog];
   await lockFlows(one, [lock('refresh t')], 0);
   await two.read();
-  expect(isHeldBy(two, 'f', 'refresh t')).toBe(true);
-  expect(isHeldBy(two, 'f', 'other')).toBe(false);
+  expect(hasBegun(two, 'f', 'refresh t')).toBe(false);
+  await markBegun(one, [lock('refresh t')], 1);
   await lockFlows(two, [lock('refresh t')], 5);
+  expect(hasBegun(two, 'f', 'refresh t')).toBe(true);
+  expect(hasBegun(two, 'f', 'other')).toBe(false);
 });
 
 test('where one of several flows is held none is locked', async () => {

@@ -1,47 +1,22 @@
-import { describe, expect, test, vi } from 'vitest';
-import { systemClock } from '../../../src/adapters/system/system-clock.ts';
+import { describe, expect, test } from 'vitest';
 import { previewText } from '../../../src/cli/refresh-text.ts';
 import { flowLines, flowSummary } from '../../../src/cli/update-summary.ts';
 import { decideMoves, type MoveTarget } from '../../../src/refresh/checkpoint-move.ts';
 import { StatusReader } from '../../../src/runtime/inspect/pipeline-status.ts';
-import { carryCheckpoint } from '../../../src/runtime/refresh/refresh-carry.ts';
 import {
   applyMoves,
-  type OutsideOptions,
   readCheckpoints,
   whileNobodyReads,
 } from '../../../src/runtime/refresh/refresh-checkpoints.ts';
 import { skipRecord } from '../../../src/runtime/refresh/refresh-skip.ts';
 import { skippedOf, skipsOf } from '../../../src/runtime/takeover/skips.ts';
-import { Catalog } from '../../../src/runtime/topics/catalog.ts';
 import { lockFlows } from '../../../src/runtime/topics/locks.ts';
+import { flowOf, leaveOpen, outside } from '../../support/outside.ts';
 import { RefreshWorld, tableText } from '../../support/refresh-world.ts';
 
 function sqlOf(flow: string, more = ''): string {
   return `CREATE STREAMING TABLE t;
 CREATE FLOW ${flow} AS INSERT INTO t BY NAME REPLACE USING (k) SEQUENCE BY seq ${more} SELECT k, seq, v, gone FROM STREAM(a);`;
-}
-
-async function outside(world: RefreshWorld): Promise<OutsideOptions & { waitMs: number }> {
-  const catalog = new Catalog(world.log, 'p.catalog');
-  await catalog.read();
-  return {
-    log: world.log,
-    catalog,
-    clock: systemClock,
-    pipeline: 'p',
-    plan: world.plan,
-    listener: () => undefined,
-    command: 'test',
-    token: `test-${Math.random()}`,
-    waitMs: 150,
-  };
-}
-
-function flowOf(world: RefreshWorld) {
-  const [flow] = world.plan.flows;
-  if (flow === undefined) throw new Error('the pipeline has a flow');
-  return flow;
 }
 
 async function move(world: RefreshWorld, target: MoveTarget): Promise<void> {
@@ -174,152 +149,6 @@ describe('reset and rewind', () => {
     await leaveOpen(world, 'p.f');
     await move(world, { to: 'earliest' });
     expect((await world.log.committedOffsets('p.f', 'a', [0])).get(0)?.offset).toBe(0);
-  });
-});
-
-/** An instance of the pipeline that is gone holds a checkpoint in a transaction which nobody has ended. */
-async function leaveOpen(world: RefreshWorld, group: string): Promise<void> {
-  const dead = world.log.connect();
-  const member = dead.joinGroup({
-    group,
-    topics: ['a'],
-    instanceId: undefined,
-    sessionTimeoutMs: 50,
-    rebalanceTimeoutMs: 50,
-  });
-  const { identity } = await member.rejoin();
-  const producer = await world.log
-    .connect({ betweenCommitSteps: () => new Promise(() => undefined) })
-    .openProducer('p-dead');
-  const offsets = [{ topic: 'a', partition: 0, offset: 3, metadata: '' }];
-  void producer.commit([{ member: identity, offsets }]);
-  await systemClock.sleep(5);
-  const { catalog } = await outside(world);
-  await catalog.write([{ kind: 'instance', name: 'p-dead', value: {} }], 0);
-  dead.kill();
-  await systemClock.sleep(80);
-}
-
-describe('FL-20 checkpoint carry', () => {
-  test('what an instance of the former name left open over its sources is ended first', async () => {
-    const world = new RefreshWorld(sqlOf('old'), ['a']);
-    await world.produce('a', 0, ...rows);
-    await world.update();
-    await leaveOpen(world, 'p.old');
-    world.sql = sqlOf('new');
-    await carryCheckpoint(await outside(world), 'old', flowOf(world));
-    expect((await world.log.committedOffsets('p.new', 'a', [0])).get(0)?.offset).toBe(rows.length);
-  });
-
-  test('a renamed flow goes on where the former one stood, with its levels', async () => {
-    const world = new RefreshWorld(sqlOf('old', 'APPLY AS EMPTY WHEN (gone)'), ['a']);
-    await world.produce('a', 0, { k: 'x', seq: 5, v: 'x' }, { k: 'y', seq: 5, v: 'y', gone: true });
-    await world.update();
-    world.sql = sqlOf('new', 'APPLY AS EMPTY WHEN (gone)');
-    const moved = await carryCheckpoint(await outside(world), 'old', flowOf(world));
-    expect(
-      moved.filter(({ stage }) => stage === 'source').map(({ committed }) => committed),
-    ).toEqual([2, 0]);
-    expect((await world.log.committedOffsets('p.old', 'a', [0])).size).toBe(0);
-    // What was read is not read again: a record that is gone is not missed.
-    await world.log.deleteRecords('a', new Map([[0, 2]]));
-    await world.produce('a', 0, { k: 'y', seq: 4, v: 'late' }, { k: 'x', seq: 6, v: 'x6' });
-    await world.update();
-    expect(tableText(await world.table('t'))).toEqual(['{"k":"x","seq":6,"v":"x6","gone":null}']);
-    const topics = await world.log.describeTopics(['p.old.repartition', 'p.old.levels']);
-    expect([...topics.keys()]).toEqual([]);
-  });
-
-  test('one that was killed and is repeated tells all that was carried', async () => {
-    const world = new RefreshWorld(sqlOf('old'), ['a']);
-    await world.produce('a', 0, ...rows);
-    await world.update();
-    world.sql = sqlOf('new');
-    // It dies where the former flow's topics would go.
-    const dying = vi
-      .spyOn(world.log, 'deleteTopics')
-      .mockReturnValueOnce(new Promise<never>(() => undefined));
-    carryCheckpoint(await outside(world), 'old', flowOf(world)).catch(() => undefined);
-    await vi.waitFor(() => expect(dying).toHaveBeenCalled(), 5_000);
-    dying.mockRestore();
-    const moved = await carryCheckpoint(await outside(world), 'old', flowOf(world));
-    const sources = moved.filter(({ stage }) => stage === 'source');
-    expect(sources.map(({ committed }) => committed)).toEqual([rows.length, 0]);
-  });
-
-  test('FL-21 the former name starts from nothing', async () => {
-    const world = new RefreshWorld(sqlOf('old'), ['a']);
-    await world.produce('a', 0, ...rows);
-    await world.update();
-    const before = tableText(await world.table('t'));
-    world.sql = sqlOf('new');
-    await carryCheckpoint(await outside(world), 'old', flowOf(world));
-    world.sql = sqlOf('old');
-    const found = await readCheckpoints(await outside(world), flowOf(world));
-    expect(found.every(({ committed }) => committed === undefined)).toBe(true);
-    await world.update();
-    expect(tableText(await world.table('t'))).toEqual(before);
-  });
-
-  test('FL-21 an append flow of the former name appends nothing again, running or started anew', async () => {
-    const appended = (name: string, more = ''): string =>
-      `CREATE STREAMING TABLE t; CREATE FLOW ${name} AS INSERT INTO t BY NAME SELECT k, seq, v FROM STREAM(a);${more}`;
-    const world = new RefreshWorld(appended('old'), ['a'], 1);
-    await world.produce('a', 0, ...rows);
-    const service = await world.service();
-    service.ended.catch(() => undefined);
-    await vi.waitFor(() => expect(world.log.readCommitted('t')).toHaveLength(rows.length), 5_000);
-    world.sql = appended('new');
-    const [flow] = world.plan.flows;
-    if (flow === undefined) throw new Error('no flow');
-    const patient = { ...(await outside(world)), waitMs: 20_000 };
-    await carryCheckpoint(patient, 'old', flow);
-    // The instance still runs the files with the former name.
-    await expect(service.ended).rejects.toMatchObject({ code: 'DEFINITION_CHANGED' });
-    world.sql = appended('old');
-    await expect(world.update()).rejects.toMatchObject({
-      code: 'DEFINITION_CHANGED',
-      hint: expect.stringContaining('tidemark checkpoint carry new old'),
-    });
-    world.sql = appended('new');
-    await world.produce('a', 0, { k: 'n', seq: 9, v: 'n' });
-    await world.update();
-    expect(world.log.readCommitted('t')).toHaveLength(rows.length + 1);
-    // Handed back it goes on, and where the files have both the former name is that of a new flow.
-    world.sql = appended('old');
-    const [back] = world.plan.flows;
-    if (back === undefined) throw new Error('no flow');
-    await carryCheckpoint(await outside(world), 'new', back);
-    await world.update();
-    expect(world.log.readCommitted('t')).toHaveLength(rows.length + 1);
-    world.sql = appended(
-      'old',
-      ' CREATE FLOW new AS INSERT INTO t BY NAME SELECT k, seq, v FROM STREAM(a);',
-    );
-    await world.update();
-    expect(world.log.readCommitted('t')).toHaveLength(2 * (rows.length + 1));
-  });
-
-  test('refused: another query, a flow that ran, a flow that is there, one that nobody knows', async () => {
-    const world = new RefreshWorld(sqlOf('old'), ['a']);
-    await world.produce('a', 0, ...rows);
-    await world.update();
-    const options = await outside(world);
-    await expect(carryCheckpoint(options, 'old', flowOf(world))).rejects.toMatchObject({
-      code: 'USAGE',
-    });
-    await expect(carryCheckpoint(options, 'nobody', flowOf(world))).rejects.toMatchObject({
-      code: 'USAGE',
-    });
-    world.sql = sqlOf('new').replace('(k)', '(v)');
-    await expect(carryCheckpoint(await outside(world), 'old', flowOf(world))).rejects.toMatchObject(
-      { code: 'DEFINITION_CHANGED' },
-    );
-    world.sql = sqlOf('new');
-    await world.update();
-    await expect(carryCheckpoint(await outside(world), 'old', flowOf(world))).rejects.toMatchObject(
-      { code: 'USAGE', message: expect.stringContaining('has run already') },
-    );
   });
 });
 
