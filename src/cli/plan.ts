@@ -14,6 +14,8 @@ import type { RefreshReport } from '../refresh/refresh-report.ts';
 import { type GatheredDeployment, gatherDeployment } from '../runtime/inspect/plan-facts.ts';
 import { gatherFacts } from '../runtime/refresh/refresh-facts.ts';
 import { previewRefresh } from '../runtime/refresh/refresh-preview.ts';
+import { hasOtherForm } from '../runtime/refresh/refresh-refusals.ts';
+import { noCatalog } from '../runtime/topics/catalog.ts';
 import type { Command } from './command.ts';
 import { countText } from './count-text.ts';
 import { type Deployment, openDeployment } from './deployment.ts';
@@ -66,11 +68,16 @@ async function effectsOf(
   { flows }: DeploymentPlan,
 ): Promise<readonly RefreshReport[]> {
   const { log, catalog, pipeline, plan: pipelinePlan } = deployment;
+  const due = flows.filter(
+    ({ status, gaps }) => status !== 'gone' && (status === 'refresh' || gaps.length > 0),
+  );
   const reports: RefreshReport[] = [];
-  for (const { table: name, status, gaps } of flows) {
-    if (status === 'gone' || (status !== 'refresh' && gaps.length === 0)) continue;
+  // Several change feeds may write one table.
+  for (const name of new Set(due.map(({ table }) => table))) {
     const { table } = namedTable(pipelinePlan, name);
     const facts = await gatherFacts({ log, catalog, pipeline, plan: pipelinePlan, table });
+    // It has no refresh whose effect could be told; what to do instead stands with its flow.
+    if (hasOtherForm({ catalog: catalog ?? noCatalog, plan: pipelinePlan, table }, facts)) continue;
     const trial = trialOf(deployment, facts);
     reports.push((await previewRefresh({ log, plan: pipelinePlan, facts, trial })).report);
   }

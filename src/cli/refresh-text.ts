@@ -1,3 +1,4 @@
+import type { FlowError } from '../base/errors.ts';
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
 import type { RowLoss } from '../refresh/loss.ts';
 import { lossGlance, type RefreshReport } from '../refresh/refresh-report.ts';
@@ -134,6 +135,12 @@ export function previewText(
     );
   }
   return `${lines.join('\n')}\n`;
+}
+
+/** What stands in the way of a refresh whatever it loses. */
+export function foreseenText({ message, detail, hint }: FlowError): string {
+  const why = detail === undefined ? '' : ` ${detail}`;
+  return `As it is asked for it is refused: ${message}.${why}\n${hint === undefined ? '' : `  hint: ${hint}\n`}`;
 }
 
 const unreadShown = 5;

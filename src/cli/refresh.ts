@@ -1,43 +1,27 @@
 import { systemClock } from '../adapters/system/system-clock.ts';
-import { FlowError } from '../base/errors.ts';
 import { composeState, workerSettings } from '../compose.ts';
-import type { MaterializedViewPlan, PipelinePlan, TablePlan } from '../plan/pipeline-plan.ts';
-import {
-  areChained,
-  type ReadRate,
-  type RefreshReport,
-  refreshOrder,
-  withHelpers,
-} from '../refresh/refresh-report.ts';
-import { outdatedInstances } from '../runtime/inspect/outdated-instances.ts';
+import type { PipelinePlan, TablePlan } from '../plan/pipeline-plan.ts';
+import { areChained, refreshOrder, withHelpers } from '../refresh/refresh-report.ts';
 import {
   type BesideOptions,
   type CancelOptions,
   cancelRefresh,
   refreshBeside,
 } from '../runtime/refresh/refresh-beside.ts';
-import type { ComputedReport } from '../runtime/refresh/refresh-computed.ts';
-import { flowsOf, gatherFacts, type RefreshFacts } from '../runtime/refresh/refresh-facts.ts';
+import { flowsOf } from '../runtime/refresh/refresh-facts.ts';
 import { refreshInPlace } from '../runtime/refresh/refresh-in-place.ts';
-import { type Preview, previewRefresh } from '../runtime/refresh/refresh-preview.ts';
 import { openRefresh } from '../runtime/refresh/refresh-record.ts';
 import type { RefreshOutcome, RefreshRunOptions } from '../runtime/refresh/refresh-run.ts';
 import { refreshTogether, refreshTogetherBeside } from '../runtime/refresh/refresh-together.ts';
 import { lostCatalog } from '../runtime/topics/lost-catalog.ts';
-import type { ReadProgress } from '../runtime/worker/read-partition.ts';
-import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
+import { type Command, type Invocation, usageError } from './command.ts';
 import { type Deployment, withDeployment } from './deployment.ts';
-import { errorText, exitCodeOf } from './exit-code.ts';
-import { LostKeysFile } from './lost-keys-file.ts';
 import { timeFlag, waitUntil } from './not-before.ts';
 import { fencingListener } from './outside.ts';
 import { namedTable, pipelineFlag } from './pipeline-files.ts';
 import { computingFlow, refreshTables } from './refresh-computed.ts';
-import { previewText, sourcesText } from './refresh-text.ts';
-import { trialOf } from './refresh-trial.ts';
-import { errorFields } from './run-log.ts';
-
-const progressIntervalMs = 500;
+import { preview, rateBounds, tellOutdated, tryBounds, type Wanted } from './refresh-plan.ts';
+import { ScanProgress } from './scan-progress.ts';
 
 export const refresh: Command = {
   name: 'refresh',
@@ -133,17 +117,6 @@ export const refresh: Command = {
     }),
 };
 
-async function tellOutdated(
-  { terminal }: Invocation,
-  deployment: Deployment,
-  tables: readonly TablePlan[],
-): Promise<void> {
-  for (const table of tables) {
-    const count = await outdatedOf(deployment, table);
-    if (count > 0) terminal.err(`${table.name}: ${outdatedText(count)}\n`);
-  }
-}
-
 /** A shadow of a table is built beside it, and is never what the table becomes. */
 function refuseMixed(invocation: Invocation): void {
   const other = ['in-place', 'cancel', 'plan', 'dry-run'].find((flag) => invocation.isSet(flag));
@@ -158,15 +131,6 @@ function isTime({ terminal }: Invocation, timeMs: number): Promise<boolean> {
     onStop: (listener) => terminal.onStop(listener),
   });
 }
-
-type Wanted = {
-  /** In the order in which they have to be refreshed. */
-  readonly tables: readonly TablePlan[];
-  /** Those of them that were asked for: the others belong to their flows. */
-  readonly asked: readonly TablePlan[];
-  /** REPLACE WHERE flows whose tables are meant: each computes its table as a whole. */
-  readonly computing: readonly MaterializedViewPlan[];
-};
 
 function tablesOf(invocation: Invocation, { plan }: Deployment): Wanted {
   const { positionals } = invocation;
@@ -229,98 +193,6 @@ async function isConfirmed(invocation: Invocation, names: readonly string[]): Pr
     `Refresh ${names.join(', ')} from the beginning of the sources?${how} [y/N] `,
   );
   return /^y(es)?$/i.test(answer.trim());
-}
-
-async function preview(
-  invocation: Invocation,
-  deployment: Deployment,
-  { tables, asked, computing }: Wanted,
-): Promise<ExitCode> {
-  const path = invocation.text('lost-keys');
-  const file = path === undefined ? undefined : new LostKeysFile(path);
-  const reports: (Planned | Refusal | ComputedReport)[] = [];
-  let failure: FlowError | undefined;
-  for (const table of asked) {
-    try {
-      const { report } = await previewTable(invocation, deployment, { table, file, tables });
-      const outdated = await outdatedOf(deployment, table);
-      reports.push({ ...report, outdatedInstances: outdated });
-      if (!invocation.json && outdated > 0) invocation.terminal.out(`${outdatedText(outdated)}\n`);
-    } catch (error) {
-      // Of several tables each has its own fate; what no table has a part in ends the command.
-      if (asked.length === 1 || !isOwnFailure(error)) throw error;
-      failure ??= error;
-      reports.push({ table: table.name, error: errorFields(error) });
-      if (!invocation.json) {
-        invocation.terminal.out(`Table ${table.name} can not be refreshed:\n${errorText(error)}\n`);
-      }
-    }
-  }
-  await file?.close();
-  if (computing.length > 0)
-    reports.push(...(await refreshTables(invocation, deployment, computing)));
-  if (invocation.json) invocation.printJson(reports.length === 1 ? reports[0] : reports);
-  return failure === undefined ? 0 : exitCodeOf(failure);
-}
-
-type Planned = RefreshReport & { readonly outdatedInstances: number };
-
-async function outdatedOf(deployment: Deployment, table: TablePlan): Promise<number> {
-  const { catalog } = deployment;
-  return catalog === undefined ? 0 : outdatedInstances({ ...deployment, catalog, table });
-}
-
-/** Whoever runs older files is told of before anything begins: it stops once the table is of another definition. */
-export function outdatedText(count: number): string {
-  return count === 1
-    ? '1 instance runs another definition than these files, and stops once the table is refreshed: start it anew with them then.'
-    : `${count} instances run another definition than these files, and stop once the table is refreshed: start them anew with them then.`;
-}
-
-/** A table of several that can't be refreshed, and why. */
-type Refusal = { readonly table: string; readonly error: Record<string, unknown> };
-
-function isOwnFailure(error: unknown): error is FlowError {
-  return error instanceof FlowError && (error.remedy === 'fix-input' || error.remedy === 'stop');
-}
-
-/** Tells what is known at once, then what only a scan can tell. */
-async function previewTable(
-  invocation: Invocation,
-  deployment: Deployment,
-  {
-    table,
-    file,
-    tables,
-  }: {
-    readonly table: TablePlan;
-    readonly file: LostKeysFile | undefined;
-    readonly tables: readonly TablePlan[];
-  },
-): Promise<Preview & { readonly facts: RefreshFacts }> {
-  const { log, catalog, pipeline, plan } = deployment;
-  const { terminal, json } = invocation;
-  const together = new Set(tables.map(({ name }) => name));
-  const facts = await gatherFacts({ log, catalog, pipeline, plan, table, together });
-  if (!json) terminal.out(sourcesText(facts));
-  const rate = rateOf(invocation);
-  const progress = new ScanProgress(invocation);
-  const found = await previewRefresh({
-    log,
-    plan,
-    facts,
-    rate,
-    trial: trialOf(deployment, facts, {
-      together,
-      recordsMax: invocation.whole('try-records', tryBounds),
-      onProgress: (one) => progress.show(one, 'trying'),
-    }),
-    onLoss: (loss) => file?.add(loss, facts),
-    onProgress: (one) => progress.show(one),
-  });
-  progress.end();
-  if (!json) terminal.out(`${previewText(found, facts, plan)}\n`);
-  return { ...found, facts };
 }
 
 async function performTogether(
@@ -545,36 +417,4 @@ function tell({ terminal, json }: Invocation, outcome: RefreshOutcome): void {
   terminal.out(
     `table ${table} is in generation ${generation}: records written: ${published}, removed: ${buried}; ${loss}${unread}. ${next}\n`,
   );
-}
-
-const tryBounds = { min: 0, max: 1_000_000_000_000 };
-const rateBounds = { min: 1, max: 1_000_000_000 };
-
-function rateOf(invocation: Invocation): ReadRate | undefined {
-  const recordsPerSecond = invocation.whole('rate', rateBounds);
-  return recordsPerSecond === undefined ? undefined : { recordsPerSecond, basis: 'given' };
-}
-
-/** One line on a terminal that is written over; nothing elsewhere. */
-class ScanProgress {
-  readonly #invocation: Invocation;
-  #nextMs = 0;
-
-  constructor(invocation: Invocation) {
-    this.#invocation = invocation;
-  }
-
-  show({ partition, partitions, position, end }: ReadProgress, verb = 'scanning'): void {
-    const { terminal } = this.#invocation;
-    if (!terminal.isTerminal || Date.now() < this.#nextMs) return;
-    this.#nextMs = Date.now() + progressIntervalMs;
-    terminal.err(
-      `\r\u001b[K${verb} partition ${partition + 1} of ${partitions}: offset ${position} of ${end}`,
-    );
-  }
-
-  end(): void {
-    const { terminal } = this.#invocation;
-    if (terminal.isTerminal) terminal.err('\r\u001b[K');
-  }
 }

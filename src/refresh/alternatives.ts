@@ -14,7 +14,12 @@ type WrittenBy = {
   readonly isSink?: boolean;
   /** Whether a flow of another name and the present definition could take the table over. */
   readonly canBeSucceeded?: boolean;
+  /** What keeps the topic of the table from taking the new records, however it is refreshed; absent: nothing. */
+  readonly otherForm?: OtherForm | undefined;
 };
+
+/** `mode`: they have record keys of another kind. `partitions`: the topic has another number of partitions than is declared. */
+export type OtherForm = 'mode' | 'partitions';
 
 /**
  * What can be done instead of going on from a checkpoint of another definition, the best first; whole sentences.
@@ -22,7 +27,7 @@ type WrittenBy = {
  */
 export function alternatives(
   changes: readonly FlowChange[],
-  { flow, table, kind, isSink, canBeSucceeded = true }: WrittenBy,
+  { flow, table, kind, isSink, canBeSucceeded = true, otherForm }: WrittenBy,
 ): readonly string[] {
   // What a sink has is with its readers already: nothing of it is computed anew, and reading on is what is left.
   if (isSink === true) {
@@ -32,6 +37,7 @@ export function alternatives(
       `or let the flow of the new name read its sources from the beginning, which writes what sink "${table}" has once more`,
     ];
   }
+  if (otherForm !== undefined) return ['Restore the definition', ...ofOtherForm(table, otherForm)];
   const reasons = changes.flatMap(({ id, effect }) => (effect === 'refresh' ? [id] : []));
   // A flow that works for another one is refreshed with what reads it; what a join keeps is only ever emptied.
   const isHelping = kind === 'join' || kind === 'sift';
@@ -40,7 +46,7 @@ export function alternatives(
   const offered = [
     'Restore the definition',
     `or refresh the table fully (tidemark refresh ${table}${how}; tidemark refresh ${table}${isHelping ? ' --cascade' : ''} --plan tells first what that would lose)`,
-    "or make a new table with a topic and a flow of its own beside it (WITH (topic = '…')), and let readers unite both",
+    newTable,
   ];
   if (kind === 'append' && reasons.includes('FR-20')) {
     offered.splice(
@@ -65,4 +71,35 @@ export function alternatives(
     offered.push('or keep the column as it was, add a new one beside it, and unite both in a view');
   }
   return offered;
+}
+
+const newTable =
+  "or make a new table with a topic and a flow of its own beside it (WITH (topic = '…')), and let readers unite both";
+
+/** The rows that are there stay where they are: the new ones go elsewhere. */
+function ofOtherForm(table: string, otherForm: OtherForm): readonly string[] {
+  return [`or ${moveTo(table, otherForm)}`, newTable];
+}
+
+/** How a table goes on in another topic, as part of a sentence. */
+export function moveTo(table: string, otherForm: OtherForm): string {
+  return otherForm === 'mode'
+    ? `give the table another topic (WITH (topic = '…')) and let the next run fill that: tidemark refresh ${table} --in-place, which leaves the former topic as it is`
+    : "give the table another topic, which gets as many partitions as are declared, and its flow a new name (WITH (topic = '…'), CREATE FLOW …): it fills that from its sources, and the former topic stays as it is";
+}
+
+/** What can be done where a flow of another name can't go on from the rows that one wrote which is gone. */
+export function successionAlternatives(
+  writer: string,
+  table: string,
+  isOfOtherForm: boolean,
+): readonly string[] {
+  return [
+    "Give the table a topic of its own (WITH (topic = '…')), and let readers unite both",
+    ...(isOfOtherForm
+      ? []
+      : [
+          `or leave the flow its name "${writer}" and refresh the table fully (tidemark refresh ${table} --in-place; tidemark refresh ${table} --plan tells first what that would lose)`,
+        ]),
+  ];
 }

@@ -45,6 +45,11 @@ export function needsRefresh(changes: readonly FlowChange[]): boolean {
 
 // ---------------------------------------------------------------- where the rows are
 
+/** Whether the records of the two would stand in one topic under record keys of two kinds: no refresh takes that away. */
+export function isOtherForm(before: DeployedFlow, after: DeployedFlow): boolean {
+  return before.topic === after.topic && before.output !== after.output;
+}
+
 export function placeChanges(before: DeployedFlow, after: DeployedFlow): FlowChange[] {
   const changes: FlowChange[] = [];
   if (before.topic !== after.topic) {

@@ -1,6 +1,6 @@
 import type { ViewDefinition } from '../plan/flows/view-definition.ts';
-import { alternatives } from './alternatives.ts';
-import { flowChanges, needsRefresh } from './changes.ts';
+import { alternatives, successionAlternatives } from './alternatives.ts';
+import { flowChanges, isOtherForm, needsRefresh } from './changes.ts';
 import type { Gap } from './continuity.ts';
 import type { DeployedFlow } from './deployed-flow.ts';
 import type { FlowChange } from './flow-change.ts';
@@ -149,10 +149,15 @@ function verdict(
       alternatives: [],
     };
   }
-  const changes = [
-    ...flowChanges(before, definition),
-    ...topics.flatMap((topic) => (topic.flow === name ? partitionChange(topic) : [])),
-  ];
+  const ofPartitions = topics.flatMap((topic) =>
+    topic.flow === name ? partitionChange(topic) : [],
+  );
+  const changes = [...flowChanges(before, definition), ...ofPartitions];
+  const otherForm = isOtherForm(before, definition)
+    ? 'mode'
+    : ofPartitions.length > 0
+      ? 'partitions'
+      : undefined;
   const isRefused = needsRefresh(changes);
   return {
     ...base,
@@ -167,6 +172,7 @@ function verdict(
           kind: definition.definition.kind,
           isSink,
           canBeSucceeded: successionChanges(before, definition).length === 0,
+          otherForm,
         })
       : [],
   };
@@ -186,15 +192,15 @@ function refusedSuccession(
   if (!keyedKinds.includes(definition.definition.kind)) return undefined;
   const changes = successionChanges(writer.definition, definition);
   if (changes.length === 0) return undefined;
-  const { target } = definition;
   return {
     status: 'refresh',
     changes,
     renamedFrom: undefined,
-    alternatives: [
-      "Give the table a topic of its own (WITH (topic = '…')), and let readers unite both",
-      `or leave the flow its name "${writer.name}" and refresh the table fully (tidemark refresh ${target} --in-place; tidemark refresh ${target} --plan tells first what that would lose)`,
-    ],
+    alternatives: successionAlternatives(
+      writer.name,
+      definition.target,
+      isOtherForm(writer.definition, definition),
+    ),
   };
 }
 

@@ -1,4 +1,5 @@
 import { type ErrorCode, FlowError } from '../base/errors.ts';
+import { moveTo, type OtherForm } from './alternatives.ts';
 import type { FlowChange } from './flow-change.ts';
 import type { LossCounts } from './loss.ts';
 import { isUnreadable, type TrialReport } from './trial.ts';
@@ -32,8 +33,8 @@ export type RequestFacts = {
   readonly downstream: readonly string[];
   /** Against the definition that the table was written with. */
   readonly changes: readonly FlowChange[];
-  /** The records of the table's topic would be of another form than those that are there, or in other partitions. */
-  readonly isOtherForm: boolean;
+  /** How the records of the table's topic would differ from those that are there, so that it can't take them; undefined: it can. */
+  readonly otherForm: OtherForm | undefined;
   /** How the records that are there fare with the present definition; absent: they were not tried. */
   readonly trial?: TrialReport | null;
 };
@@ -108,14 +109,17 @@ export function decideRefresh(request: RefreshRequest, facts: RequestFacts): Ref
       },
     );
   }
-  if (facts.isOtherForm) {
+  if (facts.otherForm !== undefined) {
+    const [what, between] =
+      facts.otherForm === 'mode'
+        ? ['output mode', 'old and new records would stand side by side']
+        : ['number of partitions', 'the rows of a key would be in two places'];
     return refuse(
       'DEFINITION_CHANGED',
       `the topic of table "${table}" cannot take records of another form`,
       {
-        detail:
-          'The output mode or the number of partitions changed: old and new records would stand side by side.',
-        hint: "Give the table a new topic: WITH (topic = '…').",
+        detail: `The ${what} changed: ${between}, whichever way the table is refreshed.`,
+        hint: `Restore the definition, or ${moveTo(table, facts.otherForm)}.`,
       },
     );
   }

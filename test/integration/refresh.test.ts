@@ -197,7 +197,18 @@ CREATE FLOW ${flow} AS INSERT INTO t BY NAME REPLACE USING (${using}) SEQUENCE B
       { k: 'x', seq: 2, v: 'one' },
     ]);
     await world.update();
+    // Its records have no place in the topic, however they came there: neither is told what it would lose.
+    world.define(table('f', ", output = 'rows'", select));
+    const moved = await world.cli('refresh', 't', '--plan');
+    expect([moved.code, moved.out]).toEqual([1, '']);
+    expect(moved.err).toMatch(/cannot take records of another form[\s\S]*another topic/);
+    const effect = await world.cli('plan', '--effect');
+    expect(effect.out).toContain("give the table another topic (WITH (topic = '…'))");
+    expect(effect.out).not.toContain('A refresh of table t');
     world.define(table('f', '', select, 'k, v'));
+    const beside = await world.cli('refresh', 't', '--plan');
+    expect([beside.code, beside.err]).toEqual([0, '']);
+    expect(beside.out).toMatch(/As it is asked for it is refused: [\s\S]*--in-place/);
     const root = resolve(import.meta.dirname, '../..');
     const main = world.folder.write(
       'main.mjs',

@@ -16,6 +16,7 @@ import { awaitNobody } from './refresh-checkpoints.ts';
 import { endedLog } from './refresh-drain.ts';
 import { flowsOf, gatherFacts, type RefreshFacts } from './refresh-facts.ts';
 import { openRefresh, type RefreshRecord } from './refresh-record.ts';
+import { refuseLossOf, refuseUnwanted } from './refresh-refusals.ts';
 import {
   beginRun,
   endsOf,
@@ -23,8 +24,6 @@ import {
   type RefreshOutcome,
   type RefreshRun,
   type RefreshRunOptions,
-  refuseLossOf,
-  refuseUnwanted,
   settleTable,
   swap,
 } from './refresh-run.ts';

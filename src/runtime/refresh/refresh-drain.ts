@@ -1,5 +1,5 @@
 import type { Log, OffsetRange } from '../../ports/log.ts';
-import { overriding } from './refresh-throttle.ts';
+import { overriding } from './overriding.ts';
 
 /** By topic, where each partition counts as ended. */
 export type SourceEnds = ReadonlyMap<string, ReadonlyMap<number, number>>;

@@ -1,6 +1,12 @@
 import { FlowError } from '../../base/errors.ts';
 import { topicIdHex } from '../../data/provenance.ts';
-import type { FlowPlan, PipelinePlan, SourcePlan, TablePlan } from '../../plan/pipeline-plan.ts';
+import type {
+  FlowPlan,
+  PipelinePlan,
+  SiftFlowPlan,
+  SourcePlan,
+  TablePlan,
+} from '../../plan/pipeline-plan.ts';
 import {
   groupOf,
   hasStage,
@@ -247,6 +253,16 @@ export function flowsOf(plan: PipelinePlan, table: TablePlan): readonly [FlowPla
     stage === undefined ? all : [stage, ...all.filter((one) => one !== stage)];
   if (flow !== undefined) return [flow, ...others];
   throw new FlowError('USAGE', `no flow writes table "${table.name}"`);
+}
+
+/** The flows that let rows of a table through (DISTINCT, LIMIT): its own, or those that it reads. */
+export function siftsOf(plan: PipelinePlan, table: TablePlan): readonly SiftFlowPlan[] {
+  const read = flowsOf(plan, table).flatMap((flow) =>
+    sourcesOf(plan, flow).map((source) => source.table),
+  );
+  return plan.flows.flatMap((flow) =>
+    flow.kind === 'sift' && [table.name, ...read].includes(flow.target) ? [flow] : [],
+  );
 }
 
 type ReadSource = { readonly source: SourcePlan; readonly flow: string };

@@ -1,5 +1,6 @@
 import { FlowError } from '../../base/errors.ts';
 import { groupOf, levelsTopicOf, repartitionTopicOf, sourcesOf } from '../../plan/topology.ts';
+import { moveTo } from '../../refresh/alternatives.ts';
 import { readDeployedFlow } from '../../refresh/deployed-flow.ts';
 import { endOpenOver } from '../takeover/end-open.ts';
 import { hasCheckpoints, refuseForeign } from '../topics/check-topics.ts';
@@ -9,6 +10,7 @@ import { awaitNobody } from './refresh-checkpoints.ts';
 import { flowsOf, gatherFacts, type RefreshFacts } from './refresh-facts.ts';
 import { buryKept } from './refresh-kept.ts';
 import { openRefresh } from './refresh-record.ts';
+import { refuseLossOf } from './refresh-refusals.ts';
 import {
   beginRun,
   endsOf,
@@ -17,7 +19,6 @@ import {
   type RefreshOutcome,
   type RefreshRun,
   type RefreshRunOptions,
-  refuseLossOf,
   settleTable,
   swap,
 } from './refresh-run.ts';
@@ -99,21 +100,27 @@ async function refuseOtherOwner(options: RefreshRunOptions): Promise<void> {
 async function refuseUneven({ log, pipeline, table, flow }: RefreshRunOptions): Promise<void> {
   const own = [repartitionTopicOf(pipeline, flow.name), levelsTopicOf(pipeline, flow.name)];
   const found = await log.describeTopics([table.topic, ...own]);
-  const wanted = found.get(table.topic)?.partitions;
+  const wanted = found.get(table.topic)?.partitions ?? table.partitions;
   const uneven = own.flatMap((name) => {
     const partitions = found.get(name)?.partitions ?? wanted;
     return partitions === wanted ? [] : [{ name, partitions }];
   });
   if (wanted === undefined || uneven.length === 0) return;
+  // Nothing of the table is in the topic that it is to move to, and what the flow keeps is of its former one.
+  const isMoved = found.get(table.topic) === undefined;
   const names = uneven.map(({ name, partitions = 0 }) => `"${name}" has ${partitions}`).join(', ');
   throw new FlowError(
     'TOPIC_PARTITIONS',
-    `topic "${table.topic}" has ${wanted} partitions, and what flow "${flow.name}" keeps beside it has not`,
+    isMoved
+      ? `table "${table.name}" is declared with ${wanted} partitions, and what flow "${flow.name}" keeps beside it has not`
+      : `topic "${table.topic}" has ${wanted} partitions, and what flow "${flow.name}" keeps beside it has not`,
     {
       detail: `Topic ${names}: the flow could not fill the table again. The table is as it was.`,
-      hint: uneven.every(({ partitions = 0 }) => partitions < wanted)
-        ? `Give ${uneven.length === 1 ? 'that topic' : 'those topics'} ${wanted} partitions, too (kafka-topics.sh --alter --partitions ${wanted}), and start the same command again.`
-        : `Give topic "${table.topic}" as many partitions as they have, and start the same command again.`,
+      hint: isMoved
+        ? `Restore the number of partitions, or ${moveTo(table.name, 'partitions')}.`
+        : uneven.every(({ partitions = 0 }) => partitions < wanted)
+          ? `Give ${uneven.length === 1 ? 'that topic' : 'those topics'} ${wanted} partitions, too (kafka-topics.sh --alter --partitions ${wanted}), and start the same command again.`
+          : `Give topic "${table.topic}" as many partitions as they have, and start the same command again.`,
     },
   );
 }

@@ -144,3 +144,11 @@ export class RefreshProgress {
     this.#offset = this.#catalog.get('refresh', flow)?.offset;
   }
 }
+
+/**
+ * A table that is emptied whatever it loses may hold anything: records that nobody but the refresh can get rid of. Beside
+ * the table that would not help, since they stay where the state is restored from.
+ */
+export function takesAll({ mode, allowLoss }: Pick<RefreshRecord, 'mode' | 'allowLoss'>): boolean {
+  return mode === 'in_place' && allowLoss;
+}

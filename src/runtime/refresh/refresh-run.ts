@@ -1,21 +1,12 @@
 import { FlowError } from '../../base/errors.ts';
 import { changeColumns } from '../../plan/flows/cdc-plan.ts';
-import type { FlowPlan, PipelinePlan, SiftFlowPlan, TablePlan } from '../../plan/pipeline-plan.ts';
-import { levelsTopicOf, sourcesOf } from '../../plan/topology.ts';
+import type { FlowPlan, TablePlan } from '../../plan/pipeline-plan.ts';
+import { levelsTopicOf } from '../../plan/topology.ts';
 import type { LogProducer } from '../../ports/log.ts';
-import { flowChanges } from '../../refresh/changes.ts';
 import { type DeployedFlow, deployedFlow, readDeployedFlow } from '../../refresh/deployed-flow.ts';
-import type { FlowChange } from '../../refresh/flow-change.ts';
 import type { LossCounts } from '../../refresh/loss.ts';
-import { downstreamOf } from '../../refresh/refresh-report.ts';
-import {
-  decideRefresh,
-  type RefreshMode,
-  type RefreshRequest,
-  refusalOf,
-} from '../../refresh/refresh-request.ts';
+import type { RefreshMode } from '../../refresh/refresh-request.ts';
 import { isUntouched, type RefreshState } from '../../refresh/refresh-states.ts';
-import type { TrialReport } from '../../refresh/trial.ts';
 import { changeMerge } from '../../task/change-merge.ts';
 import type { SwapRange } from '../inspect/flow-facts.ts';
 import { refreshedGapEntries } from '../takeover/gaps.ts';
@@ -31,17 +22,16 @@ import type { ReadProgress } from '../worker/read-partition.ts';
 import { type SwapAppendedOptions, swapAppended } from './refresh-append.ts';
 import type { ChangeForm } from './refresh-changes.ts';
 import { eventEntry, type OutsideOptions, settleCheckpoints } from './refresh-checkpoints.ts';
-import { flowsOf, numbersTo, type RefreshFacts } from './refresh-facts.ts';
-import { previewRefresh } from './refresh-preview.ts';
+import { flowsOf, numbersTo, type RefreshFacts, siftsOf } from './refresh-facts.ts';
 import {
   definitionDigest,
   openRefresh,
   RefreshProgress,
   type RefreshRecord,
+  takesAll,
 } from './refresh-record.ts';
 import { swapTable } from './refresh-swap.ts';
 import type { SwapOptions, SwapResult } from './refresh-swap-options.ts';
-import { trialRecordsDefault, tryRecords } from './refresh-trial.ts';
 
 export type RefreshRunOptions = Omit<OutsideOptions, 'token'> & {
   readonly table: TablePlan;
@@ -150,16 +140,6 @@ export function beginRun(options: RefreshRunOptions, mode: RefreshMode): Refresh
   };
 }
 
-/** Against the definitions that the table was written with. */
-export function changesOf({
-  options: { catalog, plan, table },
-}: RefreshRun): readonly FlowChange[] {
-  return flowsOf(plan, table).flatMap((flow) => {
-    const before = readDeployedFlow(catalog.get('flow', flow.name)?.value);
-    return before === undefined ? [] : flowChanges(before, deployedFlow(flow, table));
-  });
-}
-
 /** The locks of a refresh: the same for every attempt, so that the next one goes on where one was interrupted. */
 export function locksOf({
   plan,
@@ -174,115 +154,9 @@ export function locksOf({
   }));
 }
 
-/** Throws the refusal, if what would be lost is not accepted. */
-export function refuseUnwanted(
-  run: RefreshRun,
-  facts: {
-    readonly lost: LossCounts;
-    readonly pendingLost: number;
-    readonly untold?: RefreshFacts['untold'];
-    readonly partitions: number | undefined;
-    readonly trial?: TrialReport | null;
-  },
-): void {
-  const { options, progress } = run;
-  const { table, plan, together } = options;
-  const { mode, allowLoss, keepUnrecoverable, isShadow } = progress.record;
-  const asked = { mode, allowLoss, keepUnrecoverable, isShadow };
-  const request: RefreshRequest = { table: table.name, ...asked };
-  const refusal = refusalOf(
-    decideRefresh(request, {
-      lost: facts.lost,
-      pendingLost: facts.pendingLost,
-      untold: facts.untold,
-      downstream:
-        isShadow === true
-          ? []
-          : downstreamOf(plan, table).filter((name) => together?.has(name) !== true),
-      isJoined: flowsOf(plan, table).some(({ kind }) => kind === 'join'),
-      isLimited: [...siftsOf(plan, table), ...flowsOf(plan, table)].some(
-        (flow) => 'limit' in flow && flow.limit !== undefined,
-      ),
-      appendedFrom: table.output === 'append' ? readTogether(plan, table, together) : [],
-      changes: changesOf(run),
-      isOtherForm: isOtherForm(run, facts.partitions),
-      trial: facts.trial ?? null,
-    }),
-  );
-  if (refusal !== undefined) throw refusal;
-}
-
-/** The flows that let rows of a table through (DISTINCT, LIMIT): its own, or those that it reads. */
-function siftsOf(plan: PipelinePlan, table: TablePlan): readonly SiftFlowPlan[] {
-  const read = flowsOf(plan, table).flatMap((flow) =>
-    sourcesOf(plan, flow).map((source) => source.table),
-  );
-  return plan.flows.flatMap((flow) =>
-    flow.kind === 'sift' && [table.name, ...read].includes(flow.target) ? [flow] : [],
-  );
-}
-
-/** The tables refreshed by the same command that a table reads. */
-function readTogether(
-  plan: PipelinePlan,
-  table: TablePlan,
-  together: ReadonlySet<string> | undefined,
-): readonly string[] {
-  const read = flowsOf(plan, table).flatMap((flow) => sourcesOf(plan, flow));
-  return read.flatMap(({ table: name }) =>
-    name !== undefined && name !== table.name && together?.has(name) === true ? [name] : [],
-  );
-}
-
-function isOtherForm({ options: { table }, before }: RefreshRun, partitions?: number): boolean {
-  const isMode = before?.topic === table.topic && before.output !== table.output;
-  const isCount =
-    table.partitions !== undefined && partitions !== undefined && partitions !== table.partitions;
-  return isMode || isCount;
-}
-
 /** Where the output topic ends, one offset a partition: whatever a refresh writes comes behind it. */
 export function endsOf({ output }: RefreshFacts): readonly number[] {
   return (output?.partitions ?? []).map(({ end }) => end);
-}
-
-/** Refuses what is not accepted, before anything is made or touched. Gives the records that the sources have. */
-export async function refuseLossOf(run: RefreshRun, facts: RefreshFacts): Promise<number> {
-  const { log, plan, onProgress } = run.options;
-  const { record } = run.progress;
-  const partitions = facts.output?.partitions.length;
-  if (takesAll(record)) {
-    refuseUnwanted(run, { lost: { keys: 0, rows: 0, levels: 0 }, pendingLost: 0, partitions });
-    return 0;
-  }
-  const { report } = await previewRefresh({
-    log,
-    plan,
-    facts,
-    ...(onProgress === undefined ? {} : { onProgress }),
-  });
-  const known = {
-    ...{ lost: report.lost, pendingLost: report.pending.lost, partitions },
-    untold: facts.untold,
-  };
-  refuseUnwanted(run, known);
-  // What is accepted, or only measured, need not be known.
-  if (!record.allowLoss && record.isShadow !== true) {
-    refuseUnwanted(run, { ...known, trial: await tryBefore(run.options, record.mode) });
-  }
-  return report.records;
-}
-
-/**
- * An emptied table can't be had back, so every record is tried, or as many as somebody takes for enough. One that is built
- * beside it reads them all before it takes its place, so a sample tells most of what is wrong before the work begins.
- */
-function tryBefore(options: RefreshRunOptions, mode: RefreshMode): Promise<TrialReport> {
-  const { plan, table, onStep } = options;
-  const most = mode === 'in_place' ? Number.POSITIVE_INFINITY : trialRecordsDefault;
-  const { tryRecordsMax: recordsMax = most } = options;
-  onStep?.('trying whether its records can be read with the present definition');
-  return tryRecords({ ...options, flows: flowsOf(plan, table), recordsMax });
 }
 
 /** Ends whatever a dead instance left open over the table and its checkpoints. */
@@ -497,14 +371,6 @@ export async function topicEntries({
     entries.push({ kind: 'topic', name, value });
   }
   return entries;
-}
-
-/**
- * A table that is emptied whatever it loses may hold anything: records that nobody but the refresh can get rid of. Beside
- * the table that would not help, since they stay where the state is restored from.
- */
-function takesAll({ mode, allowLoss }: RefreshRecord): boolean {
-  return mode === 'in_place' && allowLoss;
 }
 
 async function swapRanges(

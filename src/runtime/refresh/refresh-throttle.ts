@@ -1,5 +1,6 @@
 import type { Clock } from '../../ports/clock.ts';
 import type { Log, LogReader, Slice } from '../../ports/log.ts';
+import { overriding } from './overriding.ts';
 
 /**
  * The same log, with readers that give no more than so many records of some topics a second, together. Invariant: a slice
@@ -80,16 +81,4 @@ class HeldSlices {
       (slice) => slice.topic !== topic || slice.partition !== partition,
     );
   }
-}
-
-/** The same object with some members of its own. */
-export function overriding<Target extends object>(target: Target, own: Partial<Target>): Target {
-  return new Proxy(target, {
-    get: (inner, name) => {
-      const override: unknown = Reflect.get(own, name);
-      if (override !== undefined) return override;
-      const member: unknown = Reflect.get(inner, name, inner);
-      return typeof member === 'function' ? member.bind(inner) : member;
-    },
-  });
 }

@@ -8,13 +8,8 @@ import { gatherFacts } from './refresh-facts.ts';
 import { refreshInPlace } from './refresh-in-place.ts';
 import { previewRefresh } from './refresh-preview.ts';
 import { openRefresh, type RefreshRecord } from './refresh-record.ts';
-import {
-  beginRun,
-  locksOf,
-  type RefreshOutcome,
-  type RefreshRunOptions,
-  refuseLossOf,
-} from './refresh-run.ts';
+import { refuseLossOf } from './refresh-refusals.ts';
+import { beginRun, locksOf, type RefreshOutcome, type RefreshRunOptions } from './refresh-run.ts';
 
 /** Refreshes one table beside the live one. */
 export type RefreshOneBeside = (options: RefreshRunOptions) => Promise<RefreshOutcome>;

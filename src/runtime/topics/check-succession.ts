@@ -1,6 +1,8 @@
 import { FlowError } from '../../base/errors.ts';
 import type { FlowPlan, PipelinePlan } from '../../plan/pipeline-plan.ts';
 import { tableOf } from '../../plan/topology.ts';
+import { successionAlternatives } from '../../refresh/alternatives.ts';
+import { isOtherForm } from '../../refresh/changes.ts';
 import { deployedFlow, readDeployedFlow } from '../../refresh/deployed-flow.ts';
 import { successionChanges } from '../../refresh/succession-changes.ts';
 import type { KnownCatalog } from './catalog.ts';
@@ -19,14 +21,15 @@ export function checkSuccession(plan: PipelinePlan, flow: FlowPlan, catalog: Kno
   if (writer === undefined || writer === flow.name) return;
   const before = readDeployedFlow(catalog.get('flow', writer)?.value);
   if (before === undefined || before.topic !== table.topic) return;
-  const changes = successionChanges(before, deployedFlow(flow, table));
+  const after = deployedFlow(flow, table);
+  const changes = successionChanges(before, after);
   if (changes.length === 0) return;
   throw new FlowError(
     'DEFINITION_CHANGED',
     `flow "${flow.name}" can not take table "${flow.target}" over from flow "${writer}"`,
     {
       detail: changes.map(({ id, text }) => `${text} (${id})`).join(' '),
-      hint: `Give the table a topic of its own (WITH (topic = '…')), and let readers unite both; or leave the flow its name "${writer}" and refresh the table fully (tidemark refresh ${flow.target} --in-place; --plan tells first what that would lose).`,
+      hint: `${successionAlternatives(writer, flow.target, isOtherForm(before, after)).join('; ')}.`,
     },
   );
 }

@@ -2,6 +2,7 @@ import { FlowError } from '../../base/errors.ts';
 import { catalogTopicOf, groupOf, levelsTopicOf, repartitionTopicOf } from '../../plan/topology.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log, TopicDescription, TopicSpec } from '../../ports/log.ts';
+import { moveTo } from '../../refresh/alternatives.ts';
 import { readDeadLetter } from '../../task/output/dead-letter.ts';
 import { numbersTo } from '../refresh/refresh-facts.ts';
 import { answerOnceEnded } from '../worker/answer-within.ts';
@@ -142,7 +143,10 @@ function checkPartitions(topic: WantedTopic, found: TopicDescription): void {
     `topic "${topic.name}" has ${found.partitions} partitions, expected ${topic.partitions}`,
     {
       detail: `Keys of flow "${topic.flow}" are spread over ${topic.partitions} partitions; with another count the rows of a key would be in two places.`,
-      hint: `Give the table a new topic (WITH (topic = '…')), or refresh it fully into a topic with ${found.partitions} partitions.`,
+      hint:
+        topic.role === 'output'
+          ? `Declare the ${found.partitions} partitions that it has (WITH (partitions = ${found.partitions})), or ${moveTo(topic.table, 'partitions')}.`
+          : `Give table "${topic.table}" ${found.partitions} partitions, too, as it had before, or ${moveTo(topic.table, 'partitions')}.`,
     },
   );
 }

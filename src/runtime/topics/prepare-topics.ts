@@ -13,7 +13,7 @@ import { batchInputs, catalogTopicOf, groupOf, viewInputs } from '../../plan/top
 import type { Clock } from '../../ports/clock.ts';
 import type { Log, TopicDescription, TopicSpec } from '../../ports/log.ts';
 import { alternatives } from '../../refresh/alternatives.ts';
-import { flowChanges, needsRefresh } from '../../refresh/changes.ts';
+import { flowChanges, isOtherForm, needsRefresh } from '../../refresh/changes.ts';
 import { type DeployedFlow, deployedFlow, readDeployedFlow } from '../../refresh/deployed-flow.ts';
 import type { FlowChange } from '../../refresh/flow-change.ts';
 import { successionChanges } from '../../refresh/succession-changes.ts';
@@ -378,6 +378,7 @@ function checkDefinition(
         kind: flow.kind,
         isSink,
         canBeSucceeded: known !== undefined && successionChanges(known, present).length === 0,
+        otherForm: known !== undefined && isOtherForm(known, present) ? 'mode' : undefined,
       }).join('; ')}.`,
     },
   );

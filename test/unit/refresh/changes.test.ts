@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { alternatives } from '../../../src/refresh/alternatives.ts';
+import { alternatives, type OtherForm } from '../../../src/refresh/alternatives.ts';
 import { flowChanges, needsRefresh } from '../../../src/refresh/changes.ts';
 import { readDeployedFlow } from '../../../src/refresh/deployed-flow.ts';
 import { shownExpression } from '../../../src/refresh/shown-expression.ts';
@@ -320,6 +320,17 @@ describe('the alternatives', () => {
     expect(alternatives(narrowed, names).join(' ')).toMatch(/keep the column/);
     const filtered = flowChanges(deployed({}), deployed({ using: 'v' }));
     expect(alternatives(filtered, names).join(' ')).not.toMatch(/keep the column/);
+  });
+
+  test('FR-19 what no refresh can bring into the topic is offered another one, by the way that works', () => {
+    const changes = [{ id: 'FR-19', effect: 'refresh', text: 'It changed.' }] as const;
+    const of = (otherForm: OtherForm): string =>
+      alternatives(changes, { ...names, otherForm }).join('; ');
+    expect(of('mode')).toContain('give the table another topic');
+    expect(of('mode')).toContain('tidemark refresh t --in-place');
+    // What the flow keeps has the former number of partitions, so a flow of another name begins.
+    expect(of('partitions')).toContain('its flow a new name');
+    expect(of('partitions')).not.toContain('tidemark refresh');
   });
 
   test('FL-29 of a sink nothing is refreshed: a flow of a new name reads on', () => {

@@ -24,7 +24,7 @@ const lossless: RequestFacts = {
   appendedFrom: [],
   downstream: [],
   changes: [],
-  isOtherForm: false,
+  otherForm: undefined,
 };
 const lossy: RequestFacts = { ...lossless, lost: { keys: 2, rows: 3, levels: 1 } };
 const trial: TrialReport = {
@@ -92,7 +92,9 @@ describe('whether a refresh may do what it was asked for', () => {
     expect(of({ ...lossless, appendedFrom: ['u'] })).toBe(
       flag === 'keep' && mode === 'in_place' ? 'USAGE' : 'go',
     );
-    expect(of({ ...lossless, isOtherForm: true })).toBe('DEFINITION_CHANGED');
+    for (const otherForm of ['mode', 'partitions'] as const) {
+      expect(of({ ...lossless, otherForm })).toBe('DEFINITION_CHANGED');
+    }
   });
 
   const reasons: readonly ReasonId[] = [
@@ -139,7 +141,7 @@ describe('whether a refresh may do what it was asked for', () => {
         ({ appendedFrom, mode, flag }) =>
           appendedFrom.length > 0 && mode === 'in_place' && flag === 'keep',
       ],
-      ['DEFINITION_CHANGED', ({ isOtherForm }) => isOtherForm],
+      ['DEFINITION_CHANGED', ({ otherForm }) => otherForm !== undefined],
       ['DEFINITION_CHANGED', (facts) => facts.flag === 'keep' && isChanged(facts, notKept)],
       ['DATA_LOSS_REFUSED', ({ lost, flag }) => lost.keys > 0 && flag === 'none'],
       ['DATA_LOSS_REFUSED', ({ pendingLost, flag }) => pendingLost > 0 && flag !== 'allow'],
@@ -154,7 +156,7 @@ describe('whether a refresh may do what it was asked for', () => {
     const both = [false, true];
     for (const [mode, flag] of cases)
       for (const isJoined of both)
-        for (const isOtherForm of both)
+        for (const otherForm of [undefined, 'mode'] as const)
           for (const downstream of [[], ['u']])
             for (const { lost } of [lossless, lossy])
               for (const pendingLost of [0, 4])
@@ -162,7 +164,7 @@ describe('whether a refresh may do what it was asked for', () => {
                   for (const { changes } of [lossless, ...reasons.map((id) => changed(id))]) {
                     const more = tried === undefined ? {} : { trial: tried };
                     const facts = {
-                      ...{ mode, flag, isJoined, isOtherForm, downstream },
+                      ...{ mode, flag, isJoined, otherForm, downstream },
                       // Together with what else there is they make too many.
                       ...{ isLimited: pendingLost > 0, appendedFrom: downstream },
                       ...{ lost, pendingLost, changes, ...more },

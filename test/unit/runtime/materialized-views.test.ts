@@ -3,7 +3,7 @@ import { rowDecoder } from '../../../src/data/row-decoder.ts';
 import { planPipeline } from '../../../src/plan/plan-pipeline.ts';
 import type { Log } from '../../../src/ports/log.ts';
 import { appendCopy } from '../../../src/runtime/refresh/append-copy.ts';
-import { overriding } from '../../../src/runtime/refresh/refresh-throttle.ts';
+import { overriding } from '../../../src/runtime/refresh/overriding.ts';
 import type { RuntimeEvent } from '../../../src/runtime/runtime-events.ts';
 import { readViewStatus } from '../../../src/runtime/views/view-status.ts';
 import type { PipelineWorld } from '../../../src/testing/pipeline/pipeline-world.ts';

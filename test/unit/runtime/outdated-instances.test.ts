@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { outdatedText } from '../../../src/cli/refresh.ts';
+import { outdatedText } from '../../../src/cli/refresh-plan.ts';
 import { outdatedInstances } from '../../../src/runtime/inspect/outdated-instances.ts';
 import { RefreshWorld } from '../../support/refresh-world.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Log, LogReader } from '../../../src/ports/log.ts';
+import { overriding } from '../../../src/runtime/refresh/overriding.ts';
 import { cancelRefresh, refreshBeside } from '../../../src/runtime/refresh/refresh-beside.ts';
 import { refreshInPlace } from '../../../src/runtime/refresh/refresh-in-place.ts';
-import { overriding } from '../../../src/runtime/refresh/refresh-throttle.ts';
 import { openCatalog } from '../../../src/runtime/topics/catalog.ts';
 import { Random } from '../../../src/testing/random.ts';
 import { FailingLog } from '../../support/failing-log.ts';

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import type { RefreshMode } from '../../../src/refresh/refresh-request.ts';
 import { refreshBeside } from '../../../src/runtime/refresh/refresh-beside.ts';
 import { refreshInPlace } from '../../../src/runtime/refresh/refresh-in-place.ts';
+import { foreseenRefusal } from '../../../src/runtime/refresh/refresh-refusals.ts';
 import { openCatalog } from '../../../src/runtime/topics/catalog.ts';
 import { refreshThroughCrashes, updateOrLocked } from '../../support/refresh-crashes.ts';
 import { RefreshWorld, type SourceRow, tableText } from '../../support/refresh-world.ts';
@@ -195,7 +197,11 @@ describe('other definitions', () => {
     world.sql = sqlOf("WITH (output = 'rows')");
     await expect(refreshInPlace(await world.runOptions('t'))).rejects.toMatchObject({
       code: 'DEFINITION_CHANGED',
-      hint: expect.stringContaining('new topic'),
+      hint: expect.stringMatching(/another topic .*tidemark refresh t --in-place/),
+    });
+    await expect(world.update()).rejects.toMatchObject({
+      code: 'DEFINITION_CHANGED',
+      hint: expect.stringMatching(/another topic .*tidemark refresh t --in-place/),
     });
     world.sql = sqlOf("WITH (output = 'rows', topic = 'u')");
     await expect(world.update()).rejects.toMatchObject({ code: 'DEFINITION_CHANGED' });
@@ -203,6 +209,71 @@ describe('other definitions', () => {
     await world.update();
     expect(tableText(await world.table('t'))).toEqual(lines(['R1', 1, 'x'], ['R1', 1, 'y']));
     expect(world.log.readCommitted('t')).toHaveLength(1);
+  });
+
+  test('FR-19 another number of partitions needs another topic and another flow', async () => {
+    const world = new RefreshWorld(sqlOf('WITH (partitions = 2)'), ['a'], 1);
+    await world.produce('a', 0, row('R1', 1, 'x'), row('R2', 1, 'y'));
+    await world.update();
+    const way = { hint: expect.stringMatching(/another topic.* its flow a new name/) };
+    world.sql = sqlOf('WITH (partitions = 4)');
+    await expect(world.update()).rejects.toMatchObject(way);
+    await expect(refreshInPlace(await world.runOptions('t'))).rejects.toMatchObject(way);
+    // What flow t keeps has two: it could never fill the topic that it would be emptied for.
+    world.sql = sqlOf("WITH (partitions = 4, topic = 'u')");
+    await expect(refreshInPlace(await world.runOptions('t'))).rejects.toMatchObject({
+      code: 'TOPIC_PARTITIONS',
+      ...way,
+    });
+    world.sql = `CREATE STREAMING TABLE t WITH (partitions = 4, topic = 'u');
+CREATE FLOW g AS INSERT INTO t BY NAME REPLACE USING (k) SEQUENCE BY seq ${select};`;
+    await world.update();
+    expect(tableText(await world.table('t'))).toEqual(lines(['R1', 1, 'x'], ['R2', 1, 'y']));
+  });
+
+  test('FL-21 a table that append flows wrote is told apart, before anything is read of it', async () => {
+    const world = new RefreshWorld(`CREATE STREAMING TABLE t AS ${select};`, ['a'], 1);
+    await world.produce('a', 0, row('R1', 1, 'x'));
+    await world.update();
+    world.sql = sqlOf();
+    const refused = {
+      code: 'DEFINITION_CHANGED',
+      hint: expect.stringMatching(/another topic .*tidemark refresh t --in-place/),
+    };
+    await expect(refreshInPlace(await world.runOptions('t'))).rejects.toMatchObject(refused);
+    const { catalog, plan } = await world.outside();
+    const [table] = plan.tables;
+    if (table === undefined) throw new Error('the pipeline has a table');
+    const asked = { catalog, plan, table };
+    const request = {
+      table: 't',
+      mode: 'in_place',
+      allowLoss: true,
+      keepUnrecoverable: false,
+    } as const;
+    const facts = await world.facts('t');
+    expect(() => foreseenRefusal(asked, request, facts)).toThrow(
+      expect.objectContaining({ code: 'DEFINITION_CHANGED' }),
+    );
+  });
+
+  test('FR-13 what a refresh beside the table is refused for is foreseen', async () => {
+    const world = new RefreshWorld(sqlOf(), ['a'], 1);
+    await world.produce('a', 0, row('R1', 1, 'x'));
+    await world.update();
+    world.sql = sqlOf().replace('(k)', '(v)');
+    const { catalog, plan } = await world.outside();
+    const [table] = plan.tables;
+    if (table === undefined) throw new Error('the pipeline has a table');
+    const facts = await world.facts('t');
+    const of = (mode: RefreshMode) =>
+      foreseenRefusal(
+        { catalog, plan, table },
+        { table: 't', mode, allowLoss: false, keepUnrecoverable: false },
+        facts,
+      );
+    expect(of('beside')?.hint).toContain('--in-place');
+    expect(of('in_place')).toBeUndefined();
   });
 
   test('rows of another form can not be kept', async () => {

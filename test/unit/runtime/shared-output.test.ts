@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { MemoryLog } from '../../../src/adapters/memory/memory-log.ts';
 import { systemClock } from '../../../src/adapters/system/system-clock.ts';
 import type { Log, LogReader } from '../../../src/ports/log.ts';
-import { overriding } from '../../../src/runtime/refresh/refresh-throttle.ts';
+import { overriding } from '../../../src/runtime/refresh/overriding.ts';
 import { ownedByOthers } from '../../../src/runtime/topics/other-owners.ts';
 import { RefreshWorld } from '../../support/refresh-world.ts';
 
