@@ -2,6 +2,7 @@ import { FlowError } from '../base/errors.ts';
 import type { PipelinePlan, TablePlan } from '../plan/pipeline-plan.ts';
 import { catalogTopicOf } from '../plan/topology.ts';
 import type { Log } from '../ports/log.ts';
+import { refuseOtherForm } from '../runtime/inspect/refuse-unreadable.ts';
 import { otherDefinition } from '../runtime/takeover/other-definition.ts';
 import { type KnownCatalog, openCatalog } from '../runtime/topics/catalog.ts';
 
@@ -20,17 +21,31 @@ export function definitionNote(
   return undefined;
 }
 
-/** The same for verbs that need no more than the log: nothing is said where the catalog is not named, absent or unreadable. */
+/**
+ * The same for verbs that need no more than the log: nothing is said where the catalog is not named, absent or unreadable.
+ * Throws where the present definition can't read what is there.
+ */
 export async function deployedNote(
   log: Log,
   { plan, table, pipeline }: DeployedTable,
 ): Promise<string | undefined> {
+  const catalog = await knownCatalog(log, pipeline);
+  if (catalog === undefined) return undefined;
+  for (const flow of plan.flows) {
+    if (flow.target === table.name) refuseOtherForm(catalog, flow, table);
+  }
+  return definitionNote(catalog, plan, table);
+}
+
+async function knownCatalog(
+  log: Log,
+  pipeline: string | undefined,
+): Promise<KnownCatalog | undefined> {
   if (pipeline === undefined) return undefined;
   try {
     const catalog = await openCatalog(log, catalogTopicOf(pipeline));
-    if (catalog === undefined) return undefined;
-    await catalog.close();
-    return definitionNote(catalog, plan, table);
+    await catalog?.close();
+    return catalog;
   } catch (error) {
     if (error instanceof FlowError) return undefined;
     throw error;

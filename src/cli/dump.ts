@@ -6,6 +6,7 @@ import { readAt } from '../task/table-records.ts';
 import { type Command, type ExitCode, type Invocation, usageError } from './command.ts';
 import { countText } from './count-text.ts';
 import { csvLine } from './csv-line.ts';
+import { deployedNote } from './definition-note.ts';
 import { namedPipeline, namedRows, pipelineFlag, withLog } from './pipeline-files.ts';
 import { cellReader } from './row-cells.ts';
 
@@ -42,6 +43,8 @@ export const dump: Command = {
       format === 'csv' ? (json: string) => csvLine(cellsOf(json)) : (json: string) => `${json}\n`;
     const { terminal } = invocation;
     return withLog<ExitCode>(invocation, config, async (log) => {
+      // Refuses what it could not read; how the files differ otherwise is no part of the rows.
+      await deployedNote(log, { plan, table, pipeline: config['pipeline.name'] });
       const progress = new DumpProgress(invocation);
       if (format === 'csv') terminal.out(csvLine(columns));
       const options = { log, table, onProgress: (one: ReadProgress) => progress.show(one) };

@@ -33,10 +33,10 @@ export const get: Command = {
     const keys = texts.map((text) => parseTableKey(keyColumnsOf(table, flow), text));
     requireOptions(config, ['kafka.brokers']);
     return withLog<ExitCode>(invocation, config, async (log) => {
+      const note = await deployedNote(log, { plan, table, pipeline: config['pipeline.name'] });
       const sets = await readTableKeys({ log, table, flow }, keys);
       const topics = await sourceTopicsById(plan, log);
       const origins = { topics, areJoined: hasJoinedRows(plan, flow) };
-      const note = await deployedNote(log, { plan, table, pipeline: config['pipeline.name'] });
       if (note !== undefined) invocation.terminal.err(`note: ${note}\n`);
       let exitCode: ExitCode = 0;
       for (const [index, key] of keys.entries()) {

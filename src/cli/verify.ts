@@ -21,6 +21,14 @@ import { skippedText } from './skipped-text.ts';
 
 const shownMax = 20;
 
+const kindTexts: Readonly<Record<KeyDifference['kind'], string>> = {
+  missing: 'missing',
+  extra: 'extra',
+  sequence: 'sequence',
+  rows: 'rows',
+  provenance: 'provenance: the rows are the same, and came from other records',
+};
+
 export const verify: Command = {
   name: 'verify',
   summary: 'compute a table anew from its sources and compare it with its output, key by key',
@@ -72,7 +80,7 @@ export const verify: Command = {
           terminal.out(`note: ${note}\n  the table is compared with what the files say\n`);
         }
         for (const { key, kind, expected, found } of shown) {
-          terminal.out(`${key}: ${kind}\n  expected ${expected}\n  found    ${found}\n`);
+          terminal.out(`${key}: ${kindTexts[kind]}\n  expected ${expected}\n  found    ${found}\n`);
         }
         terminal.out(reportText(table, report));
         terminal.out(skippedText(skipped));

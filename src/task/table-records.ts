@@ -47,7 +47,7 @@ export function foreignRecord(
       detail: `${at}: ${reason}.`,
       logDetail: `${at}: ${logReason}.`,
       place: { topic, partition, offset },
-      hint: `Find out what else writes to this topic and stop it: a table may be written by its pipeline alone, and by one definition of it. Then empty the table whose topic "${topic}" is, and compute it anew, whatever the topic holds: tidemark refresh, with its name, --in-place and --allow-loss. Of a materialized view delete the topic: the next update makes it anew.`,
+      hint: `Find out what else writes to this topic and stop it: a table may be written by its pipeline alone, and by one definition of it. If the files say another output mode than the table was written with, restore that first. Then empty the table whose topic "${topic}" is, and compute it anew, whatever the topic holds: tidemark refresh, with its name, --in-place and --allow-loss. Of a materialized view delete the topic: the next update makes it anew.`,
     },
   );
 }

@@ -237,6 +237,27 @@ describe.each(['row_set', 'rows'])(
       });
     });
 
+    test('FR-19 every verb that reads the table says where the files have another output mode', async () => {
+      const other = output === 'rows' ? 'row_set' : 'rows';
+      const sql = orders.sql.replace(`output = '${output}'`, `output = '${other}'`);
+      const files = {
+        ...noState,
+        TIDEMARK_PIPELINE_FILES: folder.write(`${output}-mode.sql`, sql),
+      };
+      for (const verb of [
+        ['dump', 'cur'],
+        ['verify', 'cur'],
+        ['get', 'cur', 'EU'],
+        ['why', 'cur', 'EU'],
+      ]) {
+        const { code, out, err } = await orders.cli(verb, files);
+        expect([code, out]).toEqual([1, '']);
+        expect(err).toContain(
+          `table "cur" was written in output mode ${output}, and the files say ${other}`,
+        );
+      }
+    });
+
     test('dump: every row, as JSON lines and as CSV', async () => {
       const { code, out } = await orders.cli(['dump', 'cur'], noState);
       expect(code).toBe(0);

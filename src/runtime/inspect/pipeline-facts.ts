@@ -31,6 +31,7 @@ import type {
   StaticFacts,
   TopicFacts,
 } from './flow-facts.ts';
+import { refuseOtherForm, refuseUnwritten } from './refuse-unreadable.ts';
 
 /** A pipeline, by its name, on a log. */
 export type PipelineOnLog = {
@@ -97,9 +98,15 @@ type DeployedOptions = PipelineOnLog & {
   readonly catalog: Catalog;
 };
 
-/** What a command knows of a flow that is deployed. Nothing is created: its topics are there, or TOPIC_MISSING. */
+/**
+ * What a command knows of a flow that is deployed. Nothing is created: its topics are there, or TOPIC_MISSING; and what is
+ * there can be read by the present definition.
+ */
 export async function deployedFacts(options: DeployedOptions, flow: FlowPlan): Promise<FlowFacts> {
   const { described } = await describeFlow(options, flow);
+  const table = tableOf(options.plan, flow);
+  refuseOtherForm(options.catalog, flow, table);
+  if (!described.has(table.topic)) refuseUnwritten(options.catalog, flow, table);
   return factsOf(options, flow, described);
 }
 

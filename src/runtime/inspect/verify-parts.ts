@@ -1,5 +1,5 @@
 import { FlowError } from '../../base/errors.ts';
-import { provenanceSize } from '../../data/provenance.ts';
+import { provenanceSize, readProvenance, topicIdHex } from '../../data/provenance.ts';
 import { stepExpressions } from '../../plan/bind/step-expressions.ts';
 import { chanceIn } from '../../plan/explain/chance.ts';
 import type { FlowPlan, RowStep } from '../../plan/pipeline-plan.ts';
@@ -11,15 +11,19 @@ import type { FlowFacts } from './flow-facts.ts';
 import type { CommittedSet } from './read-table.ts';
 import { isVersioned, tableReadBy, type VerifiedSpan } from './verify-readability.ts';
 
-/** `missing`: the sources give the key, the table lacks it. `extra`: the other way round. */
+/**
+ * `missing`: the sources give the key, the table lacks it. `extra`: the other way round. `provenance`: the rows are the same,
+ * and those of the table say that they came from other records.
+ */
 export type KeyDifference = {
   readonly key: string;
-  readonly kind: 'missing' | 'extra' | 'sequence' | 'rows';
+  readonly kind: 'missing' | 'extra' | 'sequence' | 'rows' | 'provenance';
   readonly expected: string;
   readonly found: string;
 };
 
 export type VerifyReport = {
+  /** What was compared of the table; what was left out is not. */
   keys: number;
   rows: number;
   differences: number;
@@ -55,6 +59,13 @@ export function bytesOf(source: CommittedSet['rows'][number]['sources'][number])
   bytes.writeUIntBE(Math.floor(source.index / 0x1_0000_0000), 29, 3);
   bytes.writeUInt32BE(source.index >>> 0, 32);
   return bytes;
+}
+
+/** Where a record is, as people write it; a source that nothing is known of goes by its topic's id. */
+export function placeText(provenance: Buffer, sources: FlowFacts['sources']): string {
+  const { topicId, partition, offset, index } = readProvenance(provenance, 0);
+  const topic = sources.find((one) => topicIdHex(one.topicId) === topicId)?.topic ?? topicId;
+  return `${topic}/${partition}@${offset}${index === 0 ? '' : `#${index}`}`;
 }
 
 /** The sources up to the checkpoints. */

@@ -16,12 +16,18 @@ import {
   bytesOf,
   type KeyDifference,
   newReport,
+  placeText,
   readSpans,
   refuseUnverifiable,
   sourceKey,
   type VerifyReport,
 } from './verify-parts.ts';
-import { isVersioned, type VerifiedSpan, VerifyReadability } from './verify-readability.ts';
+import {
+  isVersioned,
+  type KeyReadability,
+  type VerifiedSpan,
+  VerifyReadability,
+} from './verify-readability.ts';
 
 export type VerifyOptions = {
   readonly log: Log;
@@ -192,17 +198,28 @@ type Comparison = {
 /** Differences that may wait at once until it is known that their keys did not move on while they were compared. */
 const pendingMax = 1_000;
 
+type FoundDifference = {
+  readonly difference: KeyDifference;
+  readonly set?: CommittedSet;
+};
+
+function countCompared(report: VerifyReport, { rows }: CommittedSet): void {
+  report.keys += 1;
+  report.rows += rows.length;
+}
+
 /** Differences are told once it is known that their keys did not move on meanwhile. */
 class PendingDifferences {
   readonly #comparison: Comparison;
-  readonly #pending = new Map<string, KeyDifference>();
+  /** With the rows that the table has of the key; undefined: it has none. */
+  readonly #pending = new Map<string, FoundDifference>();
 
   constructor(comparison: Comparison) {
     this.#comparison = comparison;
   }
 
-  async add(key: string, difference: KeyDifference | undefined): Promise<void> {
-    if (difference !== undefined) this.#pending.set(key, difference);
+  async add(key: string, found: FoundDifference): Promise<void> {
+    this.#pending.set(key, found);
     if (this.#pending.size >= pendingMax) await this.settle();
   }
 
@@ -210,11 +227,12 @@ class PendingDifferences {
     if (this.#pending.size === 0) return;
     const { options, computed, spans, report } = this.#comparison;
     await computed.readMoved(spans);
-    for (const [key, difference] of this.#pending) {
+    for (const [key, { difference, set }] of this.#pending) {
       if (computed.moved.has(key)) {
         report.movedKeys += 1;
         continue;
       }
+      if (set !== undefined) countCompared(report, set);
       report.differences += 1;
       options.onDifference(difference);
     }
@@ -227,7 +245,16 @@ async function compare(comparison: Comparison): Promise<void> {
   const pending = new PendingDifferences(comparison);
   for await (const set of readTable({ log: options.log, table, flow })) {
     const key = Buffer.from(set.key, 'utf8').toString('latin1');
-    if (isInShare(key, computed.share)) await pending.add(key, compareSet(comparison, key, set));
+    if (!isInShare(key, computed.share)) continue;
+    const state = computed.moved.has(key) ? 'moved' : comparison.readability.of(set);
+    if (state === 'moved') {
+      report.movedKeys += 1;
+      computed.sets.delete(key);
+      continue;
+    }
+    const difference = compareSet(comparison, key, set, state);
+    if (difference === undefined) countCompared(report, set);
+    else await pending.add(key, { difference, set });
   }
   for (const [key, expected] of computed.sets) {
     if (expected.rows.size === 0) continue;
@@ -235,45 +262,57 @@ async function compare(comparison: Comparison): Promise<void> {
       report.movedKeys += 1;
       continue;
     }
-    const shown = Buffer.from(key, 'latin1').toString('utf8');
-    const missing = { key: shown, kind: 'missing', found: 'no rows' } as const;
-    await pending.add(key, { ...missing, expected: shownRows(expected) });
+    const name = Buffer.from(key, 'latin1').toString('utf8');
+    const missing = { key: name, kind: 'missing', found: 'no rows' } as const;
+    await pending.add(key, { difference: { ...missing, expected: shown(rowsOf(expected, flow)) } });
   }
   await pending.settle();
 }
 
-/** How the rows of a key differ from those that are expected; undefined: they do not, or nobody can tell. */
+/** How the rows of a key differ from those that are expected; undefined: they do not. */
 function compareSet(
-  { flow, table, computed, readability, report }: Comparison,
+  { options, flow, table, computed, report }: Comparison,
   key: string,
   set: CommittedSet,
+  state: Exclude<KeyReadability, 'moved'>,
 ): KeyDifference | undefined {
   const codec = sequenceCodec(flow.sequenceType);
-  report.keys += 1;
-  report.rows += set.rows.length;
-  const state = computed.moved.has(key) ? 'moved' : readability.of(set);
-  if (state === 'moved') {
-    report.movedKeys += 1;
-    computed.sets.delete(key);
-    return undefined;
-  }
   if (state !== 'readable') {
     report[state === 'unknown' ? 'unknownKeys' : 'unreadableKeys'] += 1;
     addCommitted(computed, key, set, sequenceOfSet(codec, set, table));
   }
   const expected = computed.sets.get(key);
   computed.sets.delete(key);
+  const found = set.rows.map(({ json }) => json).sort();
   if (expected === undefined || expected.rows.size === 0) {
-    return { key: set.key, kind: 'extra', expected: 'no rows', found: shownSet(set) };
+    return { key: set.key, kind: 'extra', expected: 'no rows', found: shown(found) };
   }
   const { sequence } = expected;
   const text = codec.text(sequence, 0, sequence.length);
   if (text !== set.sequence) {
-    const found = `sequence ${set.sequence}`;
-    return { key: set.key, kind: 'sequence', expected: `sequence ${text}`, found };
+    const other = `sequence ${set.sequence}`;
+    return { key: set.key, kind: 'sequence', expected: `sequence ${text}`, found: other };
   }
   if (isSame(expected, set, flow.distinct)) return undefined;
-  return { key: set.key, kind: 'rows', expected: shownRows(expected), found: shownSet(set) };
+  const wanted = rowsOf(expected, flow);
+  if (wanted.join() !== found.join()) {
+    return { key: set.key, kind: 'rows', expected: shown(wanted), found: shown(found) };
+  }
+  const { sources } = options.facts;
+  const from = (json: string, source: Buffer): string =>
+    `${json} from ${placeText(source, sources)}`;
+  const places = [...expected.rows].map(([source, json]) =>
+    from(json, Buffer.from(source, 'latin1')),
+  );
+  const others = set.rows.flatMap((row) =>
+    row.sources.map((source) => from(row.json, bytesOf(source))),
+  );
+  return {
+    key: set.key,
+    kind: 'provenance',
+    expected: shown(places.sort()),
+    found: shown(others.sort()),
+  };
 }
 
 /** Rows that cannot be read again are inputs of the merge: it is idempotent. */
@@ -305,15 +344,14 @@ function isSame(expected: Recomputed, set: CommittedSet, isDistinct: boolean): b
 
 const shownMax = 2_000;
 
-function shownRows({ rows }: Recomputed): string {
-  return `[${[...rows.values()].sort().join(',')}]`.slice(0, shownMax);
+/** Of equal rows of a DISTINCT one stands for all. */
+function rowsOf({ rows }: Recomputed, { distinct }: ReplaceUsingFlowPlan): readonly string[] {
+  const all = [...rows.values()];
+  return (distinct ? [...new Set(all)] : all).sort();
 }
 
-function shownSet({ rows }: CommittedSet): string {
-  return `[${rows
-    .map(({ json }) => json)
-    .sort()
-    .join(',')}]`.slice(0, shownMax);
+function shown(rows: readonly string[]): string {
+  return `[${rows.join(',')}]`.slice(0, shownMax);
 }
 
 /**
