@@ -38,21 +38,21 @@ export const flows: Command = {
     return withDeployment(
       invocation,
       async ({ plan, pipeline, log, catalog }): Promise<ExitCode> => {
-        const reader = new StatusReader(plan, pipeline, log, () => systemClock.now());
+        const reader = new StatusReader(plan, pipeline, log, systemClock);
         try {
           const known = await reader.read();
           const rows = plan.flows.flatMap((flow): FlowRow[] => {
             const status = known.find((one) => one.flow === flow.name);
             return status === undefined ? [] : [flowRow(plan, flow, status, catalog)];
           });
-          const computed = (await readViewStatus(log, plan, pipeline, catalog)).flatMap(
-            (status) => {
-              const view = plan.materializedViews.find(({ name }) => name === status.view);
-              return view?.replaceWhere === undefined
-                ? []
-                : [replaceWhereRow(plan, view, status, catalog)];
-            },
-          );
+          const computed = (
+            await readViewStatus({ log, clock: systemClock, plan, pipeline, catalog })
+          ).flatMap((status) => {
+            const view = plan.materializedViews.find(({ name }) => name === status.view);
+            return view?.replaceWhere === undefined
+              ? []
+              : [replaceWhereRow(plan, view, status, catalog)];
+          });
           rows.push(...computed);
           const gone = (catalog?.all('flow') ?? [])
             .map(({ name }) => name)
@@ -86,9 +86,10 @@ type FlowRow = {
   readonly table: string;
   readonly sources: readonly string[];
   readonly group: string;
-  /** In records, of both stages; null: it is computed anew where its inputs have changed, so nothing of it lags. */
+  /** In records, of both stages; null: it is computed anew where its inputs have changed, so nothing of it lags, or nobody can say. */
   readonly lag: number | null;
-  readonly state: 'new' | 'stopped' | 'paused' | 'caught up' | 'behind';
+  /** `held`: nobody can say where its checkpoints stand, since a transaction is open that may move them. */
+  readonly state: 'new' | 'stopped' | 'paused' | 'held' | 'caught up' | 'behind';
   /** Against the definition that its checkpoint is of. */
   readonly definition: 'not deployed' | 'as deployed' | 'changed' | 'needs a refresh';
 };
@@ -100,6 +101,7 @@ function flowRow(
   catalog: Catalog | undefined,
 ): FlowRow {
   const partitions = topics.flatMap((topic) => topic.partitions);
+  const isHeld = topics.some((topic) => topic.isHeld);
   const lag = partitions.reduce((sum, one) => sum + one.lag, 0);
   const isNew = partitions.every(({ committed }) => committed === undefined);
   const isPaused = pausedSinceMs !== undefined;
@@ -109,8 +111,8 @@ function flowRow(
     table: flow.target,
     sources: sourcesOf(plan, flow).map(({ name }) => name),
     group,
-    lag,
-    state: stateOf({ isStopped: stop !== undefined, isPaused, isNew, lag }),
+    lag: isHeld ? null : lag,
+    state: stateOf({ isStopped: stop !== undefined, isPaused, isHeld, isNew, lag }),
     definition: definitionOf(plan, flow, catalog),
   };
 }
@@ -133,6 +135,7 @@ export function replaceWhereRow(
     state: stateOf({
       isStopped,
       isPaused: pausedSinceMs !== undefined,
+      isHeld: state === 'held',
       isNew: last === undefined,
       lag: state === 'current' ? 0 : 1,
     }),
@@ -155,11 +158,13 @@ function computedDefinition(
 function stateOf(facts: {
   readonly isStopped: boolean;
   readonly isPaused: boolean;
+  readonly isHeld: boolean;
   readonly isNew: boolean;
   readonly lag: number;
 }): FlowRow['state'] {
   if (facts.isStopped) return 'stopped';
   if (facts.isPaused) return 'paused';
+  if (facts.isHeld) return 'held';
   if (facts.isNew) return 'new';
   return facts.lag === 0 ? 'caught up' : 'behind';
 }

@@ -43,7 +43,7 @@ export const status: Command = {
     requireOptions(config, ['pipeline.name', 'kafka.brokers']);
     const pipeline = config['pipeline.name'] ?? '';
     return withLog<ExitCode>(invocation, config, async (log) => {
-      const reader = new StatusReader(plan, pipeline, log, () => systemClock.now());
+      const reader = new StatusReader(plan, pipeline, log, systemClock);
       try {
         const isWatching = invocation.isSet('watch');
         let stop: () => void = () => undefined;
@@ -56,7 +56,10 @@ export const status: Command = {
           const flows = (await reader.read()).map((one) => flowReport(one, isExact));
           const refreshes = reader.refreshes().map(refreshReport);
           const lag = sum(flows.map((flow) => flow.lag));
-          const found = await readViewStatus(log, plan, pipeline, reader.catalog);
+          const found = await readViewStatus({
+            ...{ log, plan, pipeline, clock: systemClock },
+            catalog: reader.catalog,
+          });
           const views = found.map(({ pausedSinceMs, ...one }) => ({
             ...one,
             pausedSince: timeText(pausedSinceMs),
@@ -141,6 +144,8 @@ type FlowReport = {
   readonly lostAccounts: readonly string[];
   /** Flows that fed the table and are no longer in the pipeline; while there are any, neither. */
   readonly formerFeeds: readonly string[];
+  /** Topics of which nobody can say where its checkpoints stand, since a transaction is open that may move them. */
+  readonly heldCheckpoints: readonly string[];
 };
 
 type PartitionReport = {
@@ -150,7 +155,8 @@ type PartitionReport = {
   readonly committed: number | null;
   readonly logStart: number;
   readonly end: number;
-  readonly lag: number;
+  /** null: its checkpoint is held. */
+  readonly lag: number | null;
   /** Offsets behind `end` that an open transaction of a producer holds back; no lag counts them. */
   readonly held: number;
   /** Records of a source, rows of a repartition topic, that the checkpoint's account holds. */
@@ -201,7 +207,7 @@ export function flowReport(status: FlowStatus, isExact: boolean): FlowReport {
     topics.some(({ stage }) => stage === 'repartition') &&
     lostAccounts.length === 0 &&
     formerFeeds.length === 0;
-  const partitions = topics.flatMap(({ stage, topic, partitions: all }) =>
+  const partitions = topics.flatMap(({ stage, topic, isHeld, partitions: all }) =>
     all.map((one): PartitionReport => {
       const { partition, committed, logStart, end, held, lag, counters, instance, headroom } = one;
       const seconds = headroom?.seconds ?? Number.POSITIVE_INFINITY;
@@ -215,7 +221,7 @@ export function flowReport(status: FlowStatus, isExact: boolean): FlowReport {
         committed: committed ?? null,
         logStart,
         end,
-        lag,
+        lag: isHeld ? null : lag,
         held,
         records,
         difference: counters === undefined ? null : unexplained(counters),
@@ -228,14 +234,18 @@ export function flowReport(status: FlowStatus, isExact: boolean): FlowReport {
     }),
   );
   const isAppended = kind === 'append';
-  const counters = topics.flatMap((topic) => topic.partitions.flatMap((one) => one.counters ?? []));
+  const heldCheckpoints = topics.flatMap(({ topic, isHeld }) => (isHeld ? [topic] : []));
+  // Of a part it would be taken for that of the flow.
+  const counters = topics.flatMap((topic) =>
+    heldCheckpoints.length > 0 ? [] : topic.partitions.flatMap((one) => one.counters ?? []),
+  );
   return {
     flow,
     table,
     group,
     pausedSince: timeText(pausedSinceMs),
     stopped: stopReport(stop),
-    lag: sum(partitions.map(({ lag }) => lag)),
+    lag: sum(partitions.map(({ lag }) => lag ?? 0)),
     missingTopics: topics.filter(({ exists }) => !exists).map(({ topic }) => topic),
     missingOutput: status.missingOutput ?? null,
     partitions,
@@ -243,6 +253,7 @@ export function flowReport(status: FlowStatus, isExact: boolean): FlowReport {
     difference: differenceOf(partitions, isCompared ? betweenStages : 0),
     lostAccounts,
     formerFeeds,
+    heldCheckpoints,
   };
 }
 
@@ -321,16 +332,17 @@ export function headroomText({
     : `${kept}, compacted: ${durationText(compactionSeconds)}`;
 }
 
-function reportText(report: PipelineReport): string {
+/** What a person reads of it. */
+export function reportText(report: PipelineReport): string {
   const { pipeline, lag, flows, views, tables, refreshes } = report;
   const parts = flows.map((flow) => {
     const rows = flow.partitions.map((one) => [
       one.topic,
       String(one.partition),
-      one.committed === null ? '-' : String(one.committed),
+      one.lag === null ? 'held' : one.committed === null ? '-' : String(one.committed),
       String(one.logStart),
       String(one.end),
-      String(one.lag),
+      one.lag === null ? '?' : String(one.lag),
       one.records === null ? '-' : String(one.records),
       headroomText(one),
       one.instance ?? '-',
@@ -342,7 +354,12 @@ function reportText(report: PipelineReport): string {
       ...flow.missingTopics.map((topic) => `topic "${topic}" does not exist yet\n`),
       missingOutputText(flow),
       rows.length === 0 ? '' : tableText(headers, rows, topicNameMax),
-      flow.account === undefined ? 'nothing is committed yet\n' : flowLines(flow.account),
+      checkpointsText(flow.heldCheckpoints),
+      flow.account !== undefined
+        ? flowLines(flow.account)
+        : flow.heldCheckpoints.length > 0
+          ? ''
+          : 'nothing is committed yet\n',
       ...flow.partitions.map(heldText),
       differenceLine(flow),
       '\n',
@@ -360,13 +377,21 @@ function reportText(report: PipelineReport): string {
     ({ table, text, startedAt }) => `refresh of table ${table} since ${startedAt}: ${text}\n`,
   );
   const measured = tables.map(tableReportText);
-  return `${parts.join('')}${measured.join('')}${running.join('')}pipeline ${pipeline}: total lag ${lag}\n`;
+  const isPart = flows.some(({ heldCheckpoints }) => heldCheckpoints.length > 0);
+  return `${parts.join('')}${measured.join('')}${running.join('')}pipeline ${pipeline}: total lag ${lag}${isPart ? ', without that of held checkpoints' : ''}\n`;
+}
+
+const heldBy =
+  'a transaction is open that may move it, perhaps of an instance that is gone; a start of the pipeline ends it, and so does an instance that runs';
+
+function checkpointsText(topics: readonly string[]): string {
+  return topics.length === 0 ? '' : `CHECKPOINT HELD for ${topics.join(', ')}: ${heldBy}\n`;
 }
 
 /** Before the first commit nobody misses it. */
-function missingOutputText({ table, missingOutput, account }: FlowReport): string {
+function missingOutputText({ table, missingOutput, account, heldCheckpoints }: FlowReport): string {
   if (missingOutput === null) return '';
-  return account === undefined
+  return account === undefined && heldCheckpoints.length === 0
     ? `topic "${missingOutput}" does not exist yet\n`
     : `OUTPUT GONE: topic "${missingOutput}" does not exist, and the checkpoints stand behind rows that were in it. See what can still be computed: tidemark refresh ${table} --plan\n`;
 }
@@ -394,7 +419,7 @@ function stopText(stopped: StopReport | null): string {
   return `${lines.join('\n')}\n`;
 }
 
-const stateTexts: Readonly<Record<ViewStatus['state'], string>> = {
+const stateTexts: Readonly<Record<Exclude<ViewStatus['state'], 'held'>, string>> = {
   current: 'up to date',
   stale: 'its inputs have changed since',
   unsettled: 'its inputs are being written',
@@ -405,6 +430,7 @@ function timeText(timeMs: number | undefined): string | null {
 }
 
 function viewText(state: ViewStatus['state'], last: ViewStatus['last']): string {
+  if (state === 'held') return `CHECKPOINT HELD: ${heldBy}`;
   if (last === undefined) return 'never computed yet';
   return `run ${last.run}: ${countText(last.rows, 'row')}; ${stateTexts[state]}`;
 }

@@ -28,11 +28,11 @@ export function flowOf(world: RefreshWorld) {
 }
 
 /** An instance of the pipeline that is gone holds a checkpoint in a transaction which nobody has ended. */
-export async function leaveOpen(world: RefreshWorld, group: string): Promise<void> {
+export async function leaveOpen(world: RefreshWorld, group: string, topic = 'a'): Promise<void> {
   const dead = world.log.connect();
   const member = dead.joinGroup({
     group,
-    topics: ['a'],
+    topics: [topic],
     instanceId: undefined,
     sessionTimeoutMs: 50,
     rebalanceTimeoutMs: 50,
@@ -41,7 +41,7 @@ export async function leaveOpen(world: RefreshWorld, group: string): Promise<voi
   const producer = await world.log
     .connect({ betweenCommitSteps: () => new Promise(() => undefined) })
     .openProducer('p-dead');
-  const offsets = [{ topic: 'a', partition: 0, offset: 3, metadata: '' }];
+  const offsets = [{ topic, partition: 0, offset: 3, metadata: '' }];
   void producer.commit([{ member: identity, offsets }]);
   await systemClock.sleep(5);
   const { catalog } = await outside(world);

@@ -2,7 +2,8 @@ import { flowOfBuilt } from '../../plan/bind/names.ts';
 import { countedExpectations } from '../../plan/counted-expectations.ts';
 import type { FlowPlan, PipelinePlan, TablePlan } from '../../plan/pipeline-plan.ts';
 import { catalogTopicOf, hasStage, sourcesOf } from '../../plan/topology.ts';
-import type { Log, OffsetRange, TopicDescription } from '../../ports/log.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { CommittedOffset, Log, OffsetRange, TopicDescription } from '../../ports/log.ts';
 import { readDeployedFlow } from '../../refresh/deployed-flow.ts';
 import { compactionMs, deletionMs, type Headroom, headroom } from '../../refresh/headroom.ts';
 import { isOver } from '../../refresh/refresh-states.ts';
@@ -17,6 +18,7 @@ import { generationOf } from '../takeover/generation.ts';
 import { partitionKey } from '../takeover/partition-key.ts';
 import { Catalog, type KnownCatalog } from '../topics/catalog.ts';
 import { onceEnd, readPins } from '../views/once-pins.ts';
+import { TimelyAnswers } from '../worker/answer-within.ts';
 import { lostAccounts } from '../worker/lost-accounts.ts';
 import { pausesOf } from '../worker/pauses.ts';
 import { firstTimes } from '../worker/record-times.ts';
@@ -52,6 +54,11 @@ export type TopicStatus = {
   readonly stage: 'source' | 'repartition';
   readonly topic: string;
   readonly exists: boolean;
+  /**
+   * Whether nobody can say where its checkpoints stand: a transaction is open that may move them, perhaps of an instance that is
+   * gone. Of its partitions what does not hang on them is told, and no lag.
+   */
+  readonly isHeld: boolean;
   readonly partitions: readonly PartitionStatus[];
 };
 
@@ -76,23 +83,26 @@ export type PartitionStatus = {
 
 /**
  * Tells from the log alone how far each flow is: neither the service nor its state store has to run.
- * Invariant: nothing is created, written or joined.
+ * Invariant: nothing is created, written or joined, and an open transaction holds up no answer for longer than a bound.
  */
 export class StatusReader {
   readonly #plan: PipelinePlan;
   readonly #pipeline: string;
   readonly #log: Log;
-  readonly #nowMs: () => number;
+  readonly #clock: Clock;
+  readonly #answers: TimelyAnswers;
   #catalog: Catalog | undefined;
 
-  constructor(plan: PipelinePlan, pipeline: string, log: Log, nowMs: () => number) {
+  constructor(plan: PipelinePlan, pipeline: string, log: Log, clock: Clock) {
     this.#plan = plan;
     this.#pipeline = pipeline;
     this.#log = log;
-    this.#nowMs = nowMs;
+    this.#clock = clock;
+    this.#answers = new TimelyAnswers(clock);
   }
 
   async read(): Promise<readonly FlowStatus[]> {
+    this.#answers.begin();
     await this.#readCatalog();
     const flows: FlowStatus[] = [];
     for (const flow of this.#plan.flows) flows.push(await this.#flow(flow));
@@ -219,8 +229,8 @@ export class StatusReader {
 
   /** Checkpoints that the catalog knows and the group does not have: the flow finds out when it runs next. */
   #unmarked(flow: FlowPlan, topics: readonly TopicStatus[]): string[] {
-    return topics.flatMap(({ topic, partitions }) =>
-      partitions.flatMap(({ partition, committed }) => {
+    return topics.flatMap(({ topic, isHeld, partitions }) =>
+      (isHeld ? [] : partitions).flatMap(({ partition, committed }) => {
         const place = partitionKey(topic, partition);
         const mark = this.#catalog?.get('checkpoint', `${flow.name}/${place}`);
         return committed === undefined && mark !== undefined ? [place] : [];
@@ -234,10 +244,16 @@ export class StatusReader {
 
   async #topic({ stage, topic, flow, table, described }: TopicToRead): Promise<TopicStatus> {
     const description = described.get(topic);
-    if (description === undefined) return { stage, topic, exists: false, partitions: [] };
+    if (description === undefined) {
+      return { stage, topic, exists: false, isHeld: false, partitions: [] };
+    }
     const numbers = Array.from({ length: description.partitions }, (_, partition) => partition);
     // Checkpoints first: an end that is read later is never behind them.
-    const committed = await this.#log.committedOffsets(this.#group(flow), topic, numbers);
+    const known = await this.#answers.of(
+      this.#log.committedOffsets(this.#group(flow), topic, numbers),
+    );
+    const isHeld = known === undefined;
+    const committed = known ?? new Map<number, CommittedOffset>();
     const ranges = await this.#log.offsetRanges(topic, numbers);
     const expectations = countedExpectations(flow, table);
     const pins = this.#catalog === undefined ? undefined : readPins(flow, this.#catalog);
@@ -247,7 +263,7 @@ export class StatusReader {
     const from = (partition: number, { start }: OffsetRange): number =>
       Math.max(committed.get(partition)?.offset ?? start, start);
     const waiting = [...ranges].flatMap(([partition, range]) =>
-      stage === 'source' && from(partition, range) < lastOf(partition, range)
+      !isHeld && stage === 'source' && from(partition, range) < lastOf(partition, range)
         ? [{ partition, start: from(partition, range), stable: range.stable }]
         : [],
     );
@@ -258,7 +274,7 @@ export class StatusReader {
       (source) => source.topic === topic && source.replaced !== undefined,
     );
     const compactedMs = isReplaced ? undefined : compactionMs(description.configs);
-    const nowMs = this.#nowMs();
+    const nowMs = this.#clock.now();
     const partitions = numbers.flatMap((partition): PartitionStatus[] => {
       const range = ranges.get(partition);
       if (range === undefined) return [];
@@ -275,7 +291,7 @@ export class StatusReader {
           logStart: range.start,
           end: range.stable,
           held: range.end - range.stable,
-          lag: Math.max(0, lastOf(partition, range) - from(partition, range)),
+          lag: isHeld ? 0 : Math.max(0, lastOf(partition, range) - from(partition, range)),
           counters:
             checkpoint === undefined
               ? undefined
@@ -284,7 +300,7 @@ export class StatusReader {
                 : parseTableMetadata(checkpoint.metadata),
           instance: typeof instance === 'string' ? instance : undefined,
           headroom:
-            stage === 'source'
+            stage === 'source' && !isHeld
               ? headroom({
                   retentionMs,
                   compactionMs: compactedMs,
@@ -297,7 +313,7 @@ export class StatusReader {
         },
       ];
     });
-    return { stage, topic, exists: true, partitions };
+    return { stage, topic, exists: true, isHeld, partitions };
   }
 
   async close(): Promise<void> {
@@ -314,6 +330,7 @@ function betweenStages(
   before: TopicStatus,
   after: TopicStatus,
 ): number | undefined {
+  if ([...sources, before, after].some(({ isHeld }) => isHeld)) return undefined;
   const isSame = after.partitions.every(({ partition, committed, end, lag }) => {
     const was = before.partitions.find((one) => one.partition === partition);
     return lag === 0 && was?.committed === committed && was?.end === end;

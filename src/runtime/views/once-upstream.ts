@@ -51,7 +51,10 @@ export async function onceUpstream(
     });
     // The log does not tell how far a view is while its transaction is open, and whoever died in it is another's to end, who
     // has to start first: so it counts as one that is due.
-    const asking = readViewStatus(log, { ...plan, materializedViews: views }, pipeline, catalog);
+    const asking = readViewStatus({
+      ...{ log, pipeline, catalog },
+      plan: { ...plan, materializedViews: views },
+    });
     const states = (await answerWithin(clock, answerMsMax, asking)) ?? [];
     const dueViews = views.filter(
       ({ name }) => !states.some(({ view, state }) => view === name && state === 'current'),

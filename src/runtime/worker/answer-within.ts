@@ -28,3 +28,31 @@ export async function answerOnceEnded<Answer>(
   await endOpen();
   return asking;
 }
+
+/** What one of many questions is given at least: the log that is not held up answers in less. */
+const leastMs = 500;
+
+/**
+ * Many answers about checkpoints for one who only looks, all of them within a bound: what one of them waits for the others do not
+ * wait for again.
+ */
+export class TimelyAnswers {
+  readonly #clock: Clock;
+  #untilMs = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.begin();
+  }
+
+  /** For the questions from here on. */
+  begin(): void {
+    this.#untilMs = this.#clock.monotonic() + stuckAfterMs;
+  }
+
+  /** undefined: an open transaction holds it up. */
+  of<Answer>(asking: Promise<Answer>): Promise<Answer | undefined> {
+    const leftMs = this.#untilMs - this.#clock.monotonic();
+    return answerWithin(this.#clock, Math.max(leastMs, leftMs), asking);
+  }
+}

@@ -17,7 +17,7 @@ test('CH-03 a REPLACE WHERE flow is among the flows, as what it is', async () =>
       const plan = planned(text);
       const catalog = new Catalog(world.log, 'test.catalog');
       await catalog.read();
-      const [status] = await readViewStatus(world.log, plan, 'test', catalog);
+      const [status] = await readViewStatus({ log: world.log, plan, pipeline: 'test', catalog });
       const [view] = plan.materializedViews;
       if (status === undefined || view === undefined) throw new Error('no REPLACE WHERE flow');
       const row = replaceWhereRow(plan, view, status, catalog);

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
+import { systemClock } from '../../../src/adapters/system/system-clock.ts';
 import { partitionOf } from '../../../src/data/murmur2.ts';
 import { StatusReader } from '../../../src/runtime/inspect/pipeline-status.ts';
 import { readAppendedRows } from '../../../src/runtime/views/read-appended-rows.ts';
@@ -141,7 +142,7 @@ describe('append flows', () => {
       const ends = [0, 1].map((partition) => world.log.rangeNow(topic, partition).end);
       expect(committed(`append_${topic}`, topic)).toEqual(ends);
     }
-    const status = new StatusReader(planned(sql), 'test', world.log, Date.now);
+    const status = new StatusReader(planned(sql), 'test', world.log, systemClock);
     const flows = await status.read();
     expect(flows.map(({ flow, table, group }) => `${table} ${flow} ${group}`)).toEqual([
       'customers_us append_west test.append_west',

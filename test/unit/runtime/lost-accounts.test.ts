@@ -9,7 +9,7 @@ const sql =
 
 async function statusOf(world: RefreshWorld): Promise<FlowStatus | undefined> {
   const log = world.log.connect();
-  const reader = new StatusReader(world.plan, 'p', log, () => systemClock.now());
+  const reader = new StatusReader(world.plan, 'p', log, systemClock);
   try {
     return (await reader.read())[0];
   } finally {

@@ -136,14 +136,26 @@ CREATE MATERIALIZED VIEW large AS SELECT region, qty FROM newest WHERE qty > 1;`
     order('EU', 'a', 2, 1);
     await updateOnce(totals);
     const records = written('totals').length;
-    const [before] = await readViewStatus(world.log.connect(), planned(totals), 'test');
+    const [before] = await readViewStatus({
+      log: world.log.connect(),
+      plan: planned(totals),
+      pipeline: 'test',
+    });
     await updateOnce(totals);
-    const [after] = await readViewStatus(world.log.connect(), planned(totals), 'test');
+    const [after] = await readViewStatus({
+      log: world.log.connect(),
+      plan: planned(totals),
+      pipeline: 'test',
+    });
     expect(written('totals')).toHaveLength(records);
     expect(after).toEqual(before);
     expect(after).toMatchObject({ view: 'totals', state: 'current', last: { run: 1, rows: 1 } });
     order('EU', 'b', 1, 2);
-    const [stale] = await readViewStatus(world.log.connect(), planned(totals), 'test');
+    const [stale] = await readViewStatus({
+      log: world.log.connect(),
+      plan: planned(totals),
+      pipeline: 'test',
+    });
     // Not its own inputs have changed yet, but those of the table that it reads.
     expect(stale?.state).toBe('current');
   });

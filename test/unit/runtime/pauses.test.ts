@@ -45,7 +45,7 @@ test('a flow that is paused stands still while the others go on, over a restart 
   expect(count('t')).toBe(1);
   worker.stop();
   await running;
-  const reader = new StatusReader(planned(sql), 'test', world.log, () => world.clock.now());
+  const reader = new StatusReader(planned(sql), 'test', world.log, world.clock);
   const [status] = await reader.read();
   expect(status).toMatchObject({ flow: 't', pausedSinceMs: 1_000 });
   await reader.close();

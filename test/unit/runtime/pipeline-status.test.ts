@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { systemClock } from '../../../src/adapters/system/system-clock.ts';
 import { StatusReader } from '../../../src/runtime/inspect/pipeline-status.ts';
 import { parseTableMetadata, tableMetadata } from '../../../src/task/row-account.ts';
 import { PipelineWorld } from '../../../src/testing/pipeline/pipeline-world.ts';
@@ -16,7 +17,7 @@ async function inWorld(use: (world: PipelineWorld, reader: StatusReader) => Prom
     sliceRecordsMax: undefined,
     start: pipelineStarter(),
   });
-  const reader = new StatusReader(plan, 'test', world.log, Date.now);
+  const reader = new StatusReader(plan, 'test', world.log, systemClock);
   try {
     await use(world, reader);
   } finally {

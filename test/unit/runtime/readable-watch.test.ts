@@ -68,7 +68,7 @@ test.each(['row_set', 'rows'])(
       rows: 250,
       lost: (await world.preview('raw')).report.lost.rows,
     });
-    const status = new StatusReader(world.plan, world.pipeline, world.log, Date.now);
+    const status = new StatusReader(world.plan, world.pipeline, world.log, systemClock);
     await status.read();
     const told = status.readable().filter(({ table }) => table === 't');
     expect(told.reduce((sum, { lost }) => sum + lost, 0)).toBe(report.lost.rows);

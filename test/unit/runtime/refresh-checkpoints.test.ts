@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { systemClock } from '../../../src/adapters/system/system-clock.ts';
 import { previewText } from '../../../src/cli/refresh-text.ts';
 import { flowLines, flowSummary } from '../../../src/cli/update-summary.ts';
 import { decideMoves, type MoveTarget } from '../../../src/refresh/checkpoint-move.ts';
@@ -176,7 +177,7 @@ describe('P125 checkpoint skip', () => {
     expect(tableText(await world.table('t'))).toEqual(['{"k":"x","seq":3,"v":"x3","gone":null}']);
     const { catalog, log, plan, pipeline } = await outside(world);
     // It is no dead letter: nothing of it is in a dead-letter topic.
-    const reader = new StatusReader(plan, pipeline, log, Date.now);
+    const reader = new StatusReader(plan, pipeline, log, systemClock);
     const [status] = await reader.read();
     await reader.close();
     const counters = status?.topics[0]?.partitions[0]?.counters;

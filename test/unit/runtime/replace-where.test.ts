@@ -108,7 +108,11 @@ describe('CH-03 REPLACE WHERE', () => {
     const records = written('kept').length;
     await update(since('2026-03-01'));
     const status = async (sql: string) => {
-      const [first] = await readViewStatus(world.log.connect(), planned(sql), 'test');
+      const [first] = await readViewStatus({
+        log: world.log.connect(),
+        plan: planned(sql),
+        pipeline: 'test',
+      });
       return first;
     };
     expect(await status(since('2026-03-01'))).toMatchObject({
@@ -152,7 +156,11 @@ describe('CH-03 REPLACE WHERE', () => {
     await update(strict('ON VIOLATION DROP ROW'));
     expect(rows(loose)).toEqual(['2026-03-01|a|1', '2026-03-02|c|2']);
     const sql = strict('ON VIOLATION DROP ROW');
-    const [status] = await readViewStatus(world.log.connect(), planned(sql), 'test');
+    const [status] = await readViewStatus({
+      log: world.log.connect(),
+      plan: planned(sql),
+      pipeline: 'test',
+    });
     expect(status?.last?.expectations).toEqual({ paid: { passed: 1, failed: 1 } });
     await expect(update(strict('ON VIOLATION FAIL UPDATE'))).rejects.toMatchObject({
       code: 'EXPECTATION_FAILED',
@@ -229,7 +237,12 @@ CREATE STREAMING TABLE raw AS SELECT * FROM STREAM(sales);`;
     const wish = (isPaused: boolean) =>
       setPause(catalog, 'f', { isPaused, command: 'test', nowMs: 1_000 });
     await wish(true);
-    const [status] = await readViewStatus(world.log, planned(sql), 'test', catalog);
+    const [status] = await readViewStatus({
+      log: world.log,
+      plan: planned(sql),
+      pipeline: 'test',
+      catalog,
+    });
     expect(status).toMatchObject({ view: 'f', pausedSinceMs: 1_000 });
     await expect(workerOf(world, sql, { once: true })).rejects.toMatchObject({
       message: 'every flow is paused',
@@ -247,7 +260,11 @@ CREATE STREAMING TABLE raw AS SELECT * FROM STREAM(sales);`;
     sell('2001-03-01', 'a', 1);
     await update(sql);
     await update(sql);
-    const [status] = await readViewStatus(world.log.connect(), planned(sql), 'test');
+    const [status] = await readViewStatus({
+      log: world.log.connect(),
+      plan: planned(sql),
+      pipeline: 'test',
+    });
     expect(status?.last).toMatchObject({ run: 2, rows: 1, changed: 0 });
   });
 

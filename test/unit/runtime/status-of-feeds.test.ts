@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
+import { systemClock } from '../../../src/adapters/system/system-clock.ts';
 import { type FlowStatus, StatusReader } from '../../../src/runtime/inspect/pipeline-status.ts';
 import { parseTableMetadata, tableMetadata } from '../../../src/task/row-account.ts';
 import type { PipelineWorld } from '../../../src/testing/pipeline/pipeline-world.ts';
@@ -27,7 +28,7 @@ async function settled(sql: string): Promise<void> {
 
 /** Of the flow that merges what all feeds hand on. */
 async function stageOf(sql: string): Promise<FlowStatus | undefined> {
-  const reader = new StatusReader(planned(sql), 'test', world.log, Date.now);
+  const reader = new StatusReader(planned(sql), 'test', world.log, systemClock);
   try {
     return (await reader.read()).find(({ flow }) => flow === 't');
   } finally {

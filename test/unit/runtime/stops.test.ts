@@ -17,7 +17,7 @@ function row(k: string, v: string): SourceRow {
 }
 
 async function status(world: RefreshWorld): Promise<FlowStatus | undefined> {
-  const reader = new StatusReader(world.plan, 'p', world.log, Date.now);
+  const reader = new StatusReader(world.plan, 'p', world.log, systemClock);
   try {
     return (await reader.read())[0];
   } finally {
