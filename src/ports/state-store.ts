@@ -46,11 +46,14 @@ export type StateTaskId = {
   readonly partition: number;
 };
 
+/** Every record of a topic below `offset`, and none other. The topic's id is part of it, since a recreated topic starts its offsets anew. */
+export type TopicPosition = { readonly topicId: string; readonly offset: number };
+
 /**
- * Where the state stands: every record of the output topic below `offset` is in it, and none other.
- * The topic's id is part of it, since a recreated topic starts its offsets anew.
+ * Where the state stands in the output topic, and in that of the levels that outlive their rows; absent: nothing was read of
+ * those. Both are one mark: an image that came back may differ in the levels alone (simulation seed 623908).
  */
-export type StateMark = { readonly topicId: string; readonly offset: number };
+export type StateMark = TopicPosition & { readonly levels?: TopicPosition | undefined };
 
 /** A key's canonical bytes, as latin1 text, so that they can be a Map key: one character a byte. */
 export type StateKey = string;

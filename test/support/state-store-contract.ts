@@ -188,6 +188,23 @@ export function describeStateStore(
       }
     });
 
+    test('rule 4: how far the levels are in the state is a part of the mark', async () => {
+      const session = await store.open(task, 1);
+      const both = (offset: number, levels: number): StateMark => ({
+        ...at(offset, 'a:b'),
+        levels: at(levels, 'c:d e'),
+      });
+      for (const mark of [both(3, 0), both(3, 2 ** 53 - 1), at(3, 'a:b'), both(0, 7)]) {
+        await write(session, { k: '1' }, mark);
+        expect(await read(session, ['k'])).toEqual({ mark, values: ['1'] });
+      }
+      const twin = await store.open(task, 1);
+      expect(await twin.mark()).toEqual(both(0, 7));
+      await write(session, { k: '2' }, both(0, 8));
+      await expectCode(write(twin, { k: '3' }, both(1, 7)), 'TASK_CORRUPTED');
+      expect(await read(session, ['k'])).toEqual({ mark: both(0, 8), values: ['2'] });
+    });
+
     test('rule 4: the same offset of a recreated topic is another mark', async () => {
       const session = await store.open(task, 1);
       const twin = await store.open(task, 1);

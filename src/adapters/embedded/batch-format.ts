@@ -21,8 +21,8 @@ export type BatchState = {
  *
  *  0 magic and version · 4 CRC-32 of all that follows · 8 length of the whole batch · 12 number of entries
  *  16 batch number, 24 epoch, 32 mark's offset (-1: no mark), as doubles · 40 first segment
- *  44 flags · 45 reserved · 46 length of the mark's topic id · 48 checksum of the batch before
- *  52 topic id · entries
+ *  44 flags · 45 reserved · 46 length of the mark's text · 48 checksum of the batch before
+ *  52 topic id; where levels are in the state, a zero, the offset of their topic in digits, a zero, its id · entries
  *
  * Entries lie as in `data/state-entries.ts`.
  */
@@ -32,7 +32,19 @@ const resetFlag = 1;
 
 /** Bytes before the first entry. */
 export function headBytes(mark: StateMark | undefined): number {
-  return headerBytes + (mark === undefined ? 0 : Buffer.byteLength(mark.topicId));
+  return headerBytes + Buffer.byteLength(textOf(mark));
+}
+
+function textOf(mark: StateMark | undefined): string {
+  if (mark === undefined) return '';
+  const { topicId, levels } = mark;
+  return levels === undefined ? topicId : `${topicId}\0${levels.offset}\0${levels.topicId}`;
+}
+
+function markOf(text: string, offset: number): StateMark {
+  const [topicId = '', levelsOffset, levelsTopicId] = text.split('\0');
+  if (levelsTopicId === undefined) return { topicId, offset };
+  return { topicId, offset, levels: { topicId: levelsTopicId, offset: Number(levelsOffset) } };
 }
 
 /** A batch as it lies in memory before it is written. */
@@ -69,7 +81,7 @@ export function sealBatch(
   batch.writeUInt32LE(state.firstSegment, 40);
   batch.writeUInt8(contents.isReset ? resetFlag : 0, 44);
   batch.writeUInt8(0, 45);
-  batch.writeUInt16LE(mark === undefined ? 0 : batch.write(mark.topicId, headerBytes, 'utf8'), 46);
+  batch.writeUInt16LE(batch.write(textOf(mark), headerBytes, 'utf8'), 46);
   batch.writeUInt32LE(before.checksum, 48);
   let checksum = crc32(batch.subarray(8));
   for (const part of others) checksum = crc32(part, checksum);
@@ -101,11 +113,11 @@ export function openBatch(batch: Buffer, before: BatchState): BatchState | undef
     return undefined;
   }
   const offset = batch.readDoubleLE(32);
-  const topicId = batch.toString('utf8', headerBytes, entriesStart(batch));
+  const text = batch.toString('utf8', headerBytes, entriesStart(batch));
   return {
     number,
     epoch: batch.readDoubleLE(24),
-    mark: offset < 0 ? undefined : { topicId, offset },
+    mark: offset < 0 ? undefined : markOf(text, offset),
     firstSegment: batch.readUInt32LE(40),
     checksum,
   };

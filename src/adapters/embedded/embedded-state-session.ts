@@ -1,4 +1,5 @@
 import { FlowError } from '../../base/errors.ts';
+import { isSameMark, markText } from '../../data/state-mark.ts';
 import type {
   StateKey,
   StateMark,
@@ -108,23 +109,17 @@ export class EmbeddedStateSession implements StateSession {
     const goesOn =
       log.mark === undefined
         ? this.#seen === undefined && log.size === 0
-        : isSame(log.mark, this.#seen) || isSame(log.mark, target);
+        : isSameMark(log.mark, this.#seen) || isSameMark(log.mark, target);
     if (!goesOn) {
       throw new FlowError(
         'TASK_CORRUPTED',
         `the state of task "${this.#holder.name}" stands elsewhere than this session left it`,
-        { detail: `It stands at ${textOf(log.mark)}, and was last seen at ${textOf(this.#seen)}.` },
+        {
+          detail: `It stands at ${markText(log.mark)}, and was last seen at ${markText(this.#seen)}.`,
+        },
       );
     }
   }
-}
-
-function isSame(left: StateMark, right: StateMark | undefined): boolean {
-  return left.offset === right?.offset && left.topicId === right.topicId;
-}
-
-function textOf(mark: StateMark | undefined): string {
-  return mark === undefined ? 'no mark' : `offset ${mark.offset} of topic ${mark.topicId}`;
 }
 
 /** Runs something synchronous so that what it throws becomes a rejection, as the port has it. */

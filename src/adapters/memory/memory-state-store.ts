@@ -1,4 +1,5 @@
 import { FlowError } from '../../base/errors.ts';
+import { isSameMark, markText } from '../../data/state-mark.ts';
 import { NewerOwnerError } from '../../ports/newer-owner.ts';
 import type {
   StateKey,
@@ -187,13 +188,13 @@ class MemoryStateSession implements StateSession {
     const goesOn =
       state.mark === undefined
         ? this.#seen === undefined && state.entries.size === 0
-        : isSame(state.mark, this.#seen) || isSame(state.mark, target);
+        : isSameMark(state.mark, this.#seen) || isSameMark(state.mark, target);
     if (!goesOn) {
       throw new FlowError(
         'TASK_CORRUPTED',
         `the state of task "${this.#name}" stands elsewhere than this session left it`,
         {
-          detail: `It stands at ${textOf(state.mark)}, and was last seen at ${textOf(this.#seen)}.`,
+          detail: `It stands at ${markText(state.mark)}, and was last seen at ${markText(this.#seen)}.`,
         },
       );
     }
@@ -206,14 +207,6 @@ function nameOf(task: StateTaskId): string {
 
 function copyOf(state: TaskState | undefined): TaskState | undefined {
   return state === undefined ? undefined : { ...state, entries: new Map(state.entries) };
-}
-
-function isSame(left: StateMark, right: StateMark | undefined): boolean {
-  return left.offset === right?.offset && left.topicId === right.topicId;
-}
-
-function textOf(mark: StateMark | undefined): string {
-  return mark === undefined ? 'no mark' : `offset ${mark.offset} of topic ${mark.topicId}`;
 }
 
 /** Runs something synchronous so that what it throws becomes a rejection, as the port has it. */

@@ -254,19 +254,22 @@ function entriesOf(fields: readonly Buffer[]): (readonly [StateKey, Buffer])[] {
   return entries;
 }
 
-/** Offset and topic id as one word. */
+/** Offsets and topic ids as one word. */
 function encodeMark(mark: StateMark | undefined): string {
-  return mark === undefined ? noMark : `${mark.offset}:${encodeURIComponent(mark.topicId)}`;
+  if (mark === undefined) return noMark;
+  const positions = mark.levels === undefined ? [mark] : [mark, mark.levels];
+  return positions
+    .map(({ offset, topicId }) => `${offset}:${encodeURIComponent(topicId)}`)
+    .join(':');
 }
 
 export function decodeMark(reply: unknown): StateMark | undefined {
   if (!Buffer.isBuffer(reply)) {
     return undefined;
   }
-  const text = reply.toString('latin1');
-  const colon = text.indexOf(':');
-  return {
-    topicId: decodeURIComponent(text.slice(colon + 1)),
-    offset: Number(text.slice(0, colon)),
-  };
+  const [offset, topicId = '', levelsOffset, levelsTopicId] = reply.toString('latin1').split(':');
+  const mark = { topicId: decodeURIComponent(topicId), offset: Number(offset) };
+  if (levelsTopicId === undefined) return mark;
+  const levels = { topicId: decodeURIComponent(levelsTopicId), offset: Number(levelsOffset) };
+  return { ...mark, levels };
 }

@@ -2,7 +2,6 @@ import type { Span } from '../../data/bytes.ts';
 import { decodeChanges } from '../../data/change.ts';
 import { decodeRowSet, isLevelEntry, isVacant } from '../../data/row-set.ts';
 import type { StateSession, StateStore } from '../../ports/state-store.ts';
-import { levelsPositionKey } from '../../task/restore/levels-position.ts';
 import { type OutsideOptions, whileNobodyReads } from '../refresh/refresh-checkpoints.ts';
 import { generationStart } from '../takeover/generation.ts';
 import { partitionKey } from '../takeover/partition-key.ts';
@@ -67,7 +66,7 @@ export function scrubState(
     const seen = new Set<string>();
     for await (const part of session.scan()) {
       for (const [key, entry] of part) {
-        if (key === levelsPositionKey || seen.has(key)) continue;
+        if (seen.has(key)) continue;
         seen.add(key);
         keys += 1;
         const text = textOf(facts, entry);

@@ -31,7 +31,7 @@ export type KeyedFacts = ReplaceFlowFacts | CdcFlowFacts;
 /**
  * - `current`: it stands in the table. `superseded`: its sequence is below that of the key. `dropped`: an expectation
  *   keeps it out. `bad`: it cannot be merged. `empties`: it says that the key has no rows
- *   (of AUTO CDC: that it lost its row). `waiting`: the flow has not
+ *   (of AUTO CDC: that it lost its row, or every key did). `waiting`: the flow has not
  *   read it, or not merged it yet. `missing`: it should stand in the table, and does not.
  */
 export type RowFate =
@@ -101,7 +101,7 @@ async function explainFlow(
     nowMs: clock.now(),
     partners: statics.partners,
     onRow: (row) => {
-      if (row.key === wanted) found.push(row);
+      if (row.key === wanted || row.isTruncate) found.push(row);
     },
     onBad: (one) => {
       bad.push(one);
@@ -165,6 +165,9 @@ function judgeOf(
       return told('dropped', `expectation "${drop.name}" (${drop.sql}) ${effect}`);
     }
     if (!isRead) return told('waiting', 'the flow has not read it yet');
+    if (row.isTruncate) {
+      return told('empties', 'it empties the whole table of what is of its sequence or below');
+    }
     const order = level === undefined || sequence === undefined ? 1 : sequence.compare(level);
     if (order < 0) {
       return told('superseded', `its sequence ${text} is below ${set?.sequence}`);

@@ -12,7 +12,7 @@ import { startWorker } from '../worker/start-worker.ts';
 import type { Worker } from '../worker/worker.ts';
 import type { WorkerSettings } from '../worker/worker-settings.ts';
 import { BuiltGeneration } from './refresh-built.ts';
-import { awaitNobody } from './refresh-checkpoints.ts';
+import { awaitNobody, settleCheckpoints } from './refresh-checkpoints.ts';
 import { endedLog } from './refresh-drain.ts';
 import { flowsOf, gatherFacts, type RefreshFacts } from './refresh-facts.ts';
 import { openRefresh, type RefreshRecord } from './refresh-record.ts';
@@ -164,6 +164,9 @@ const goneCodes: ReadonlySet<ErrorCode> = new Set([
   'DEFINITION_MISSING',
 ]);
 
+/** Records that were read by some time, by the clock that only goes forward. */
+type Reading = { readonly read: number; readonly atMs: number };
+
 class Beside {
   readonly #options: BesideOptions;
   readonly #run: RefreshRun;
@@ -187,9 +190,11 @@ class Beside {
   // ---------------------------------------------------------------- building
 
   async build(): Promise<void> {
-    const { catalog, clock, onStep } = this.#options;
+    const { catalog, clock, onStep, plan, table } = this.#options;
+    // Nobody may be at work that would end what a dead instance has left open over the checkpoints.
+    for (const { name } of flowsOf(plan, table)) await settleCheckpoints(this.#options, name);
     const facts = await gatherFacts(this.#options);
-    this.#refuseNothing(facts);
+    await this.#refuseNothing(facts);
     const toRead = await refuseLossOf(this.#run, facts);
     await this.#refuseOvertaken();
     // What an attempt with another definition has built is of no use.
@@ -264,9 +269,20 @@ class Beside {
     return `it does not come nearer: ${lag} records are left, and they come as fast as ${reason}`;
   }
 
-  #refuseNothing({ output, sources }: RefreshFacts): void {
+  async #refuseNothing({ output, sources }: RefreshFacts): Promise<void> {
     if (output !== undefined && this.#run.before !== undefined) return;
-    const { table, pipeline, catalog } = this.#options;
+    const { table, pipeline, catalog, flow } = this.#options;
+    await catalog.read();
+    if (output !== undefined && catalog.get('flow', flow.name) !== undefined) {
+      throw new FlowError(
+        'TABLE_LOCKED',
+        `table "${table.name}" is being written for the first time`,
+        {
+          detail: 'Its flow began after this command did.',
+          hint: 'Start the same command once more.',
+        },
+      );
+    }
     const isBegun = sources.some(({ committed = 0 }) => committed > 0);
     if (output === undefined && (isBegun || catalog.get('topic', table.topic) !== undefined)) {
       throw new FlowError(
@@ -359,7 +375,7 @@ class Beside {
       await running;
     } finally {
       this.#worker = undefined;
-      await telling.catch(() => undefined);
+      await telling;
     }
     this.#refuseStopped();
   }
@@ -401,9 +417,9 @@ class Beside {
 
   /** Keeps the catalog's figures up to date for whoever asks how far it is, and heeds whoever gives it up. */
   async #tell(worker: Worker, running: Promise<void>): Promise<void> {
-    const { clock, catalog } = this.#options;
+    const { clock } = this.#options;
     let toldMs = clock.monotonic();
-    let first: { readonly read: number; readonly atMs: number } | undefined;
+    let first: Reading | undefined;
     while (!(await isSettledWithin(clock, pollMs, running))) {
       // As soon as it is known where the flows stand: what an attempt before has read says nothing of the rate.
       if (first === undefined) {
@@ -412,23 +428,27 @@ class Beside {
       }
       if (clock.monotonic() - toldMs < tellIntervalMs) continue;
       toldMs = clock.monotonic();
-      await catalog.read();
-      const isClaimed = lockOf(catalog, this.#built.name, clock.now()) !== undefined;
-      this.#overtaken = isClaimed ? 'cancelled' : this.#run.progress.overtaken();
-      if (this.#overtaken !== undefined) {
-        worker.stop();
-        return;
-      }
-      const { read, toRead } = this.#figures(worker);
-      const recordsPerSecond = first && this.#rateSince(first, read);
-      if (this.#run.progress.state !== 'building') continue;
-      await this.#run.progress.enter('building', clock.now(), { read, toRead, recordsPerSecond });
-      this.#options.onStep?.(progressText(this.#run.progress.record));
+      // What keeps the figures from the catalog for a while keeps nobody from building, and is asked for once more.
+      await this.#tellOnce(worker, first).catch(() => undefined);
+      if (this.#overtaken !== undefined) return;
     }
   }
 
+  async #tellOnce(worker: Worker, first: Reading | undefined): Promise<void> {
+    const { clock, catalog } = this.#options;
+    await catalog.read();
+    const isClaimed = lockOf(catalog, this.#built.name, clock.now()) !== undefined;
+    this.#overtaken = isClaimed ? 'cancelled' : this.#run.progress.overtaken();
+    if (this.#overtaken !== undefined) return worker.stop();
+    if (this.#run.progress.state !== 'building') return;
+    const { read, toRead } = this.#figures(worker);
+    const recordsPerSecond = first && this.#rateSince(first, read);
+    await this.#run.progress.enter('building', clock.now(), { read, toRead, recordsPerSecond });
+    this.#options.onStep?.(progressText(this.#run.progress.record));
+  }
+
   /** What comes at once, before the first wait, is no faster than it will be allowed to go on. */
-  #rateSince(first: { readonly read: number; readonly atMs: number }, read: number): number {
+  #rateSince(first: Reading, read: number): number {
     const { clock, recordsPerSecondMax = Number.POSITIVE_INFINITY } = this.#options;
     const tookMs = Math.max(1, clock.monotonic() - first.atMs);
     return Math.min(recordsPerSecondMax, Math.round(((read - first.read) * 1000) / tookMs));

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { StateMachine } from '../../base/state-machine.ts';
 import type { FlowPlan, TablePlan } from '../../plan/pipeline-plan.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { RefreshMode } from '../../refresh/refresh-request.ts';
 import { isOver, type RefreshState, refreshTransitions } from '../../refresh/refresh-states.ts';
 import type { Catalog, CatalogChange } from '../topics/catalog.ts';
-import { type LockFacts, lockName } from '../topics/locks.ts';
+import { isHeldBy, type LockFacts, lockName } from '../topics/locks.ts';
 
 /** A full refresh as the catalog remembers it, under the name of its flow. */
 export type RefreshRecord = {
@@ -41,11 +42,30 @@ export function definitionDigest(flows: readonly FlowPlan[], { topic, output }: 
 /** The refresh of a flow that is under way, or was interrupted; undefined: there is none. */
 export function openRefresh(catalog: Catalog | undefined, flow: string): RefreshRecord | undefined {
   const record = catalog?.get('refresh', flow)?.value as RefreshRecord | undefined;
-  return record === undefined || isOver(record.state) ? undefined : record;
+  if (catalog === undefined || record === undefined || isOver(record.state)) return undefined;
+  return asItStands(catalog, record);
 }
 
 export function refreshesOf(catalog: Catalog | undefined): readonly RefreshRecord[] {
-  return (catalog?.all('refresh') ?? []).map(({ value }) => value as unknown as RefreshRecord);
+  if (catalog === undefined) return [];
+  return catalog
+    .all('refresh')
+    .map(({ value }) => asItStands(catalog, value as unknown as RefreshRecord));
+}
+
+/** The token of its locks, the same for every attempt. */
+export function refreshToken(flow: string): string {
+  return `refresh ${flow}`;
+}
+
+/**
+ * An attempt that heard no answer when it said that it swaps has touched nothing and let go of the flow, which went on: what
+ * was built is behind it since, and is built on. Only who holds the flow may swap.
+ */
+function asItStands(catalog: Catalog, record: RefreshRecord): RefreshRecord {
+  const isLetGo =
+    record.state === 'swapping' && !isHeldBy(catalog, record.flow, refreshToken(record.flow));
+  return isLetGo ? { ...record, state: 'building' } : record;
 }
 
 const tellEveryMs = 10_000;
@@ -70,7 +90,10 @@ export class RefreshProgress {
   overtaken(): RefreshState | undefined {
     const known = this.#catalog.get('refresh', this.#record.flow);
     if (known === undefined || known.offset === this.#offset) return undefined;
-    return (known.value as RefreshRecord).state;
+    const { v: _version, ...record } = known.value as RefreshRecord & { readonly v?: unknown };
+    // Its own, though no answer said that it was written.
+    if (isDeepStrictEqual(record, plain(this.#record))) return undefined;
+    return record.state;
   }
 
   get record(): RefreshRecord {
@@ -151,4 +174,9 @@ export class RefreshProgress {
  */
 export function takesAll({ mode, allowLoss }: Pick<RefreshRecord, 'mode' | 'allowLoss'>): boolean {
   return mode === 'in_place' && allowLoss;
+}
+
+/** As it is read back. */
+function plain(record: RefreshRecord): unknown {
+  return JSON.parse(JSON.stringify(record));
 }

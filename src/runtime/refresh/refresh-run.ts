@@ -28,6 +28,7 @@ import {
   openRefresh,
   RefreshProgress,
   type RefreshRecord,
+  refreshToken,
   takesAll,
 } from './refresh-record.ts';
 import { swapTable } from './refresh-swap.ts';
@@ -149,7 +150,7 @@ export function locksOf({
   return flowsOf(plan, table).map(({ name: flow }) => ({
     flow,
     command,
-    token: `refresh ${flow}`,
+    token: refreshToken(flow),
     untilMs: undefined,
   }));
 }

@@ -4,7 +4,8 @@ import { downstreamOf } from '../../refresh/refresh-report.ts';
 import type { RefreshMode } from '../../refresh/refresh-request.ts';
 import { isUntouched } from '../../refresh/refresh-states.ts';
 import { lockFlows, lockName, unlockFlows } from '../topics/locks.ts';
-import { gatherFacts } from './refresh-facts.ts';
+import { settleCheckpoints } from './refresh-checkpoints.ts';
+import { flowsOf, gatherFacts } from './refresh-facts.ts';
 import { refreshInPlace } from './refresh-in-place.ts';
 import { previewRefresh } from './refresh-preview.ts';
 import { openRefresh, type RefreshRecord } from './refresh-record.ts';
@@ -120,5 +121,7 @@ async function check(options: RefreshRunOptions, mode: RefreshMode): Promise<voi
       hint: `Finish it first, or give it up: tidemark refresh ${options.table.name} --cancel`,
     });
   }
+  for (const { name } of flowsOf(options.plan, options.table))
+    await settleCheckpoints(options, name);
   await refuseLossOf(beginRun(options, mode), await gatherFacts(options));
 }

@@ -68,9 +68,11 @@ export async function tryRecords(options: TrialOptions): Promise<TrialReport> {
   const setAside: SetAside = { places: new Set(), given: [], failed: new Map() };
   for (const [at, facts] of known.entries()) {
     const read = { ...facts, sources: sources[at] ?? [] } as FlowFacts;
+    // In this order: the flow goes on, and what it has read by now it has set aside by then.
+    const spans = await readSpans(options, read);
     const letters = await deadLettersOf(options, read);
     for (const place of [...letters.values()].flat()) setAside.places.add(place);
-    ranges.push({ facts: read, spans: await readSpans(options, read), letters });
+    ranges.push({ facts: read, spans, letters });
   }
   const total = ranges.flatMap(({ spans }) => spans).reduce((sum, one) => sum + lengthOf(one), 0);
   const share = total === 0 ? 1 : Math.min(1, options.recordsMax / total);

@@ -3,11 +3,6 @@ import { StateEntries } from '../../data/state-entries.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { CommittedOffset, Log, OffsetRange } from '../../ports/log.ts';
 import type { StateMark, StateSession, StateStore } from '../../ports/state-store.ts';
-import {
-  encodeLevelsPosition,
-  levelsOffset,
-  levelsPositionKey,
-} from '../../task/restore/levels-position.ts';
 import type { TimeRuns } from '../../task/time-runs.ts';
 import {
   type FlowFacts,
@@ -76,13 +71,12 @@ export async function takeOverTable(
   const session = await pastFormerEpochs(options, epoch, (own) => state.open(id, own));
   try {
     const mark = await restore(options, session, partition, range);
-    await restoreLevels(options, session, partition, mark);
     const task = tableTask(facts, partition, options);
     return new TableSlot({
       task,
       partition,
       session,
-      mark,
+      mark: await restoreLevels(options, session, partition, mark),
       levelsTopicId: isJoining(facts) ? undefined : facts.levels?.topicId,
       stages: options.stages,
     });
@@ -325,7 +319,7 @@ async function catchUp({
         await writing;
         const present = await readAt(session, step.keysNeeded, mark);
         const entries = StateEntries.of(step.apply(present));
-        mark = { topicId: start.topicId, offset: slice.nextOffset };
+        mark = { ...start, offset: slice.nextOffset };
         writing = session.write({ entries, mark }).then(() => entries.release());
         // Whoever awaits it hears of its failure; until then it is nobody's.
         writing.catch(() => undefined);
@@ -343,24 +337,25 @@ async function catchUp({
 }
 
 /**
- * Brings the levels that outlive their rows into a state that stands at the end of the output topic. They
- * have a position of their own in the state: a takeover that ended in between goes on from there.
+ * Brings the levels that outlive their rows into a state that stands at the end of the output topic, and gives where it stands
+ * then. They have a position of their own in the mark: a takeover that ended in between goes on from there.
  */
 async function restoreLevels(
   options: TableTakeover,
   session: StateSession,
   partition: number,
-  mark: StateMark,
-): Promise<void> {
+  restored: StateMark,
+): Promise<StateMark> {
   const { facts, log, isInterrupted } = options;
-  if (facts.levels === undefined || isJoining(facts) || isSifting(facts)) return;
+  if (facts.levels === undefined || isJoining(facts) || isSifting(facts)) return restored;
   const { topic, topicId } = facts.levels;
   const range = await settledRange(options, topic, partition);
   refuseLostStart(options, facts.levels, partition, range);
-  const [entry] = await readAt(session, [levelsPositionKey], mark);
-  const known = levelsOffset(entry, topicId) ?? range.start;
+  const { levels } = restored;
+  const known = levels?.topicId === topicId ? levels.offset : range.start;
   let offset = known >= range.start && known <= range.end ? known : range.start;
-  if (offset >= range.end) return;
+  if (offset >= range.end) return restored;
+  let mark = restored;
   const stepOf = levelSteps(facts);
   const reader = log.openReader();
   try {
@@ -371,12 +366,12 @@ async function restoreLevels(
         const step = stepOf(slice);
         const levels = step.apply(await readAt(session, step.keysNeeded, mark));
         offset = slice.nextOffset;
-        const entries = StateEntries.of(levels);
-        entries.addText(levelsPositionKey, encodeLevelsPosition({ topicId, offset }));
-        await session.write({ entries, mark });
+        mark = { ...restored, levels: { topicId, offset } };
+        await session.write({ entries: StateEntries.of(levels), mark });
       }
     }
   } finally {
     await reader.close();
   }
+  return mark;
 }

@@ -1,9 +1,9 @@
 import { FlowError } from '../../base/errors.ts';
+import { isSameMark, markText } from '../../data/state-mark.ts';
 import type { RecordSink } from '../../ports/log.ts';
 import type { StateKey, StateMark, StateSession, StateWrite } from '../../ports/state-store.ts';
 import type { KeyedTask, TableEffects } from '../../task/key/keyed-task.ts';
 import type { RowSlice } from '../../task/memory-shuffle.ts';
-import { encodeLevelsPosition, levelsPositionKey } from '../../task/restore/levels-position.ts';
 import type { StageTimes } from './stage-times.ts';
 
 export type TableSlotOptions = {
@@ -96,9 +96,8 @@ export class TableSlot {
   }
 
   /** How many keys the state holds, as of the last write; a level that outlives its rows counts as a key. */
-  async keyCount(): Promise<number> {
-    const count = await this.#session.keyCount();
-    return this.#levelsTopicId === undefined ? count : Math.max(0, count - 1);
+  keyCount(): Promise<number> {
+    return this.#session.keyCount();
   }
 
   /** A row concerns keys that it does not name: the task gets to know all of them. */
@@ -127,11 +126,12 @@ export class TableSlot {
   follow(effects: TableEffects, { output, levels }: FollowedEnds): void {
     const { entries } = effects;
     if (this.#isBroken || entries.count === 0 || output === undefined) return;
-    this.#mark = { topicId: this.#topicId, offset: output };
-    if (levels !== undefined && this.#levelsTopicId !== undefined) {
-      const position = { topicId: this.#levelsTopicId, offset: levels };
-      entries.addText(levelsPositionKey, encodeLevelsPosition(position));
-    }
+    const topicId = this.#levelsTopicId;
+    const position =
+      levels === undefined || topicId === undefined
+        ? this.#mark.levels
+        : { topicId, offset: levels };
+    this.#mark = { topicId: this.#topicId, offset: output, levels: position };
     if (this.#corrupted !== undefined) return;
     this.#writing = this.#writeAfterRead({ entries, mark: this.#mark });
     this.#writing.catch((error: unknown) => {
@@ -197,9 +197,9 @@ export async function readAt(
   const entries: (Buffer | undefined)[] = [];
   for (let at = 0; at < Math.max(keys.length, 1); at += readKeysMax) {
     const view = await session.read(keys.slice(at, at + readKeysMax));
-    if (view.mark?.offset !== mark.offset || view.mark.topicId !== mark.topicId) {
+    if (!isSameMark(view.mark, mark)) {
       throw new FlowError('TASK_CORRUPTED', 'the state does not stand where this task left it', {
-        detail: `Expected offset ${mark.offset}, found ${view.mark?.offset ?? 'none'}.`,
+        detail: `Expected ${markText(mark)}, found ${markText(view.mark)}.`,
       });
     }
     for (const entry of view.entries) entries.push(entry);

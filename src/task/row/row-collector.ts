@@ -1,6 +1,6 @@
 import { ByteWriter } from '../../data/byte-writer.ts';
 import { provenanceSize } from '../../data/provenance.ts';
-import { deleteFlag, emptyFlag } from '../../data/row-envelope.ts';
+import { deleteFlag, emptyFlag, truncateFlag } from '../../data/row-envelope.ts';
 import type { Row } from '../../data/value.ts';
 import { compile, newFrame } from '../../expr/compile.ts';
 import { ExpressionError } from '../../expr/expression-error.ts';
@@ -12,7 +12,7 @@ import type { RowProgram } from './row-program.ts';
 
 /** A row as the query gives it, before it is merged; of an append flow key and sequence are empty. */
 export type SourceRow = {
-  /** Latin1 text of the canonical key. */
+  /** Latin1 text of the canonical key; empty where the row is of every key. */
   readonly key: string;
   /** Its order-preserving bytes; undefined: the row has none that counts; unless an expectation drops it before, it is bad for that reason. */
   readonly sequence: Buffer | undefined;
@@ -21,6 +21,8 @@ export type SourceRow = {
   readonly isMarker: boolean;
   /** It says that its key lost its row (AUTO CDC). */
   readonly isDelete: boolean;
+  /** It says that every key lost its row (AUTO CDC), and has no key itself. */
+  readonly isTruncate: boolean;
   readonly provenance: Buffer;
   readonly json: string;
   /** Expectations that it does not meet. */
@@ -77,6 +79,7 @@ export class RowCollector implements RowOutput {
     const flags = isKeyed ? program.flagsOf(row) : 0;
     // What is no row but says that rows are gone is judged by nothing.
     const violated = flags === 0 ? this.#violatedBy(row) : [];
+    const isTruncate = (flags & truncateFlag) !== 0;
     // The flow asks for key and sequence of a row only after it has judged it.
     const isDropped = violated.some(({ action }) => action !== 'warn');
     let key = '';
@@ -84,7 +87,7 @@ export class RowCollector implements RowOutput {
     let sequence: Buffer | undefined;
     if (isKeyed) {
       try {
-        key = this.#text(() => program.encodeKey(row, this.#bytes));
+        if (!isTruncate) key = this.#text(() => program.encodeKey(row, this.#bytes));
       } catch (error) {
         if (!isDropped || !(error instanceof ExpressionError)) throw error;
       }
@@ -106,6 +109,7 @@ export class RowCollector implements RowOutput {
       bad,
       isMarker,
       isDelete: (flags & deleteFlag) !== 0,
+      isTruncate,
       provenance: Buffer.from(provenance.subarray(0, provenanceSize)),
       json: isMarker ? '' : Buffer.from(json, 'latin1').toString('utf8'),
       violated,

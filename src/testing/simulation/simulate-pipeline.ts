@@ -12,8 +12,9 @@ import {
   takeUnread,
 } from './simulation-gaps.ts';
 import { checkLastingStops, recreateAny } from './simulation-recreation.ts';
+import { endRefresh } from './simulation-refresh.ts';
 import { drawScenario, type ScenarioWish } from './simulation-scenario.ts';
-import { lateShapeOf } from './simulation-shapes.ts';
+import { lateShapeOf, refreshesIn } from './simulation-shapes.ts';
 import {
   checkBounds,
   checkEverything,
@@ -52,6 +53,7 @@ export async function simulate(
   const scenario = drawScenario(random, {
     ...options,
     shape: options.shape ?? lateShapeOf(seed),
+    refreshes: refreshesIn(seed),
   });
   const world = new SimulatedWorld(random, scenario, options.trace);
   try {
@@ -147,6 +149,7 @@ async function end(world: SimulatedWorld): Promise<void> {
   world.forgetGone();
   // Where nobody knows any more whose transactions are open, they are waited for.
   if (world.torn === 'catalog') await endTransactions(world);
+  await inTime(world, 'the refresh did not end', endRefresh(world));
   await catchUp(world, ending === 'once');
   if (world.torn !== undefined) await checkLastingStops(world);
   else if (isCalmAllAlong) checkRecoveries(world, 'all the time');

@@ -4,6 +4,7 @@ import { drawAmbush, drawSleep } from './faults.ts';
 import type { SimulatedInstance } from './simulated-instance.ts';
 import type { SimulatedWorld } from './simulated-world.ts';
 import { simulatedPipeline } from './simulated-world.ts';
+import { beginRefresh } from './simulation-refresh.ts';
 import { type Disturbance, drawStall } from './simulation-scenario.ts';
 
 const outageMsMax = 8_000;
@@ -79,6 +80,9 @@ export async function disturb(world: SimulatedWorld, disturbance: Disturbance): 
       return;
     case 'bounce':
       await bounce(world);
+      return;
+    case 'refresh':
+      await beginRefresh(world);
       return;
   }
 }

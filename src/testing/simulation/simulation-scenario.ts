@@ -39,10 +39,11 @@ const lateDisturbances = ['silence', 'oust', 'bounce'] as const;
 /** Of a thousand worlds, how many have more of everything. */
 const largePermille = 100;
 
-export type Disturbance = (typeof disturbances | typeof lateDisturbances)[number];
+/** A table is computed anew while everything goes on: in worlds that their seeds have it in. */
+export type Disturbance = (typeof disturbances | typeof lateDisturbances)[number] | 'refresh';
 
 /** What may be wished for: beside the disturbances, which come in any round, a topic that is created again in the last. */
-export const wishes = [...disturbances, ...lateDisturbances, 'recreate'] as const;
+export const wishes = [...disturbances, ...lateDisturbances, 'refresh', 'recreate'] as const;
 
 export type Wish = (typeof wishes)[number];
 
@@ -84,6 +85,8 @@ export type ScenarioWish = {
   readonly shape?: SimulationShape | undefined;
   /** It alone disturbs the world, again and again. */
   readonly disturbance?: Wish | undefined;
+  /** Whether tables are computed anew in it, beside whatever else disturbs it. */
+  readonly refreshes?: boolean | undefined;
 };
 
 export function drawScenario(random: Random, wish: ScenarioWish = {}): Scenario {
@@ -107,6 +110,8 @@ export function drawScenario(random: Random, wish: ScenarioWish = {}): Scenario 
   const present = sessionTimeoutMs % 13 === 5 ? [...chosen, ...late] : chosen;
   // Derived, not drawn, as growth is.
   const recreates = wish.disturbance === 'recreate' || sessionTimeoutMs % 23 === 7;
+  const isRefreshed =
+    disturbance === 'refresh' || (wish.refreshes === true && disturbance === undefined);
   return {
     shape: drawn,
     output: random.chance(500) ? 'row_set' : 'rows',
@@ -125,10 +130,13 @@ export function drawScenario(random: Random, wish: ScenarioWish = {}): Scenario 
       theme === undefined ? random.below(700) : 500 + random.below(500),
       disturbance,
     ),
-    disturbances: (disturbance === undefined ? present : [disturbance]).filter((one) =>
-      isPossibleIn(drawn, one),
-    ),
-    ...endingOf(drawn, drawEnding(random, isExact), recreates),
+    disturbances: [
+      ...(disturbance === undefined ? present : [disturbance]).filter((one) =>
+        isPossibleIn(drawn, one),
+      ),
+      ...(wish.refreshes === true && disturbance === undefined ? (['refresh'] as const) : []),
+    ],
+    ...endingOf(drawn, drawEnding(random, isExact), recreates, isRefreshed),
     hasEpilogue: random.chance(isLarge ? 250 : 80),
     transactionTimeoutMs: drawTransactionTimeout(random),
     settings: {
@@ -202,20 +210,21 @@ function drawEnding(random: Random, isExact: boolean): Ending {
 
 /**
  * Whoever reads no more than what was there does not start again with what is there now. What is lost of all records
- * together is not worked out.
+ * together is not worked out, nor is what a refresh makes good of it.
  */
 function endingOf(
   { flows, views = [] }: SimulationShape,
   drawn: Ending,
   isRecreating: boolean,
+  isRefreshed: boolean,
 ): Pick<Scenario, 'ending' | 'recreates'> {
   const isOnce = [...flows, ...views].some((one) => one.isOnce === true);
   const isTogether =
     flows.some(({ whole }) => whole !== undefined) || views.some((view) => view.isOnce === true);
-  const isWhole = isTogether && drawn !== 'once';
+  const isWhole = (isTogether || isRefreshed) && drawn !== 'once';
   const ending = isWhole || (isOnce && drawn === 'recreated') ? 'caught_up' : drawn;
   const isPlain = ending === 'caught_up' || ending === 'once';
-  return { ending, recreates: isRecreating && isPlain && !isOnce };
+  return { ending, recreates: isRecreating && isPlain && !isOnce && !isRefreshed };
 }
 
 /** Without transactions nothing fences what a process that stalled still sends: it is not simulated. */

@@ -255,6 +255,8 @@ export function drawShape(random: Random): SimulationShape {
 
 /** Of a thousand worlds, how many have a late shape. */
 const latePermille = 150;
+/** And in how many tables are computed anew: each of those takes as long as dozens of others. */
+const refreshedPermille = 10;
 
 /**
  * What takes the place of the shape that a seed draws; undefined: nothing does. Decided by numbers of its own, so that all
@@ -263,6 +265,11 @@ const latePermille = 150;
 export function lateShapeOf(seed: number): SimulationShape | undefined {
   const random = new Random(seed ^ 0x5eed);
   return random.chance(latePermille) ? random.pick(lateShapes) : undefined;
+}
+
+/** Whether the tables of a seed's world are computed anew while it goes on, decided in the same way. */
+export function refreshesIn(seed: number): boolean {
+  return new Random(seed ^ 0x4ef5).chance(refreshedPermille);
 }
 
 const plans = new Map<string, PipelinePlan>();

@@ -9,6 +9,7 @@ import {
 } from '../../../src/runtime/inspect/verify-parts.ts';
 import { explainKey, hasKeys } from '../../../src/runtime/inspect/why-key.ts';
 import { flowsOf } from '../../../src/runtime/refresh/refresh-facts.ts';
+import { tryRecords } from '../../../src/runtime/refresh/refresh-trial.ts';
 import { Catalog } from '../../../src/runtime/topics/catalog.ts';
 import type { PipelineWorld } from '../../../src/testing/pipeline/pipeline-world.ts';
 import { planned, worldOf } from '../../support/append-world.ts';
@@ -20,7 +21,7 @@ let world: PipelineWorld;
 
 afterEach(() => world.close());
 
-function give(k: string, v: unknown, seq: number, partition = 0): void {
+function give(k: string | null, v: unknown, seq: number, partition = 0): void {
   world.produce('s', { value: JSON.stringify({ k, v, seq }) }, partition);
 }
 
@@ -52,6 +53,7 @@ CREATE FLOW f AS AUTO CDC INTO t FROM STREAM(s) KEYS (k) APPLY AS DELETE WHEN v 
 describe('state scrub reads the state of every kind of table', () => {
   test.each([
     ['AUTO CDC', 't', feed()],
+    ['AUTO CDC with truncates', 't', feed('APPLY AS TRUNCATE WHEN v = 4 AND seq = 2')],
     ['AUTO CDC with history', 't', feed('STORED AS SCD TYPE 2')],
     [
       'DISTINCT',
@@ -223,7 +225,36 @@ async function fatesOf(sql: string, key: string): Promise<readonly (readonly [nu
   return rows.map(({ offset, fate }) => [offset, fate]);
 }
 
+const emptied = feed('APPLY AS TRUNCATE WHEN v = 9');
+
+test('FR-11 a truncate has no key: a refresh that tries it does not take it for a record that can not be read', async () => {
+  world = worldOf(emptied, 1);
+  give('a', 1, 1);
+  give(null, 9, 2);
+  give('b', 2, 3);
+  await settled(emptied);
+  const known = await options(emptied, 't');
+  const tried = await tryRecords({ ...known, flows: known.plan.flows, recordsMax: 100 });
+  expect(tried).toMatchObject({ records: 3, tried: 3, deadLetters: 0, stops: 0, reasons: {} });
+});
+
 describe('why tells the fate of the rows of a key in a table', () => {
+  test('that is truncated', async () => {
+    world = worldOf(emptied, 1);
+    give('a', 1, 1);
+    give(null, 9, 2);
+    give('b', 2, 3);
+    await settled(emptied);
+    expect(await fatesOf(emptied, '{"k":"a"}')).toEqual([
+      [0, 'superseded'],
+      [1, 'empties'],
+    ]);
+    expect(await fatesOf(emptied, '{"k":"b"}')).toEqual([
+      [1, 'empties'],
+      [2, 'current'],
+    ]);
+  });
+
   test('that a change feed writes', async () => {
     world = worldOf(feed(), 1);
     for (const [v, seq] of [

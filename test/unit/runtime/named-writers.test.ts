@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { RuntimeEvent } from '../../../src/runtime/runtime-events.ts';
 import { fenceOthers } from '../../../src/runtime/takeover/takeover.ts';
 import { Catalog, catalogRecord } from '../../../src/runtime/topics/catalog.ts';
+import { lockFlows } from '../../../src/runtime/topics/locks.ts';
 import { forgetWriter, nameWriter } from '../../../src/runtime/topics/named-writers.ts';
 import type { PipelineWorld } from '../../../src/testing/pipeline/pipeline-world.ts';
 import { worldOf } from '../../support/append-world.ts';
@@ -35,10 +36,29 @@ async function dieOpen(): Promise<void> {
   await dead.drain();
 }
 
+/** By somebody who does not look at what he has written. */
+async function enterUnseen(entry: Parameters<typeof catalogRecord>[0]): Promise<void> {
+  const producer = await world.log.connect().openProducer(undefined);
+  producer.append(topic, 0, catalogRecord(entry, 1));
+  await producer.commit([]);
+}
+
+test('P071 whoever enters a lock sees what others entered before, also behind what a dead writer left open', async () => {
+  await nameWriter(catalog, writer, 1);
+  await dieOpen();
+  const lock = { flow: 'h', command: 'refresh t', token: 'first', untilMs: null, sinceMs: 1 };
+  await enterUnseen({ kind: 'lock', name: 'h/first', value: lock });
+  const second = { flow: 'h', command: 'refresh t', token: 'second', untilMs: undefined };
+  await expect(lockFlows(catalog, [second], 2)).rejects.toMatchObject({ code: 'TABLE_LOCKED' });
+  expect(catalog.get('lock', 'h/second')).toBeUndefined();
+  expect(catalog.get('once', 'h')).toBeUndefined();
+});
+
 test('P071 an instance whose entry is hidden behind what a dead writer left open in the catalog is fenced as well', async () => {
   await nameWriter(catalog, writer, 1);
   await dieOpen();
-  await catalog.write([{ kind: 'instance', name: 'test-pod-7', value: {} }], 1);
+  await enterUnseen({ kind: 'instance', name: 'test-pod-7', value: {} });
+  await catalog.read();
   expect(catalog.get('instance', 'test-pod-7')).toBeUndefined();
   const events: RuntimeEvent[] = [];
   await fenceOthers(

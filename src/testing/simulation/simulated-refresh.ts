@@ -1,0 +1,84 @@
+import type { TablePlan } from '../../plan/pipeline-plan.ts';
+import { refreshOrder } from '../../refresh/refresh-report.ts';
+import { type BesideOptions, refreshBeside } from '../../runtime/refresh/refresh-beside.ts';
+import { flowsOf } from '../../runtime/refresh/refresh-facts.ts';
+import type { RefreshRunOptions } from '../../runtime/refresh/refresh-run.ts';
+import { refreshTogetherBeside } from '../../runtime/refresh/refresh-together.ts';
+import type { RuntimeListener } from '../../runtime/runtime-events.ts';
+import { Catalog } from '../../runtime/topics/catalog.ts';
+import { defaultWorkerSettings } from '../../runtime/worker/start-worker.ts';
+import type { Fate, SimulatedSite } from './simulated-instance.ts';
+import { SimulatedLog } from './simulated-log.ts';
+import { SimulatedProcess } from './simulated-process.ts';
+import { SimulatedStateStore } from './simulated-state-store.ts';
+
+export type SimulatedRefreshOptions = {
+  readonly table: TablePlan;
+  /** Of no other process of its world. */
+  readonly token: string;
+  readonly onStep: (text: string) => void;
+  readonly onEvent: RuntimeListener;
+};
+
+/**
+ * A command that computes a table, and what reads it, anew beside the live ones, in a process of its own. It keeps what can
+ * not be read again, so that whatever the sources have lost meanwhile the table has to be what it would have been without.
+ */
+export class SimulatedRefresh {
+  readonly table: TablePlan;
+  readonly process: SimulatedProcess;
+  /** Settles when the command ends by itself; never after a crash. */
+  readonly fate: Promise<Fate>;
+  /** By which it ended; undefined: it goes on, was killed, or is done. */
+  error: unknown;
+
+  constructor(site: SimulatedSite, { table, token, onStep, onEvent }: SimulatedRefreshOptions) {
+    const { log, clock, faults, outages, drawStallMs, sliceRecordsMax } = site;
+    this.table = table;
+    this.process = new SimulatedProcess({ clock, faults, outages, drawStallMs });
+    this.fate = this.#live(
+      site,
+      new SimulatedLog(log, this.process, sliceRecordsMax),
+      new SimulatedStateStore(site.state, this.process),
+      { token, onStep, onEvent },
+    );
+  }
+
+  get isGone(): boolean {
+    return this.process.isCrashed;
+  }
+
+  async #live(
+    { plan, pipeline, settings }: SimulatedSite,
+    log: SimulatedLog,
+    state: SimulatedStateStore,
+    { token, onStep, onEvent }: Omit<SimulatedRefreshOptions, 'table'>,
+  ): Promise<Fate> {
+    const { clock } = this.process;
+    try {
+      const catalog = new Catalog(log, `${pipeline}.catalog`);
+      const shared = {
+        ...{ log, catalog, clock, pipeline, plan, listener: onEvent, state },
+        ...{ replicationFactor: -1, allowLoss: false, keepUnrecoverable: true, onStep },
+        command: `refresh ${this.table.name}`,
+        token,
+        settings: { ...defaultWorkerSettings, ...settings, pipeline, instance: 'refresh', token },
+      };
+      const tables = refreshOrder(plan, [this.table], true);
+      const together = new Set(tables.map(({ name }) => name));
+      const all = tables.map((table): RefreshRunOptions => {
+        const [flow] = flowsOf(plan, table);
+        return { ...shared, table, flow, together };
+      });
+      await refreshTogetherBeside(all, (one) =>
+        refreshBeside({ ...shared, ...one } as BesideOptions),
+      );
+      this.process.exit();
+      return { fate: 'stopped' };
+    } catch (error) {
+      this.error = error;
+      this.process.crash();
+      return { fate: 'failed', error };
+    }
+  }
+}
