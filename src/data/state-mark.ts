@@ -1,4 +1,7 @@
-import type { StateMark, TopicPosition } from '../ports/state-store.ts';
+type TopicPosition = { readonly topicId: string; readonly offset: number };
+
+/** As `ports/state-store.ts` has it. */
+type StateMark = TopicPosition & { readonly levels?: TopicPosition | undefined };
 
 /** Whether two marks say that a state stands at the same place. */
 export function isSameMark(left: StateMark | undefined, right: StateMark | undefined): boolean {

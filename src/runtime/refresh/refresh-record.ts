@@ -6,7 +6,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { RefreshMode } from '../../refresh/refresh-request.ts';
 import { isOver, type RefreshState, refreshTransitions } from '../../refresh/refresh-states.ts';
 import type { Catalog, CatalogChange } from '../topics/catalog.ts';
-import { isHeldBy, type LockFacts, lockName } from '../topics/locks.ts';
+import { type LockFacts, lockName } from '../topics/locks.ts';
 
 /** A full refresh as the catalog remembers it, under the name of its flow. */
 export type RefreshRecord = {
@@ -63,8 +63,7 @@ export function refreshToken(flow: string): string {
  * was built is behind it since, and is built on. Only who holds the flow may swap.
  */
 function asItStands(catalog: Catalog, record: RefreshRecord): RefreshRecord {
-  const isLetGo =
-    record.state === 'swapping' && !isHeldBy(catalog, record.flow, refreshToken(record.flow));
+  const isLetGo = record.state === 'swapping' && !isHeld(catalog, record);
   return isLetGo ? { ...record, state: 'building' } : record;
 }
 
@@ -174,6 +173,10 @@ export class RefreshProgress {
  */
 export function takesAll({ mode, allowLoss }: Pick<RefreshRecord, 'mode' | 'allowLoss'>): boolean {
   return mode === 'in_place' && allowLoss;
+}
+
+function isHeld(catalog: Catalog, { flow }: RefreshRecord): boolean {
+  return catalog.get('lock', lockName({ flow, token: refreshToken(flow) })) !== undefined;
 }
 
 /** As it is read back. */
