@@ -122,6 +122,7 @@ const viewTexts: Readonly<Record<ViewVerdict['status'], string>> = {
   new: 'new: the next update computes it',
   unchanged: 'unchanged',
   recomputed: 'changed: the next update computes it anew, and writes what differs',
+  refused: 'changed: run refuses it, since rows that it keeps are of another definition',
   gone: 'gone: its topic and its rows stay as they are',
 };
 
@@ -144,7 +145,10 @@ function reportText(
     lines.push(
       `${isFlow ? 'REPLACE WHERE flow' : 'materialized view'} ${view}: ${viewTexts[status]}`,
     );
-    for (const { id, text } of changes) lines.push(`  ${id} compatible: ${text}`);
+    for (const change of changes) {
+      const effect = 'effect' in change ? change.effect : 'compatible';
+      lines.push(`  ${change.id} ${effect}: ${change.text}`);
+    }
   }
   for (const { topic, role, action, partitions, existing } of topics) {
     if (action === 'create') {

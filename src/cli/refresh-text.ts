@@ -118,6 +118,11 @@ export function previewText(
       lines.push(`  … and ${lost.keys - loss.sample.length} more: --lost-keys FILE writes all.`);
     }
   }
+  if (facts.becomesHistory) {
+    lines.push(
+      'Its history begins with the first change of each key that is still there: of what had expired or was replaced before, the table has no rows that could be lost, and gets none.',
+    );
+  }
   lines.push(...trialLines(report.trial), ...unreadLines(report.unread));
   const skipped = skippedText(report.skipped);
   if (skipped !== '') lines.push(skipped.trimEnd());

@@ -109,12 +109,11 @@ export function serviceLog(
         logger.info({ flow: event.flow }, 'flow released');
         break;
       case 'view_computed': {
-        const { view, run, rows, changed, removed } = event;
+        const { view, kind, run, rows, changed, removed } = event;
         const durationMs = Math.round(event.durationMs);
-        logger.info(
-          { view, run, rows, changed, removed, durationMs },
-          'view or REPLACE WHERE flow computed',
-        );
+        const figures = { run, rows, changed, removed, durationMs };
+        if (kind === 'materialized_view') logger.info({ view, ...figures }, 'view computed');
+        else logger.info({ flow: view, ...figures }, 'REPLACE WHERE flow computed');
         break;
       }
       case 'caught_up':

@@ -5,7 +5,7 @@ import type { Gap } from './continuity.ts';
 import type { DeployedFlow } from './deployed-flow.ts';
 import type { FlowChange } from './flow-change.ts';
 import { successionChanges } from './succession-changes.ts';
-import { type ViewChange, viewChanges } from './view-changes.ts';
+import { keptRowChanges, type ViewChange, viewChanges } from './view-changes.ts';
 
 export type NamedFlow = { readonly name: string; readonly definition: DeployedFlow };
 
@@ -76,8 +76,9 @@ export type TopicVerdict = {
 /** A materialized view is never refused: what changed is computed anew. */
 export type ViewVerdict = {
   readonly view: string;
-  readonly status: 'new' | 'unchanged' | 'recomputed' | 'gone';
-  readonly changes: readonly ViewChange[];
+  /** `refused`: a REPLACE WHERE flow that keeps rows which another definition wrote. */
+  readonly status: 'new' | 'unchanged' | 'recomputed' | 'refused' | 'gone';
+  readonly changes: readonly (ViewChange | FlowChange)[];
 };
 
 export type DeploymentPlan = {
@@ -116,6 +117,8 @@ function viewVerdicts({ views, deployedViews }: DeploymentFacts): readonly ViewV
   return [
     ...views.map(({ name, definition }): ViewVerdict => {
       const before = deployedViews.find((one) => one.name === name)?.definition;
+      const kept = keptChanges(definition, before, deployedViews);
+      if (kept.length > 0) return { view: name, status: 'refused', changes: kept };
       if (before === undefined) return { view: name, status: 'new', changes: [] };
       const changes = viewChanges(before, definition);
       return { view: name, status: changes.length > 0 ? 'recomputed' : 'unchanged', changes };
@@ -124,6 +127,18 @@ function viewVerdicts({ views, deployedViews }: DeploymentFacts): readonly ViewV
       .filter(({ name }) => !names.has(name))
       .map(({ name }): ViewVerdict => ({ view: name, status: 'gone', changes: [] })),
   ];
+}
+
+/** Of the rows that a REPLACE WHERE flow keeps, whatever its name was when they were written. */
+function keptChanges(
+  { keeps }: ViewDefinition,
+  before: ViewDefinition | undefined,
+  deployed: readonly NamedView[],
+): readonly FlowChange[] {
+  if (keeps === undefined) return [];
+  const isSame = (one: ViewDefinition | undefined): boolean => one?.keeps?.table === keeps.table;
+  const last = isSame(before) ? before : deployed.find((one) => isSame(one.definition))?.definition;
+  return keptRowChanges(last?.keeps?.columns ?? [], keeps.columns);
 }
 
 function verdict(

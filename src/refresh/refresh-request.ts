@@ -134,16 +134,17 @@ export function decideRefresh(request: RefreshRequest, facts: RequestFacts): Ref
 }
 
 function refuseForm(
-  { keepUnrecoverable }: RefreshRequest,
+  { mode, keepUnrecoverable }: RefreshRequest,
   { changes }: RequestFacts,
 ): RefreshDecision | undefined {
   const reasons = changes.filter(
     ({ id, effect }) => effect === 'refresh' && unmergeable.includes(id),
   );
   if (!keepUnrecoverable || reasons.length === 0) return undefined;
+  const isNeeded = mode === 'in_place' || reasons.some(({ id }) => noDifference.includes(id));
   return refuse('DEFINITION_CHANGED', 'rows that can not be read again no longer fit the table', {
     detail: reasons.map(({ id, text }) => `${text} (${id})`).join(' '),
-    hint: 'Keep them in a table of their own: give this one a new topic and its flow a new name; or let them go with --allow-loss.',
+    hint: `Keep them in a table of their own: give this one a new topic and its flow a new name; or let them go with ${isNeeded ? '--in-place ' : ''}--allow-loss.`,
   });
 }
 

@@ -1,4 +1,5 @@
 import type { FlowError } from '../base/errors.ts';
+import type { BatchKind } from '../plan/flows/batch-kind.ts';
 import type { CommitPhases } from '../ports/log.ts';
 import type { Gap } from '../refresh/continuity.ts';
 import type { FlowFigures } from './worker/flow-tally.ts';
@@ -87,6 +88,7 @@ export type RuntimeEvent =
   | {
       readonly event: 'view_computed';
       readonly view: string;
+      readonly kind: BatchKind;
       readonly run: number;
       readonly rows: number;
       /** Keys that were written, and of them those that are gone. */

@@ -23,7 +23,7 @@ import { lostAccounts } from '../worker/lost-accounts.ts';
 import { pausesOf } from '../worker/pauses.ts';
 import { firstTimes } from '../worker/record-times.ts';
 import { isPassed, type Stop, stopOf } from '../worker/stops.ts';
-import type { Readable } from './readable-watch.ts';
+import { isOfNow, type Readable } from './readable-watch.ts';
 
 export type FlowStatus = {
   readonly flow: string;
@@ -114,9 +114,11 @@ export class StatusReader {
     return refreshesOf(this.#catalog).filter(({ state }) => !isOver(state));
   }
 
-  /** What a full refresh of each table would lose, as running instances measured it last. */
+  /** What a full refresh of each table would lose of the rows that it has now, as running instances measured it last. */
   readable(): readonly Readable[] {
-    return (this.#catalog?.all('readable') ?? []).map(({ value }) => value as unknown as Readable);
+    return (this.#catalog?.all('readable') ?? [])
+      .map(({ value }) => value as unknown as Readable)
+      .filter((one) => isOfNow(this.#catalog, this.#plan, one));
   }
 
   /** Why a materialized view stands; undefined: nothing is known to keep it from being computed. */

@@ -6,8 +6,9 @@ import type { Log, LogReader, RecordCursor, Slice } from '../../ports/log.ts';
 import { splitNumberedKey } from '../../task/output/numbered-key.ts';
 import { parseSources } from '../../task/output/output-record.ts';
 import { boundsNow, gatherFacts, type RefreshFacts } from '../refresh/refresh-facts.ts';
+import { tableGeneration } from '../takeover/generation.ts';
 import { partitionKey } from '../takeover/partition-key.ts';
-import type { Catalog } from '../topics/catalog.ts';
+import type { Catalog, KnownCatalog } from '../topics/catalog.ts';
 import { RowSample, type SampleFigures } from './row-sample.ts';
 
 export type ReadableOptions = {
@@ -24,8 +25,20 @@ export type ReadableOptions = {
 export type Readable = SampleFigures & {
   readonly table: string;
   readonly partition: number;
+  /** That of the table when it was measured: a refresh replaces the rows. */
+  readonly generation: number;
   readonly atMs: number;
 };
+
+/** Whether a figure is of the rows that the table has now. */
+export function isOfNow(
+  catalog: KnownCatalog | undefined,
+  plan: PipelinePlan,
+  { table, generation }: Readable,
+): boolean {
+  const writers = plan.flows.flatMap(({ name, target }) => (target === table ? [name] : []));
+  return generation === tableGeneration(catalog, writers);
+}
 
 const lookIntervalMs = 60_000;
 /** How long one look may read; what is left is read in the next one. */
@@ -65,7 +78,8 @@ export class ReadableWatch {
   }
 
   figures(): readonly Readable[] {
-    return [...this.#figures.values()];
+    const { catalog, plan } = this.#options;
+    return [...this.#figures.values()].filter((one) => isOfNow(catalog, plan, one));
   }
 
   /** One look at each table; of one that can't be looked at now the former figures stand. */
@@ -111,7 +125,9 @@ export class ReadableWatch {
       }
       if (!(await this.#follow(facts, partition, followed, stable, untilMs))) continue;
       const figures = followed.sample.figures(await boundsNow(log, facts));
-      this.#figures.set(name, { table: table.name, partition, atMs: clock.now(), ...figures });
+      const { generation } = facts;
+      const found = { table: table.name, partition, generation, atMs: clock.now(), ...figures };
+      this.#figures.set(name, found);
     }
   }
 
@@ -147,7 +163,7 @@ export class ReadableWatch {
     const entries = this.figures().flatMap((figures) => {
       const name = partitionKey(figures.table, figures.partition);
       const known = catalog.get('readable', name)?.value;
-      const isKnown = (['rows', 'lost', 'atRisk'] as const).every(
+      const isKnown = (['rows', 'lost', 'atRisk', 'generation'] as const).every(
         (part) => known?.[part] === figures[part],
       );
       return isKnown ? [] : [{ kind: 'readable' as const, name, value: figures }];

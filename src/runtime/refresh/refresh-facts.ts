@@ -75,6 +75,8 @@ export type RefreshFacts = {
   readonly isAppended: boolean;
   /** Whether each record tells the changes that its rows are put together from (AUTO CDC). */
   readonly isChanging: boolean;
+  /** Whether a table that had one row a key gets its history with the next refresh (SCD type 1 before, 2 now). */
+  readonly becomesHistory: boolean;
   /** Whether it is made anew of a join of streams, whose rows do not say where they come from. */
   readonly isJoined: boolean;
   readonly sources: readonly SourcePartitionFacts[];
@@ -147,6 +149,8 @@ export async function gatherFacts(options: FactsOptions): Promise<RefreshFacts> 
     isNumbered: (before?.topic === table.topic ? before.output : table.output) === 'rows',
     isAppended: table.output === 'append',
     isChanging: flow.kind === 'auto_cdc',
+    becomesHistory:
+      before?.definition.changes?.scdType === 1 && flow.definition.changes?.scdType === 2,
     sources: known,
     bounds: boundsOf({ flows, sources: known, held, isJoined }),
     held,

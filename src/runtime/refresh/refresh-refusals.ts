@@ -95,10 +95,12 @@ function decide(
 
 /** Against the definitions that the table was written with. */
 function changesOf({ catalog, plan, table }: Asked): readonly FlowChange[] {
-  return flowsOf(plan, table).flatMap((flow) => {
+  const changes = flowsOf(plan, table).flatMap((flow) => {
     const before = readDeployedFlow(catalog.get('flow', flow.name)?.value);
     return before === undefined ? [] : flowChanges(before, deployedFlow(flow, table));
   });
+  // What is said of the table each of its feeds says.
+  return [...new Map(changes.map((change) => [JSON.stringify(change), change])).values()];
 }
 
 /** The tables refreshed by the same command that a table reads. */

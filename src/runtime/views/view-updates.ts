@@ -231,7 +231,8 @@ export class ViewUpdates {
         ? settings.viewIntervalMs
         : Number(view.refreshMicros / 1_000n);
     slot.restsUntilMs = clock.monotonic() + restMs;
-    listener({ event: 'view_computed', view: view.name, run, rows, changed, removed, durationMs });
+    const figures = { run, rows, changed, removed, durationMs };
+    listener({ event: 'view_computed', view: view.name, kind: batchKind(view), ...figures });
   }
 
   /**

@@ -39,6 +39,8 @@ const gap = {
 } as const;
 const restore = { flow: 'f', partition: 0, cause: 'empty' } as const;
 
+const computed = { run: 1, rows: 2, changed: 2, removed: 0, durationMs: 1 };
+
 /** Who has to act: nobody, somebody who looks after it perhaps, a person now. */
 const told: readonly (readonly [RuntimeEvent, string | undefined])[] = [
   [{ event: 'topic_created', topic: 't', partitions: 1 }, 'info'],
@@ -48,6 +50,8 @@ const told: readonly (readonly [RuntimeEvent, string | undefined])[] = [
   [{ event: 'restore_progress', flow: 'f', partition: 0, remaining: 1 }, undefined],
   [{ event: 'restored', ...restore, records: 1, durationMs: 1 }, 'info'],
   [{ event: 'caught_up', flow: 'f' }, 'info'],
+  [{ event: 'view_computed', view: 'v', kind: 'materialized_view', ...computed }, 'info'],
+  [{ event: 'view_computed', view: 'w', kind: 'replace_where', ...computed }, 'info'],
   [{ event: 'fencing', transactionalId: 'p-1', reason: 'it holds a topic' }, 'warn'],
   [{ event: 'recovering', error: retry, attempt: 1, delayMs: 1 }, 'warn'],
   [{ event: 'gap', flow: 'f', gap: { ...gap, lostRecords: 3 } }, 'warn'],
@@ -146,4 +150,15 @@ test('the configuration at the start: what differs from the defaults, every opti
   expect(all.map(({ msg }) => msg)).toEqual(['starting', 'every option']);
   expect(all[1]).toMatchObject({ config: { 'kafka.compression': 'lz4', 'redis.url': '***' } });
   expect(JSON.stringify(all)).not.toContain('hunter');
+});
+
+test('what was computed is told as what it is', () => {
+  const lines = logged('info', ({ listener }) => {
+    listener({ event: 'view_computed', view: 'v', kind: 'materialized_view', ...computed });
+    listener({ event: 'view_computed', view: 'w', kind: 'replace_where', ...computed });
+  });
+  expect(lines.slice(-2)).toMatchObject([
+    { msg: 'view computed', view: 'v' },
+    { msg: 'REPLACE WHERE flow computed', flow: 'w' },
+  ]);
 });

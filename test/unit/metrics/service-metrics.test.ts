@@ -599,7 +599,7 @@ test('an exposition names each series once, with the pipeline', async () => {
 });
 
 test('FR-44 the share of rows that can be read again, and the rows that can not', async () => {
-  const part = { table: 'cur', keys: 1, atMs: 0 };
+  const part = { table: 'cur', keys: 1, generation: 0, atMs: 0 };
   const quiet = new WatchedService({
     memory: world(),
     readable: () => [
@@ -678,7 +678,7 @@ test('dead letters are counted by what was wrong with them', async () => {
 });
 
 test('the age that is fine, the update that runs, and the rows that are held', async () => {
-  const part = { table: 'cur', keys: 1, atMs: 0, lost: 0, atRisk: 0 };
+  const part = { table: 'cur', keys: 1, generation: 0, atMs: 0, lost: 0, atRisk: 0 };
   const quiet = new WatchedService({
     memory: world(),
     readable: () => [

@@ -84,6 +84,29 @@ test('FR-25 a view that changed is computed anew, never refused; what is not the
   ]);
 });
 
+test('FR-16 a REPLACE WHERE flow whose kept rows lack a column is refused, and not called computed anew', () => {
+  const keeping = (name: string) => ({
+    ...view(usual),
+    keeps: { table: 'daily', columns: [{ name, type: { kind: 'string' } as const }] },
+  });
+  const of = (definition: ViewDefinition, deployed: string) =>
+    deploymentPlan({
+      flows: [],
+      deployed: [],
+      views: [{ name: 'daily', definition }],
+      deployedViews: [{ name: deployed, definition: keeping('day') }],
+      topics: [],
+      gaps: new Map(),
+    }).views[0];
+  expect(of(keeping('date'), 'daily')).toMatchObject({
+    status: 'refused',
+    changes: [{ id: 'FR-16', effect: 'refresh' }],
+  });
+  // Whatever the name of the flow was that wrote them.
+  expect(of(keeping('date'), 'former')).toMatchObject({ status: 'refused' });
+  expect(of(keeping('day'), 'daily')).toMatchObject({ status: 'unchanged' });
+});
+
 test.each([undefined, {}, { groups: [], aggregates: [], joins: [] }, { groups: 'k' }])(
   'an entry of another form is no definition: %o',
   (value) => {

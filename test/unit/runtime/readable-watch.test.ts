@@ -5,6 +5,7 @@ import { SourceBounds } from '../../../src/refresh/retention.ts';
 import { StatusReader } from '../../../src/runtime/inspect/pipeline-status.ts';
 import { ReadableWatch } from '../../../src/runtime/inspect/readable-watch.ts';
 import { RowSample } from '../../../src/runtime/inspect/row-sample.ts';
+import { refreshInPlace } from '../../../src/runtime/refresh/refresh-in-place.ts';
 import { openCatalog } from '../../../src/runtime/topics/catalog.ts';
 import { Random } from '../../../src/testing/random.ts';
 import { RefreshWorld, type SourceRow } from '../../support/refresh-world.ts';
@@ -77,6 +78,43 @@ test.each(['row_set', 'rows'])(
     expect((await openCatalog(world.log, 'p.catalog'))?.all('readable')).toHaveLength(4);
   },
 );
+
+test('FR-44 what was measured of rows that a refresh has replaced is told no more', async () => {
+  const world = new RefreshWorld(sql('row_set'), ['a'], 2);
+  for (const k of ['x', 'y', 'z']) await world.produce('a', 0, { k, seq: 1, v: k });
+  await world.update();
+  await world.log.deleteRecords('a', new Map([[0, 2]]));
+  const { catalog, log, plan, pipeline } = await world.outside();
+  const ownPartitions = () => [0, 1];
+  const watch = new ReadableWatch({
+    log,
+    clock: systemClock,
+    catalog,
+    pipeline,
+    plan,
+    ownPartitions,
+  });
+  await watch.look();
+  expect(total(watch, 't')).toEqual({ rows: 3, lost: 2 });
+  const told = async (): Promise<number | undefined> => {
+    const status = new StatusReader(plan, pipeline, log, systemClock);
+    await status.read();
+    const parts = status.readable().filter(({ table }) => table === 't');
+    await status.close();
+    return parts.length === 0 ? undefined : parts.reduce((sum, { lost }) => sum + lost, 0);
+  };
+  expect(await told()).toBe(2);
+  await refreshInPlace(await world.runOptions('t', { allowLoss: true }));
+  expect(await told()).toBeUndefined();
+  await catalog.read();
+  expect(watch.figures().filter(({ table }) => table === 't')).toEqual([]);
+  await world.update();
+  await catalog.read();
+  await watch.look();
+  expect(total(watch, 't')).toEqual({ rows: 1, lost: 0 });
+  expect(await told()).toBe(0);
+  await watch.close();
+});
 
 describe('a sample of the keys', () => {
   const place = (offset: number): Provenance => ({

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { previewText } from '../../../src/cli/refresh-text.ts';
 import type { Log, LogReader } from '../../../src/ports/log.ts';
 import { overriding } from '../../../src/runtime/refresh/overriding.ts';
 import { cancelRefresh, refreshBeside } from '../../../src/runtime/refresh/refresh-beside.ts';
@@ -325,9 +326,15 @@ test('FR-28 another SCD type is no difference: in place it is emptied and filled
   for (const flags of [{ allowLoss: true }, { keepUnrecoverable: true }]) {
     await expect(refreshBeside(await world.besideOptions('t', flags))).rejects.toMatchObject({
       code: 'DEFINITION_CHANGED',
-      detail: expect.stringContaining('FR-28'),
+      // Each of the feeds says it of the table, and it is told once.
+      detail: 'The table was stored as SCD type 1 and is type 2. (FR-28)',
+      hint: expect.stringContaining('--in-place'),
     });
   }
+  const text = previewText(await world.preview('t'), await world.facts('t'), world.plan);
+  expect(text).toContain(
+    'Its history begins with the first change of each key that is still there',
+  );
   await refreshInPlace(await world.runOptions('t', { allowLoss: true }));
   await world.update();
   expect(await rowsOf(world)).toHaveLength(3);
