@@ -63,12 +63,13 @@ export const planFaults = {
   // REPLACE USING
   REPLACE_USING_KEY_MISSING: 'REPLACE USING lists no key column.',
   KEY_DUPLICATE: 'REPLACE USING lists a key column twice.',
-  KEY_UNKNOWN: 'A key column is not a column of the query.',
+  KEY_UNKNOWN: 'A key column is not a column of the query, or not one that the table declares.',
   KEY_TYPE: 'A key column has a type whose values have no order, such as MAP or VARIANT.',
   KEY_NONDETERMINISTIC: 'A key column depends on the clock, on chance or on static data.',
   SEQUENCE_BY_MISSING: 'REPLACE USING or AUTO CDC has no SEQUENCE BY.',
   SEQUENCE_BY_COUNT: 'SEQUENCE BY lists more or fewer than one expression.',
-  SEQUENCE_UNKNOWN: 'SEQUENCE BY names a column that the query does not give.',
+  SEQUENCE_UNKNOWN:
+    'SEQUENCE BY names a column that the query does not give, or that the table does not declare.',
   SEQUENCE_TYPE: 'The sequence has a type whose values have no order.',
   SEQUENCE_NONDETERMINISTIC: 'The sequence depends on the clock, on chance or on static data.',
   SEQUENCE_COARSE:

@@ -5,17 +5,8 @@ import { nameHint } from './bind/name-hint.ts';
 import { nameKey, topicNameFault } from './bind/names.ts';
 import { sourcePlan } from './catalog.ts';
 import { type FaultList, notSupportedYet, planFault, planWarning } from './faults.ts';
+import { kafkaColumns } from './kafka-columns.ts';
 import { type BoundRelation, sourceRelation, withStep } from './relation.ts';
-
-/** Its columns on Databricks, and which column of a source each of them is. */
-const kafkaColumns: readonly (readonly [name: string, column: string])[] = [
-  ['key', '_key'],
-  ['value', 'value'],
-  ['topic', '_topic'],
-  ['partition', '_partition'],
-  ['offset', '_offset'],
-  ['timestamp', '_timestamp'],
-];
 
 const parameters: readonly string[] = [
   'bootstrapServers',

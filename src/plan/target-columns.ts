@@ -1,3 +1,4 @@
+import type { Place } from '../base/place.ts';
 import { isOrderable } from '../data/compare.ts';
 import { formatType } from '../data/type-text.ts';
 import type { Column, DataType } from '../data/types.ts';
@@ -5,11 +6,12 @@ import { literal } from '../expr/call.ts';
 import { canStoreAssign } from '../expr/cast-rules.ts';
 import { castTo } from '../expr/coerce.ts';
 import type { BoundColumn } from './bind/bound-column.ts';
-import { nameHint } from './bind/name-hint.ts';
+import { listed, nameHint } from './bind/name-hint.ts';
 import { nameKey } from './bind/names.ts';
 import type { TableDataset } from './catalog.ts';
 import { type FaultList, planFault, planWarning } from './faults.ts';
 import { columnNode } from './flows/move-columns.ts';
+import { isRawRow, rawRowHint } from './kafka-columns.ts';
 import type { ProjectedColumn } from './pipeline-plan.ts';
 import type { BoundRelation } from './relation.ts';
 
@@ -167,19 +169,34 @@ function checkExtra(
   faults: FaultList,
 ): void {
   const names = declared.map((column) => column.name);
+  // What one star gives is one mistake.
+  const byPlace = new Map<Place, string[]>();
   for (const { name, place } of given) {
     if (name === undefined || names.some((known) => nameKey(known) === nameKey(name))) continue;
-    const nearest = nameHint(name, names, `columns of "${table.name}"`);
+    byPlace.set(place, [...(byPlace.get(place) ?? []), name]);
+  }
+  for (const [place, extra] of byPlace) {
+    const [first = ''] = extra;
+    const isOne = extra.length === 1;
+    const noun = `columns of "${table.name}"`;
+    const known = isOne
+      ? nameHint(first, names, noun)
+      : `The ${noun} are ${listed(names.slice(0, namesShown), 'and')}.`;
+    const remedy = isOne
+      ? 'Declare the column, or leave it out of the query.'
+      : `Declare them, or name the columns that you want instead of the star.${isRawRow(given) ? ` ${rawRowHint}` : ''}`;
     faults.add(
       planFault(
         'TARGET_COLUMN_UNKNOWN',
-        `streaming table "${table.name}" declares no column "${name}"`,
+        `streaming table "${table.name}" declares no ${isOne ? 'column' : 'columns'} ${listed(extra.slice(0, namesShown), 'and')}`,
         place,
-        { hint: `${nearest ?? ''} Declare the column, or leave it out of the query.`.trim() },
+        { hint: `${known ?? ''} ${remedy}`.trim() },
       ),
     );
   }
 }
+
+const namesShown = 12;
 
 function checkAssignment(
   target: Column,

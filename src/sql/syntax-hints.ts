@@ -68,7 +68,20 @@ function hintFor(mistake: Mistake): string | undefined {
   return similarKeyword(token) ?? (previous === undefined ? undefined : similarKeyword(previous));
 }
 
-/** Forms of Spark's that this does not have: they are refused by their names, not as slips. */
+/** Whether it stands behind the type of a column that is declared. */
+function isOfColumn({ before, message }: Mistake): boolean {
+  return (
+    before.some(({ tokenType }) => tokenType === K.CREATE) &&
+    before.some(({ tokenType }) => tokenType === K.TABLE || tokenType === K.VIEW) &&
+    message.endsWith("expected ')'")
+  );
+}
+
+function isSnapshot(token: IToken | undefined): boolean {
+  return /^snapshot$/i.test(token?.image ?? '');
+}
+
+/** Forms of Spark's and Lakeflow's that this does not have: they are refused by their names, not as slips. */
 const refusedForms: readonly {
   readonly is: (mistake: Mistake) => boolean;
   readonly code: string;
@@ -80,6 +93,45 @@ const refusedForms: readonly {
     code: 'INVALID_USAGE_OF_STAR_OR_REGEX',
     told: 'columns are not picked by a pattern of their names',
     remedy: 'Name the columns, or leave some out: * EXCEPT (a, b).',
+  },
+  {
+    is: (mistake) =>
+      /^(?:primary|foreign|references|unique)$/i.test(mistake.token.image) && isOfColumn(mistake),
+    code: 'NOT_SUPPORTED',
+    told: 'keys and references are not declared with a column',
+    remedy:
+      'Leave it out: the key of a table is the one that its flow names, REPLACE USING (id) or AUTO CDC … KEYS (id).',
+  },
+  {
+    is: (mistake) => /^mask$/i.test(mistake.token.image) && isOfColumn(mistake),
+    code: 'NOT_SUPPORTED',
+    told: 'column masks are not supported',
+    remedy:
+      'Every reader of the topic would see what is in it: mask the value in the query (SELECT mask(c) AS c), or leave it out (* EXCEPT (c)).',
+  },
+  {
+    is: (mistake) => /^generated$/i.test(mistake.token.image) && isOfColumn(mistake),
+    code: 'NOT_SUPPORTED',
+    told: 'generated columns are not supported',
+    remedy:
+      'Declare the column without GENERATED, and compute it in the query: SELECT …, expression AS name. What numbers rows is in the record: _partition and _offset.',
+  },
+  {
+    is: ({ token, before }) =>
+      /^format$/i.test(token.image) && before.some(({ tokenType }) => tokenType === K.SINK),
+    code: 'NOT_SUPPORTED',
+    told: 'a sink has no FORMAT: its records are JSON in a topic of Kafka',
+    remedy:
+      "Write CREATE SINK name WITH (topic = '…'); the brokers are those of the configuration.",
+  },
+  {
+    is: ({ token, next, before, message }) =>
+      (token.tokenType === K.FROM && isSnapshot(next) && before.length > 0) ||
+      (token.tokenType === K.AUTO && next?.tokenType === K.CDC && message.includes('a statement')),
+    code: 'NOT_SUPPORTED',
+    told: 'AUTO CDC stands in a flow, and reads changes, not snapshots',
+    remedy:
+      'Of changes write CREATE FLOW name AS AUTO CDC INTO target FROM STREAM(source) KEYS (key) SEQUENCE BY sequence. Of snapshots, each with all rows of its keys, write CREATE FLOW name AS INSERT INTO target BY NAME REPLACE USING (key) SEQUENCE BY sequence SELECT … FROM STREAM(source).',
   },
   {
     is: ({ token, before }) =>
@@ -114,7 +166,8 @@ const commonMistakes: readonly (readonly [(mistake: Mistake) => boolean, Hint])[
     'Statements end with a semicolon: one is missing before CREATE.',
   ],
   [
-    ({ token, rule }) => rule === 'created' && token.tokenType === K.LIVE,
+    ({ token, previous, rule }) =>
+      token.tokenType === K.LIVE && (rule === 'created' || previous?.tokenType === K.STREAMING),
     'Leave LIVE out: it is the old spelling.',
   ],
   [

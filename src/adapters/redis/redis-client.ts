@@ -58,6 +58,7 @@ export class RedisClient {
     const url = parseUrl(options.url);
     const secrets: string[] = [];
     const given = options.password ?? url.password;
+    if (given === undefined && url.username !== undefined) throw noPassword();
     const password = (): string | undefined => {
       const secret = typeof given === 'function' ? given() : given;
       if (secret && !secrets.includes(secret)) secrets.push(secret);
@@ -233,6 +234,13 @@ function parseUrl(text: string): ServerUrl {
     database,
     isSecure: url.protocol === 'rediss:',
   };
+}
+
+/** Nobody would be logged in by it. The name is not quoted: often it is the password, in the wrong place. */
+function noPassword(): FlowError {
+  return new FlowError('CONFIG_INVALID', 'the URL of Redis names a user and no password', {
+    hint: 'Write redis://user:password@host:6379/0; redis://:password@host:6379/0 where there is a password and no user; or give the password with redis.password or redis.passwordFile.',
+  });
 }
 
 function addressesOf(sentinel: SentinelOptions): string {

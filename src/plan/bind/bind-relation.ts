@@ -321,7 +321,9 @@ function unknownName(relation: NamedRelation, context: BindContext): undefined {
   }
   context.faults.add(
     planFault('NAME_UNKNOWN', `there is no source, table or view "${text}"`, place, {
-      hint: nameHint(text, [...known, ...commons], 'names') ?? 'Declare it with CREATE SOURCE.',
+      hint: /^snapshot$/i.test(text)
+        ? 'Snapshots are not read by AUTO CDC: where each has all rows of its keys, write CREATE FLOW name AS INSERT INTO target BY NAME REPLACE USING (key) SEQUENCE BY sequence SELECT … FROM STREAM(source).'
+        : (nameHint(text, [...known, ...commons], 'names') ?? 'Declare it with CREATE SOURCE.'),
     }),
   );
   return undefined;

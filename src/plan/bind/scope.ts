@@ -3,6 +3,7 @@ import type { DataType } from '../../data/types.ts';
 import type { Expression } from '../../expr/expression.ts';
 import type { CallExpression, Identifier, Name } from '../../sql/ast.ts';
 import { AlreadyReported } from '../faults.ts';
+import { isRawRow, rawRowHint } from '../kafka-columns.ts';
 import type { BoundColumn } from './bound-column.ts';
 import { nameHint } from './name-hint.ts';
 import { nameKey, nameText } from './names.ts';
@@ -122,7 +123,8 @@ function unresolved(name: Name, scope: RowScope): FaultError {
   const visible = scope.columns.filter((column) => !column.hidden);
   const names = [...visible, ...scope.aliases].flatMap(({ name: known }) => known ?? []);
   const last = name.parts.at(-1)?.text ?? text;
-  const hint = scope.hintFor?.(text) ?? nameHint(last, [...new Set(names)], 'columns');
+  const known = scope.hintFor?.(text) ?? nameHint(last, [...new Set(names)], 'columns');
+  const hint = isRawRow(visible) ? [known, rawRowHint].join(' ').trim() : known;
   return faultError(name, {
     code:
       names.length === 0

@@ -76,7 +76,7 @@ function unknownTarget(flow: FlowDeclaration, catalog: Catalog) {
     {
       detail:
         'A flow writes only tables that its own pipeline creates, never a topic of somebody else.',
-      hint: `${near ?? ''} Create it first: CREATE STREAMING TABLE ${name};`.trim(),
+      hint: `${near ?? ''} Create it first: CREATE STREAMING TABLE ${name.replace(/^live\./i, '')};`.trim(),
     },
   );
 }

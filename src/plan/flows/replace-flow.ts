@@ -174,11 +174,28 @@ function bindKeys(keys: readonly Identifier[], flow: Flow, faults: FaultList): n
 }
 
 function keyUnknown(key: Identifier, flow: Flow) {
-  const given = flow.columns.filter((column) => column.given).map((column) => column.name);
-  const message = `the query gives no key column "${key.text}"`;
-  return planFault('KEY_UNKNOWN', message, key.place, {
-    hint: nameHint(key.text, given, 'columns of the query') ?? 'Select the column.',
-  });
+  const undeclared = undeclaredFault('key', key.text, flow);
+  const { message, hint } = undeclared ?? {
+    message: `the query gives no key column "${key.text}"`,
+    hint: nameHint(key.text, givenNames(flow), 'columns of the query') ?? 'Select the column.',
+  };
+  return planFault('KEY_UNKNOWN', message, key.place, { hint });
+}
+
+function givenNames(flow: Flow): readonly string[] {
+  return flow.columns.filter((column) => column.given).map((column) => column.name);
+}
+
+/** What the query gives and the table does not declare is no column of its rows; undefined: the query does not give it. */
+function undeclaredFault(what: string, name: string, { relation, table }: Flow) {
+  const isGiven = relation.columns.some(
+    (column) => !column.hidden && nameKey(column.name ?? '') === nameKey(name),
+  );
+  if (!isGiven) return undefined;
+  return {
+    message: `streaming table "${table.name}" declares no ${what} column "${name}"`,
+    hint: `The query gives it, and the rows of the table lack it: declare it among the columns of "${table.name}", or declare none.`,
+  };
 }
 
 function checkKey(
@@ -259,13 +276,14 @@ function bindSequence(
   if (!checkRowExpression(node, clause, faults)) return undefined;
   if (node.node === 'column' && node.name.parts.length === 1) {
     const name = node.name.parts[0]?.text ?? '';
-    const given = flow.columns.filter((column) => column.given).map((column) => column.name);
+    const given = givenNames(flow);
     if (!given.some((known) => nameKey(known) === nameKey(name))) {
-      const message = `the query gives no sequence column "${name}"`;
-      const hint = selectHint(name) ?? nameHint(name, given, 'columns of the query');
-      faults.add(
-        planFault('SEQUENCE_UNKNOWN', message, node.place, { hint: hint ?? 'Select the column.' }),
-      );
+      const { message, hint } = undeclaredFault('sequence', name, flow) ?? {
+        message: `the query gives no sequence column "${name}"`,
+        hint:
+          selectHint(name) ?? nameHint(name, given, 'columns of the query') ?? 'Select the column.',
+      };
+      faults.add(planFault('SEQUENCE_UNKNOWN', message, node.place, { hint }));
       return undefined;
     }
   }
