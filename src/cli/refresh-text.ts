@@ -1,12 +1,13 @@
 import type { FlowError } from '../base/errors.ts';
 import type { PipelinePlan } from '../plan/pipeline-plan.ts';
-import type { RowLoss } from '../refresh/loss.ts';
+import type { LossCounts, RowLoss } from '../refresh/loss.ts';
 import { lossGlance, type RefreshReport } from '../refresh/refresh-report.ts';
 import type { TrialReport } from '../refresh/trial.ts';
 import { untoldText } from '../refresh/untold-loss.ts';
 import { isoTime } from '../runtime/inspect/iso-time.ts';
 import type { RefreshFacts } from '../runtime/refresh/refresh-facts.ts';
 import type { Preview } from '../runtime/refresh/refresh-preview.ts';
+import type { RefreshOutcome } from '../runtime/refresh/refresh-run.ts';
 import { countText } from './count-text.ts';
 import { lostKeyLine } from './lost-keys-file.ts';
 import { skippedText } from './skipped-text.ts';
@@ -209,4 +210,41 @@ export function trialLines(trial: TrialReport | null): readonly string[] {
     );
   }
   return lines;
+}
+
+/** What a refresh has done, in records of the table's topics, and what became of what can't be read again. */
+export function outcomeText(outcome: RefreshOutcome): string {
+  const { table, generation, mode, published, lost, untold, deadLetters } = outcome;
+  const removed = `${removedText(outcome)}${keptText(outcome)}`;
+  const loss =
+    lost.keys === 0
+      ? untold === undefined
+        ? 'nothing was lost'
+        : 'what was lost can not be told'
+      : `lost: ${countsText(lost)}`;
+  const unread = deadLetters === 0 ? '' : `; dead letters: ${deadLetters} (tidemark dlq list)`;
+  if (outcome.isShadow === true) {
+    const losing = lost.keys === 0 ? 'lose nothing' : `lose ${countsText(lost)}`;
+    return `a refresh of table ${table} would write ${published} records, remove ${removed}, and ${losing}${unread}. It was thrown away: the table is as it was.\n`;
+  }
+  const next =
+    mode === 'in_place'
+      ? 'The next run fills it: tidemark run.'
+      : 'The next run goes on from there.';
+  return `table ${table} is in generation ${generation}: records written: ${published}, removed: ${removed}; ${loss}${unread}. ${next}\n`;
+}
+
+/** The level of a key without rows is a record, too, and no row. */
+function removedText({ buried, buriedLevels }: RefreshOutcome): string {
+  return buriedLevels === 0
+    ? String(buried)
+    : `${buried} (${buriedLevels} of them about keys without rows)`;
+}
+
+function keptText({ kept }: RefreshOutcome): string {
+  return kept.keys === 0 ? '' : `, kept though it can not be read again: ${countsText(kept)}`;
+}
+
+function countsText({ keys, rows, levels }: LossCounts): string {
+  return `keys: ${keys}, rows: ${rows}${levels > 0 ? `, levels: ${levels}` : ''}`;
 }

@@ -21,6 +21,7 @@ import { fencingListener } from './outside.ts';
 import { namedTable, pipelineFlag } from './pipeline-files.ts';
 import { computingFlow, refreshTables } from './refresh-computed.ts';
 import { preview, rateBounds, tellOutdated, tryBounds, type Wanted } from './refresh-plan.ts';
+import { outcomeText } from './refresh-text.ts';
 import { ScanProgress } from './scan-progress.ts';
 
 export const refresh: Command = {
@@ -394,27 +395,5 @@ function commandText(invocation: Invocation, tables: readonly TablePlan[]): stri
 }
 
 function tell({ terminal, json }: Invocation, outcome: RefreshOutcome): void {
-  if (json) return;
-  const { table, generation, mode, published, buried, lost, untold, deadLetters } = outcome;
-  const loss =
-    lost.keys === 0
-      ? untold === undefined
-        ? 'nothing was lost'
-        : 'what was lost can not be told'
-      : `lost: keys: ${lost.keys}, rows: ${lost.rows}${lost.levels > 0 ? `, levels: ${lost.levels}` : ''}`;
-  const unread = deadLetters === 0 ? '' : `; dead letters: ${deadLetters} (tidemark dlq list)`;
-  if (outcome.isShadow === true) {
-    const losing = lost.keys === 0 ? 'lose nothing' : `lose ${loss.slice('lost: '.length)}`;
-    terminal.out(
-      `a refresh of table ${table} would write ${published} records, remove ${buried}, and ${losing}${unread}. It was thrown away: the table is as it was.\n`,
-    );
-    return;
-  }
-  const next =
-    mode === 'in_place'
-      ? 'The next run fills it: tidemark run.'
-      : 'The next run goes on from there.';
-  terminal.out(
-    `table ${table} is in generation ${generation}: records written: ${published}, removed: ${buried}; ${loss}${unread}. ${next}\n`,
-  );
+  if (!json) terminal.out(outcomeText(outcome));
 }

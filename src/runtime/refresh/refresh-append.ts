@@ -8,7 +8,7 @@ import type { ReadProgress } from '../worker/read-partition.ts';
 import { appendCopy } from './append-copy.ts';
 import type { RefreshFacts } from './refresh-facts.ts';
 import { eachSlice } from './refresh-fold.ts';
-import type { SwapResult } from './refresh-swap-options.ts';
+import { noSwapResult, type SwapResult } from './refresh-swap-options.ts';
 
 const pendingBytesMax = 8 * 1024 * 1024;
 
@@ -19,7 +19,7 @@ const pendingBytesMax = 8 * 1024 * 1024;
  */
 export async function emptyAppended(options: EmptyOptions): Promise<SwapResult> {
   const { log, facts, from, producer } = options;
-  const result = noResult();
+  const result = noSwapResult();
   const { output } = facts;
   if (output === undefined) return result;
   for (const { partition, start, stable } of output.partitions) {
@@ -46,7 +46,7 @@ export async function emptyAppended(options: EmptyOptions): Promise<SwapResult> 
  */
 export async function swapAppended(options: SwapAppendedOptions): Promise<SwapResult> {
   const { log, facts, from, producer } = options;
-  const result = noResult();
+  const result = noSwapResult();
   const { output } = facts;
   if (output === undefined) return result;
   for (const { partition, start, stable } of output.partitions) {
@@ -60,7 +60,7 @@ export async function swapAppended(options: SwapAppendedOptions): Promise<SwapRe
     await eachRow(options, part, (records, isLost) => {
       if (!isLost || gone?.has(sourceText(records)) === false) result.buried += 1;
       else if (!options.keeps) lose(result);
-      else if (producer === undefined) result.published += 1;
+      else if (producer === undefined) keep(result, true);
       else keepOnce(options, part, records, kept);
     });
   }
@@ -103,15 +103,18 @@ type Part = {
   readonly result: SwapResult;
 };
 
-function noResult(): SwapResult {
-  return { published: 0, buried: 0, lost: { keys: 0, rows: 0, levels: 0 } };
-}
-
 /** Each row is its own key. */
 function lose(result: SwapResult): void {
   result.buried += 1;
   result.lost.keys += 1;
   result.lost.rows += 1;
+}
+
+/** It counts among those that are kept in each attempt, and is written in one. */
+function keep(result: SwapResult, isNew: boolean): void {
+  if (isNew) result.published += 1;
+  result.kept.keys += 1;
+  result.kept.rows += 1;
 }
 
 /** Every row that stood there when the refresh began, and whether its record can't be read again. */
@@ -280,7 +283,8 @@ function keepOnce(
   records: RecordCursor,
   kept: KeptRows,
 ): void {
-  if (producer === undefined || kept.has(records)) return;
-  appendCopy(producer, topic, partition, records, clock.now());
-  result.published += 1;
+  if (producer === undefined) return;
+  const isNew = !kept.has(records);
+  if (isNew) appendCopy(producer, topic, partition, records, clock.now());
+  keep(result, isNew);
 }

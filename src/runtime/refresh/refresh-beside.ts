@@ -28,7 +28,7 @@ import {
   swap,
 } from './refresh-run.ts';
 import { scanPending } from './refresh-scan.ts';
-import type { SwapResult } from './refresh-swap-options.ts';
+import { noSwapResult, type SwapResult } from './refresh-swap-options.ts';
 import { throttledLog } from './refresh-throttle.ts';
 
 export type BesideOptions = RefreshRunOptions & {
@@ -485,7 +485,7 @@ class Beside {
       await settleTable(this.#run);
       let lost = { keys: 0, rows: 0, levels: 0 };
       let deadLetters = 0;
-      let result: SwapResult = { published: 0, buried: 0, lost };
+      let result = noSwapResult();
       if (progress.state === 'building') {
         onStep?.('reading what has come meanwhile');
         // The flow is held until it is done, so nothing slows it down.
@@ -554,6 +554,8 @@ class Beside {
   #outcome({
     published,
     buried,
+    buriedLevels,
+    kept,
     lost,
     deadLetters,
   }: SwapResult & { readonly deadLetters: number }): RefreshOutcome {
@@ -565,6 +567,8 @@ class Beside {
       mode: 'beside',
       published,
       buried,
+      buriedLevels,
+      kept,
       lost: isLost ? lost : { keys: 0, rows: 0, levels: 0 },
       ...(this.#untold === undefined ? {} : { untold: this.#untold }),
       deadLetters,

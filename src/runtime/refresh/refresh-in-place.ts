@@ -61,13 +61,15 @@ export async function refreshInPlace(options: RefreshRunOptions): Promise<Refres
     await run.progress.close('done', clock.now(), locks);
     const { generation, allowLoss } = run.progress.record;
     const lost = allowLoss ? result.lost : { keys: 0, rows: 0, levels: 0 };
-    const { published, buried } = result;
+    const { published, buried, buriedLevels, kept } = result;
     return {
       table: table.name,
       generation,
       mode: 'in_place',
       published,
       buried,
+      buriedLevels,
+      kept,
       lost,
       ...(facts.untold === undefined ? {} : { untold: facts.untold }),
       deadLetters: 0,

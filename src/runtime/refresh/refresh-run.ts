@@ -64,6 +64,10 @@ export type RefreshOutcome = {
   readonly mode: RefreshMode;
   readonly published: number;
   readonly buried: number;
+  /** Those of them that are about the level of a key without rows. */
+  readonly buriedLevels: number;
+  /** What can't be read again and stays. */
+  readonly kept: LossCounts;
   readonly lost: LossCounts;
   /** Why nobody could count what else was lost, which was accepted. */
   readonly untold?: NonNullable<RefreshFacts['untold']>;

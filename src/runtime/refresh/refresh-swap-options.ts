@@ -49,9 +49,23 @@ export type SwapResult = {
   published: number;
   /** Tombstones. */
   buried: number;
+  /** Those of them that are about the level of a key without rows. */
+  buriedLevels: number;
   /** Rows and levels that nothing takes the place of, and that can't be read again. */
   readonly lost: { keys: number; rows: number; levels: number };
+  /** The same where they stay. */
+  readonly kept: { keys: number; rows: number; levels: number };
 };
+
+export function noSwapResult(): SwapResult {
+  return {
+    published: 0,
+    buried: 0,
+    buriedLevels: 0,
+    lost: { keys: 0, rows: 0, levels: 0 },
+    kept: { keys: 0, rows: 0, levels: 0 },
+  };
+}
 
 /** What counts of one partition of a generation's topic, slice by slice; undefined: there is no such topic. */
 export async function eachSliceOf(

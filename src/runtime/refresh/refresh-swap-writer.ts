@@ -149,6 +149,7 @@ export class SwapWriter {
   ): Promise<void> {
     const { clock, live } = this.#options;
     const position = live.isNumbered ? 0 : undefined;
+    const before = this.#result.buried;
     for (const { key } of buried.filter(isOpen)) {
       this.#rows.level(this.#producer, spanOfKey(key), undefined, clock.now());
       this.#noteBuried();
@@ -160,6 +161,7 @@ export class SwapWriter {
       this.#bury({ key: record.key, position });
       await this.#commitIfLarge();
     }
+    this.#result.buriedLevels += this.#result.buried - before;
   }
 
   /** A key whose level is all that there is of it. A truncate has a level, and is no key of the table. */

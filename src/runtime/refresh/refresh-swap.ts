@@ -25,6 +25,7 @@ import { RawFold, type RawRecord, SetFold } from './refresh-fold.ts';
 import {
   eachSliceOf,
   type GenerationTopics,
+  noSwapResult,
   type SwapOptions,
   type SwapResult,
 } from './refresh-swap-options.ts';
@@ -39,7 +40,7 @@ const heldBytesDefault = 256 * 1024 * 1024;
  * Nobody else may write either generation meanwhile.
  */
 export async function swapTable(options: SwapOptions): Promise<SwapResult> {
-  const result: SwapResult = { published: 0, buried: 0, lost: { keys: 0, rows: 0, levels: 0 } };
+  const result = noSwapResult();
   if (options.live.output === undefined && options.fresh?.output === undefined) return result;
   for (let partition = 0; partition < options.partitions; partition += 1) {
     const shares: KeyShare[] = [wholeShare];
@@ -94,7 +95,7 @@ class ShareSwap {
     const { producer } = this.#options;
     if (producer === undefined) {
       this.#count(output, settled);
-      this.#count(levels, settled);
+      this.#result.buriedLevels += this.#count(levels, settled);
       return true;
     }
     const writer = new SwapWriter({
@@ -150,10 +151,8 @@ class ShareSwap {
       const unreadable = this.#unreadable(before);
       if (unreadable.rows.length === 0 && unreadable.levelSource === undefined) continue;
       const after = freshSets?.set(key);
-      if (!keeps) {
-        this.#countLost(unreadable, after);
-        continue;
-      }
+      this.#note(unreadable, after);
+      if (!keeps) continue;
       const { stands, set } = joinKept(after, unreadable);
       if (stands === 'fresh' || set === undefined) continue;
       const positions = liveSets.positions(key);
@@ -184,15 +183,14 @@ class ShareSwap {
         if (freshRaw !== undefined && this.#isTooLarge(sizeOf(liveRaw) + bytesOf(freshRaw))) {
           return undefined;
         }
-      } else if (this.#partition === 0 && isInShare(truncateKey, this.#share)) {
-        this.#noteLost(0, 1);
       }
+      if (this.#partition === 0 && isInShare(truncateKey, this.#share)) this.#noteGone(0, 1);
     }
     if (keys.size === 0) return settled;
     const sets = await this.#changes(live, fresh, new Set([...keys, truncateKey]), form);
     for (const key of keys) {
       const { lostRows, isHiddenLost, kept, before } = settling.settle(key, sets);
-      if (!keeps) this.#noteLost(lostRows, isHiddenLost ? 1 : 0);
+      this.#noteGone(lostRows, isHiddenLost ? 1 : 0);
       if (kept === undefined) continue;
       const write = isSame(kept, before)
         ? undefined
@@ -226,12 +224,14 @@ class ShareSwap {
     return heldBytes > heldBytesMax && this.#share.bits < shareBitsMax;
   }
 
-  #noteLost(rows: number, levels: number): void {
+  /** What can't be read again of a key, and nothing takes the place of: it goes, or it stays. */
+  #noteGone(rows: number, levels: number): void {
     if (rows + levels === 0) return;
-    const { lost } = this.#result;
-    lost.keys += 1;
-    lost.rows += rows;
-    lost.levels += levels;
+    const { lost, kept } = this.#result;
+    const counts = this.#options.keeps ? kept : lost;
+    counts.keys += 1;
+    counts.rows += rows;
+    counts.levels += levels;
   }
 
   async #sets(topics: GenerationTopics, keys: ReadonlySet<string>): Promise<SetFold> {
@@ -256,17 +256,20 @@ class ShareSwap {
     };
   }
 
-  #countLost(unreadable: JoinSet, after: JoinSet | undefined): void {
+  #note(unreadable: JoinSet, after: JoinSet | undefined): void {
     const isLevel = unreadable.levelSource !== undefined;
     const isBehind = after === undefined || unreadable.sequence.compare(after.sequence) > 0;
     const rows = lostRows(after, unreadable).length;
     const levels = isLevel && isBehind ? 1 : 0;
-    this.#noteLost(rows, levels);
+    this.#noteGone(rows, levels);
   }
 
-  #count({ published, buried }: Differences, settled: Settlements): void {
+  /** Gives how many are taken away. */
+  #count({ published, buried }: Differences, settled: Settlements): number {
     const isOpen = ({ key }: RawRecord): boolean => !settled.has(key);
     this.#result.published += [...published.values()].filter(isOpen).length;
-    this.#result.buried += buried.filter(isOpen).length;
+    const taken = buried.filter(isOpen).length;
+    this.#result.buried += taken;
+    return taken;
   }
 }

@@ -135,6 +135,7 @@ describe('a table that append flows write', () => {
       const isKept = flag === 'keepUnrecoverable';
       expect(await attempt).toMatchObject({
         published: isKept ? 2 : 0,
+        kept: { rows: isKept ? 2 : 0 },
         lost: { rows: isKept ? 0 : 2 },
       });
       await world.update();

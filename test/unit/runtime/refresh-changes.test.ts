@@ -256,6 +256,7 @@ test('FR-05 a truncate that expired is named once, whatever the number of partit
   expect(report.lost).toEqual({ keys: 1, rows: 0, levels: 1 });
   const kept = await refreshBeside(await world.besideOptions('t', { keepUnrecoverable: true }));
   expect(kept).toMatchObject({ published: 0, buried: 0 });
+  expect(kept.kept).toEqual({ keys: 1, rows: 0, levels: 1 });
   const outcome = await refreshBeside(await world.besideOptions('t', { allowLoss: true }));
   expect(outcome.lost).toEqual({ keys: 1, rows: 0, levels: 1 });
   expect(await rowsOf(world)).toHaveLength(2);

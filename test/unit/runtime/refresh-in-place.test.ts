@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { outcomeText } from '../../../src/cli/refresh-text.ts';
 import type { RefreshMode } from '../../../src/refresh/refresh-request.ts';
 import { refreshBeside } from '../../../src/runtime/refresh/refresh-beside.ts';
 import { refreshInPlace } from '../../../src/runtime/refresh/refresh-in-place.ts';
@@ -62,6 +63,10 @@ describe.each(['', "WITH (output = 'rows')"])('P055 refresh --in-place %s', (opt
     const world = await expiredWorld(options);
     const outcome = await refreshInPlace(await world.runOptions('t', { keepUnrecoverable: true }));
     expect(outcome).toMatchObject({ buried: 3, published: 0, lost: { keys: 0 } });
+    expect(outcome.kept).toEqual({ keys: 3, rows: 3, levels: 0 });
+    expect(outcomeText(outcome)).toBe(
+      'table t is in generation 1: records written: 0, removed: 3, kept though it can not be read again: keys: 3, rows: 3; nothing was lost. The next run fills it: tidemark run.\n',
+    );
     expect(tableText(await world.table('t'))).toEqual(
       lines(['R1', 1, 'x'], ['R2', 1, 'x'], ['R3', 1, 'x']),
     );
@@ -165,14 +170,18 @@ describe('levels of empty keys', () => {
       code: 'DATA_LOSS_REFUSED',
       detail: expect.stringContaining('levels of empty keys: 1'),
     });
-    await refreshInPlace(await world.runOptions('t', { allowLoss: true }));
+    const outcome = await refreshInPlace(await world.runOptions('t', { allowLoss: true }));
+    // One row, the level, and the tombstone that told it.
+    expect(outcome).toMatchObject({ buried: 3, buriedLevels: 2, lost: { levels: 1 } });
+    expect(outcomeText(outcome)).toContain('removed: 3 (2 of them about keys without rows)');
     await world.update();
     expect([...(await world.table('t')).keys()].sort()).toEqual(['{"k":"R1"}', '{"k":"R2"}']);
   });
 
   test('kept, it keeps the older row dead', async () => {
     const world = await emptied();
-    await refreshInPlace(await world.runOptions('t', { keepUnrecoverable: true }));
+    const kept = await refreshInPlace(await world.runOptions('t', { keepUnrecoverable: true }));
+    expect(kept).toMatchObject({ buriedLevels: 0, kept: { rows: 0, levels: 1 } });
     await world.update();
     expect([...(await world.table('t')).keys()]).toEqual(['{"k":"R2"}']);
   });
