@@ -1,6 +1,6 @@
 import { type ErrorCode, FlowError } from '../../base/errors.ts';
 import { builtFlowOf } from '../../plan/bind/names.ts';
-import { catalogTopicOf, groupOf, sourcesOf } from '../../plan/topology.ts';
+import { groupOf } from '../../plan/topology.ts';
 import type { Log } from '../../ports/log.ts';
 import type { StateStore } from '../../ports/state-store.ts';
 import { progressText } from '../../refresh/refresh-progress.ts';
@@ -11,11 +11,17 @@ import { isSettledWithin } from '../worker/is-settled-within.ts';
 import { startWorker } from '../worker/start-worker.ts';
 import type { Worker } from '../worker/worker.ts';
 import type { WorkerSettings } from '../worker/worker-settings.ts';
+import {
+  refuseComputed,
+  refuseNothing,
+  refuseTouched,
+  refuseUnreadable,
+} from './refresh-beside-refusals.ts';
 import { BuiltGeneration } from './refresh-built.ts';
 import { awaitNobody, settleCheckpoints } from './refresh-checkpoints.ts';
 import { endedLog } from './refresh-drain.ts';
 import { flowsOf, gatherFacts, type RefreshFacts } from './refresh-facts.ts';
-import { openRefresh, type RefreshRecord } from './refresh-record.ts';
+import { openRefresh } from './refresh-record.ts';
 import { refuseLossOf, refuseUnwanted } from './refresh-refusals.ts';
 import {
   beginRun,
@@ -76,18 +82,6 @@ export async function refreshBeside(options: BesideOptions): Promise<RefreshOutc
   });
 }
 
-/** The result of a batch query stands in one topic, which the live table still needs. */
-function refuseComputed({ plan, table }: BesideOptions): void {
-  const flow = flowsOf(plan, table).find((one) =>
-    sourcesOf(plan, one).some(({ batch }) => batch !== undefined),
-  );
-  if (flow === undefined) return;
-  throw new FlowError('USAGE', `table "${table.name}" is refreshed in place only`, {
-    detail: `Flow "${flow.name}" runs once and needs all of its rows at once: its query is computed when the flow starts.`,
-    hint: `Empty the table and let the next run compute it: tidemark refresh ${table.name} --in-place`,
-  });
-}
-
 export type CancelOptions = Omit<BesideOptions, 'state'> & {
   /** Whoever builds may hold it, and lets go of it when it hears of the cancellation. */
   readonly openState: () => Promise<StateStore>;
@@ -137,21 +131,6 @@ export async function cancelRefresh({ openState, ...options }: CancelOptions): P
   }
 }
 
-function refuseTouched(
-  { table }: Pick<BesideOptions, 'table'>,
-  { state, mode }: RefreshRecord,
-): void {
-  if (isUntouched(state)) return;
-  throw new FlowError(
-    'TABLE_LOCKED',
-    `the refresh of table "${table.name}" can not be cancelled any more`,
-    {
-      detail: `It stands at "${state}": records of the table are being replaced.`,
-      hint: `Start the same command once more to finish it: tidemark refresh ${table.name}${mode === 'in_place' ? ' --in-place' : ''}`,
-    },
-  );
-}
-
 /** Whether a flow that is built cannot go on from where it stands, and can from the beginning. */
 function isOfOtherSource(error: unknown): error is FlowError {
   return error instanceof FlowError && otherSourceCodes.includes(error.code);
@@ -194,7 +173,7 @@ class Beside {
     // Nobody may be at work that would end what a dead instance has left open over the checkpoints.
     for (const { name } of flowsOf(plan, table)) await settleCheckpoints(this.#options, name);
     const facts = await gatherFacts(this.#options);
-    await this.#refuseNothing(facts);
+    await refuseNothing(this.#run, facts);
     const toRead = await refuseLossOf(this.#run, facts);
     await this.#refuseOvertaken();
     // What an attempt with another definition has built is of no use.
@@ -267,46 +246,6 @@ class Beside {
     const reason =
       recordsPerSecondMax === undefined ? 'it reads them' : `--rate ${recordsPerSecondMax} lets it`;
     return `it does not come nearer: ${lag} records are left, and they come as fast as ${reason}`;
-  }
-
-  async #refuseNothing({ output, sources }: RefreshFacts): Promise<void> {
-    if (output !== undefined && this.#run.before !== undefined) return;
-    const { table, pipeline, catalog, flow } = this.#options;
-    await catalog.read();
-    if (output !== undefined && catalog.get('flow', flow.name) !== undefined) {
-      throw new FlowError(
-        'TABLE_LOCKED',
-        `table "${table.name}" is being written for the first time`,
-        {
-          detail: 'Its flow began after this command did.',
-          hint: 'Start the same command once more.',
-        },
-      );
-    }
-    const isBegun = sources.some(({ committed = 0 }) => committed > 0);
-    if (output === undefined && (isBegun || catalog.get('topic', table.topic) !== undefined)) {
-      throw new FlowError(
-        'TOPIC_MISSING',
-        `the topic "${table.topic}" of table "${table.name}" is gone`,
-        {
-          detail: 'A new generation is swapped in by its differences from what the table holds.',
-          hint: `Restore the topic from a copy, or let the next run fill it anew: tidemark refresh ${table.name} --in-place; --plan tells first what that would lose.`,
-        },
-      );
-    }
-    if (output?.partitions.some(({ start, stable }) => stable > start) === true && isBegun) {
-      throw new FlowError(
-        'DEFINITION_MISSING',
-        `the catalog of the pipeline does not know what table "${table.name}" was written with`,
-        {
-          detail: `Topic "${table.topic}" holds its records, and topic "${catalogTopicOf(pipeline)}" has no definition of it: its records were deleted, or the topic was created anew.`,
-          hint: `With the definition that it was written with, the table can be emptied and filled by the next run; what can not be read again is kept with: tidemark refresh ${table.name} --in-place --keep-unrecoverable`,
-        },
-      );
-    }
-    throw new FlowError('USAGE', `table "${table.name}" was never written`, {
-      hint: 'Run the pipeline: it reads its sources from the beginning anyway.',
-    });
   }
 
   #partitions: number | undefined;
@@ -490,7 +429,7 @@ class Beside {
         onStep?.('reading what has come meanwhile');
         // The flow is held until it is done, so nothing slows it down.
         await this.#updateHeld();
-        deadLetters = await this.#refuseUnreadable();
+        deadLetters = await refuseUnreadable(this.#run, this.#built);
         const measured = await this.#refuseLoss();
         lost = measured.lost;
         if (this.#options.isShadow === true) {
@@ -612,26 +551,5 @@ class Beside {
       partitions: facts.output?.partitions.length,
     });
     return measured;
-  }
-
-  /**
-   * A definition that can't read what the one before could would empty keys whose records are all still there: what it sets
-   * aside of the records that the table was computed from is a loss. Gives how many dead letters there are.
-   */
-  async #refuseUnreadable(): Promise<number> {
-    const { table } = this.#options;
-    const deadLetters = await this.#built.deadLetters();
-    const { allowLoss, isShadow = false } = this.#run.progress.record;
-    if (deadLetters === 0 || allowLoss || isShadow) return deadLetters;
-    const { count, first } = await this.#built.newLetters();
-    if (count === 0) return deadLetters;
-    throw new FlowError(
-      'DATA_LOSS_REFUSED',
-      `the new generation of table "${table.name}" cannot read ${count} records that the present one has read`,
-      {
-        detail: `They would be dead letters: ${first.join('; ')}${count > first.length ? '; …' : ''}. The table is as it was.`,
-        hint: `All of them are in topic "${this.#built.letters}" until the refresh is given up. Correct the definition and start the same command again, or accept that their rows are gone: --allow-loss`,
-      },
-    );
   }
 }

@@ -1,7 +1,4 @@
 import { FlowError } from '../../base/errors.ts';
-import { ByteWriter } from '../../data/byte-writer.ts';
-import { rowEncoder } from '../../data/json-encode.ts';
-import type { Column } from '../../data/types.ts';
 import type { Row } from '../../data/value.ts';
 import { viewDefinition } from '../../plan/flows/view-definition.ts';
 import type { MaterializedViewPlan, PipelinePlan, TablePlan } from '../../plan/pipeline-plan.ts';
@@ -12,7 +9,7 @@ import { viewsOver } from '../../refresh/refresh-report.ts';
 import { runBatch } from '../../task/batch-run.ts';
 import { viewRows } from '../../task/view-query.ts';
 import { viewRecords } from '../../task/view-records.ts';
-import { sequenceTypeOf, tableOfView } from '../inspect/pipeline-facts.ts';
+import { tableInput, tableOfView } from '../inspect/pipeline-facts.ts';
 import { generationOf } from '../takeover/generation.ts';
 import type { Catalog, KnownCatalog } from '../topics/catalog.ts';
 import { type InputFacts, readInputRows } from '../views/read-input-rows.ts';
@@ -87,20 +84,35 @@ export async function previewComputed(
   }
   const isWhole = sources.every(({ logStart }) => logStart === 0);
   const given = isWhole ? rows : await givenRows({ log, plan, view, clock });
-  const lost = [...kept, ...missing(rows, [...kept, ...given], table)];
+  const lost = lostOf(table, { rows, kept, given });
   return {
     table: table.name,
     generation: generationOf(catalog, view.name),
-    lossless: lost.length === 0,
-    lost: {
-      keys: viewRecords(lost, { columns: table.columns, keys: undefined }).size,
-      rows: lost.length,
-    },
+    lossless: lost.rows === 0,
+    lost,
     rows: rows.length,
     sources,
     downstream: viewsOver(plan, [table.name]),
     estimateSeconds: null,
   };
+}
+
+/** What is kept goes, and what nothing gives again: equal rows are counted. */
+function lostOf(
+  { columns }: TablePlan,
+  { rows, kept, given }: Readonly<Record<'rows' | 'kept' | 'given', readonly Row[]>>,
+): ComputedReport['lost'] {
+  const recordsOf = (some: readonly Row[]) => viewRecords(some, { columns, keys: undefined });
+  const stands = recordsOf([...kept, ...given]);
+  const keys = new Set(recordsOf(kept).keys());
+  let count = kept.length;
+  for (const [key, { rows: had }] of recordsOf(rows)) {
+    const left = had - (stands.get(key)?.rows ?? 0);
+    if (left <= 0) continue;
+    keys.add(key);
+    count += left;
+  }
+  return { keys: keys.size, rows: count };
 }
 
 /** The rows that the next update computes from what the sources have still. */
@@ -111,15 +123,19 @@ async function givenRows({
   clock,
 }: Omit<ComputedRefresh, 'pipeline'>): Promise<readonly Row[]> {
   const own = tableOfView(plan, view);
+  const inputs = viewInputs(plan, own);
+  const described = await log.describeTopics(
+    inputs.map(({ source, table = own }) => source?.topic ?? table.topic),
+  );
   const rows = new Map<string, readonly Row[]>();
-  for (const { name, source, table = own } of viewInputs(plan, own)) {
-    const topic = source?.topic ?? table.topic;
-    const partitions = (await log.describeTopics([topic])).get(topic)?.partitions ?? 0;
-    const sequenceType = sequenceTypeOf(plan, table);
+  for (const { name, source, table = own } of inputs) {
     const input: InputFacts =
       source === undefined
-        ? { kind: 'table', name, topic, partitions, table, sequenceType }
-        : { kind: 'source', name, topic, partitions, source };
+        ? { ...tableInput(plan, table, described), name }
+        : {
+            ...{ kind: 'source', name, topic: source.topic, source },
+            partitions: described.get(source.topic)?.partitions ?? 0,
+          };
     rows.set(name, await readInputRows(log, input, plan.timeZone));
   }
   return viewRows(view, {
@@ -129,47 +145,14 @@ async function givenRows({
   });
 }
 
-/** Rows that others have not, equal ones counted. */
-function missing(
-  rows: readonly Row[],
-  others: readonly Row[],
-  { columns }: TablePlan,
-): readonly Row[] {
-  const textOf = rowText(columns);
-  const left = new Map<string, number>();
-  for (const row of others) {
-    const text = textOf(row);
-    left.set(text, (left.get(text) ?? 0) + 1);
-  }
-  return rows.filter((row) => {
-    const text = textOf(row);
-    const count = left.get(text) ?? 0;
-    left.set(text, count - 1);
-    return count <= 0;
-  });
-}
-
-function rowText(columns: readonly Column[]): (row: Row) => string {
-  const encode = rowEncoder(columns, 'kept');
-  const out = new ByteWriter(256);
-  return (row) => {
-    out.reset();
-    encode(row, out);
-    return out.buffer.toString('latin1', 0, out.length);
-  };
-}
-
 async function tableRows({
   log,
   plan,
   view,
 }: Pick<ComputedRefresh, 'log' | 'plan' | 'view'>): Promise<readonly Row[]> {
   const table = tableOfView(plan, view);
-  const { name, topic } = table;
-  const partitions = (await log.describeTopics([topic])).get(topic)?.partitions ?? 0;
-  const sequenceType = { kind: 'bigint' } as const;
-  const input = { kind: 'table' as const, name, topic, partitions, table, sequenceType };
-  return readInputRows(log, input, plan.timeZone);
+  const described = await log.describeTopics([table.topic]);
+  return readInputRows(log, tableInput(plan, table, described), plan.timeZone);
 }
 
 /**
