@@ -2,12 +2,8 @@ import { systemClock } from '../adapters/system/system-clock.ts';
 import { composeState, workerSettings } from '../compose.ts';
 import type { PipelinePlan, TablePlan } from '../plan/pipeline-plan.ts';
 import { areChained, refreshOrder, withHelpers } from '../refresh/refresh-report.ts';
-import {
-  type BesideOptions,
-  type CancelOptions,
-  cancelRefresh,
-  refreshBeside,
-} from '../runtime/refresh/refresh-beside.ts';
+import { type BesideOptions, refreshBeside } from '../runtime/refresh/refresh-beside.ts';
+import { type CancelOptions, cancelRefresh } from '../runtime/refresh/refresh-cancel.ts';
 import { flowsOf } from '../runtime/refresh/refresh-facts.ts';
 import { refreshInPlace } from '../runtime/refresh/refresh-in-place.ts';
 import { openRefresh } from '../runtime/refresh/refresh-record.ts';

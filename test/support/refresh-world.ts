@@ -8,7 +8,8 @@ import { planPipeline } from '../../src/plan/plan-pipeline.ts';
 import type { Log } from '../../src/ports/log.ts';
 import type { KeyLoss } from '../../src/refresh/loss.ts';
 import { type CommittedSet, readTable } from '../../src/runtime/inspect/read-table.ts';
-import type { BesideOptions, CancelOptions } from '../../src/runtime/refresh/refresh-beside.ts';
+import type { BesideOptions } from '../../src/runtime/refresh/refresh-beside.ts';
+import type { CancelOptions } from '../../src/runtime/refresh/refresh-cancel.ts';
 import type { OutsideOptions } from '../../src/runtime/refresh/refresh-checkpoints.ts';
 import {
   flowsOf,

@@ -11,17 +11,11 @@ import { isSettledWithin } from '../worker/is-settled-within.ts';
 import { startWorker } from '../worker/start-worker.ts';
 import type { Worker } from '../worker/worker.ts';
 import type { WorkerSettings } from '../worker/worker-settings.ts';
-import {
-  refuseComputed,
-  refuseNothing,
-  refuseTouched,
-  refuseUnreadable,
-} from './refresh-beside-refusals.ts';
+import { refuseComputed, refuseNothing, refuseUnreadable } from './refresh-beside-refusals.ts';
 import { BuiltGeneration } from './refresh-built.ts';
 import { awaitNobody, settleCheckpoints } from './refresh-checkpoints.ts';
 import { endedLog } from './refresh-drain.ts';
 import { flowsOf, gatherFacts, type RefreshFacts } from './refresh-facts.ts';
-import { openRefresh } from './refresh-record.ts';
 import { refuseLossOf, refuseUnwanted } from './refresh-refusals.ts';
 import {
   beginRun,
@@ -51,8 +45,6 @@ export type BesideOptions = RefreshRunOptions & {
 /** Longer than a session usually lasts: an attempt that was killed is a member until then. */
 const waitMsDefault = 60_000;
 const pollMs = 200;
-/** Whoever builds looks every two seconds whether it is still wanted. */
-const builderWaitMs = 6_000;
 const tellIntervalMs = 2_000;
 /** As far as the new generation catches up while the old one goes on; the rest is read while the flow is held. */
 const lagRecordsMax = 20_000;
@@ -64,7 +56,7 @@ const otherSourceCodes: readonly ErrorCode[] = [
   'SOURCE_REFRESHED',
 ];
 /** How long the claim of a command that was killed stands in the way of others. */
-const claimMs = 60_000;
+export const claimMs = 60_000;
 
 /**
  * Computes a table anew beside the one that is there, and swaps it in by its differences. Invariant: until the swap the
@@ -80,55 +72,6 @@ export async function refreshBeside(options: BesideOptions): Promise<RefreshOutc
     if (isUntouched(run.progress.state)) await beside.build();
     return beside.swapIn();
   });
-}
-
-export type CancelOptions = Omit<BesideOptions, 'state'> & {
-  /** Whoever builds may hold it, and lets go of it when it hears of the cancellation. */
-  readonly openState: () => Promise<StateStore>;
-};
-
-/**
- * Gives up a refresh that has not touched the table yet, and removes what it has built. Invariant: whoever builds is told before
- * anything is taken from under it.
- */
-export async function cancelRefresh({ openState, ...options }: CancelOptions): Promise<void> {
-  const { catalog, clock, table, flow } = options;
-  await catalog.read();
-  const open = openRefresh(catalog, flow.name);
-  if (open === undefined) {
-    throw new FlowError('USAGE', `no refresh of table "${table.name}" is under way`);
-  }
-  refuseTouched(options, open);
-  // Whoever builds stops when it finds this lock, and nobody begins to swap while it stands.
-  const claim: LockFacts = {
-    flow: builtFlowOf(flow.name),
-    command: options.command,
-    token: 'cancel',
-    untilMs: clock.now() + claimMs,
-  };
-  await lockFlows(catalog, [claim], clock.now());
-  try {
-    refuseTouched(options, openRefresh(catalog, flow.name) ?? open);
-    const run = beginRun(options, 'beside');
-    const { log, waitMs = builderWaitMs } = options;
-    const untilMs = clock.monotonic() + Math.min(waitMs, builderWaitMs);
-    for (const { name } of flowsOf(options.plan, table)) {
-      const group = groupOf(options.pipeline, builtFlowOf(name));
-      // One that was killed stays a member until its session has timed out, and is not waited for.
-      while ((await log.groupMembers(group)).length > 0 && clock.monotonic() < untilMs) {
-        await clock.sleep(pollMs);
-      }
-    }
-    const state = await openState();
-    try {
-      await new BuiltGeneration({ ...options, state }, run).cleanUp();
-    } finally {
-      await state.close().catch(() => undefined);
-    }
-    await run.progress.close('cancelled', clock.now(), locksOf(options));
-  } finally {
-    await unlockFlows(catalog, [claim], clock.now());
-  }
 }
 
 /** Whether a flow that is built cannot go on from where it stands, and can from the beginning. */

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { cancelRefresh, refreshBeside } from '../../../src/runtime/refresh/refresh-beside.ts';
+import { refreshBeside } from '../../../src/runtime/refresh/refresh-beside.ts';
+import { cancelRefresh } from '../../../src/runtime/refresh/refresh-cancel.ts';
 import { refreshInPlace } from '../../../src/runtime/refresh/refresh-in-place.ts';
 import { RefreshWorld, type SourceRow, tableText } from '../../support/refresh-world.ts';
 

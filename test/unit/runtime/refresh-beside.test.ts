@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/adapters/system/system-clock.ts';
-import { cancelRefresh, refreshBeside } from '../../../src/runtime/refresh/refresh-beside.ts';
+import { refreshBeside } from '../../../src/runtime/refresh/refresh-beside.ts';
+import { cancelRefresh } from '../../../src/runtime/refresh/refresh-cancel.ts';
 import { skipRecord } from '../../../src/runtime/refresh/refresh-skip.ts';
 import { openCatalog } from '../../../src/runtime/topics/catalog.ts';
 import { lockFlows, unlockFlows } from '../../../src/runtime/topics/locks.ts';

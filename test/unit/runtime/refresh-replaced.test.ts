@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Log } from '../../../src/ports/log.ts';
-import { cancelRefresh, refreshBeside } from '../../../src/runtime/refresh/refresh-beside.ts';
+import { refreshBeside } from '../../../src/runtime/refresh/refresh-beside.ts';
+import { cancelRefresh } from '../../../src/runtime/refresh/refresh-cancel.ts';
 import { refreshInPlace } from '../../../src/runtime/refresh/refresh-in-place.ts';
 import {
   beginRun,

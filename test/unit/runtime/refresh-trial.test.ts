@@ -4,11 +4,8 @@ import { trialLines } from '../../../src/cli/refresh-text.ts';
 import type { FlowPlan } from '../../../src/plan/pipeline-plan.ts';
 import type { TrialReport } from '../../../src/refresh/trial.ts';
 import { replayDeadLetters } from '../../../src/runtime/inspect/replay-dead-letters.ts';
-import {
-  type BesideOptions,
-  cancelRefresh,
-  refreshBeside,
-} from '../../../src/runtime/refresh/refresh-beside.ts';
+import { type BesideOptions, refreshBeside } from '../../../src/runtime/refresh/refresh-beside.ts';
+import { cancelRefresh } from '../../../src/runtime/refresh/refresh-cancel.ts';
 import { refreshInPlace } from '../../../src/runtime/refresh/refresh-in-place.ts';
 import { skipRecord } from '../../../src/runtime/refresh/refresh-skip.ts';
 import { tryRecords } from '../../../src/runtime/refresh/refresh-trial.ts';
