@@ -5,8 +5,12 @@ import type { Gap } from '../../refresh/continuity.ts';
 import { numbersTo } from '../refresh/refresh-facts.ts';
 import { isAddedSince } from '../takeover/added-partitions.ts';
 import { decideWithAccepted } from '../takeover/gaps.ts';
-import { markedGeneration, tableGeneration, writersOf } from '../takeover/generation.ts';
-import { partitionKey } from '../takeover/partition-key.ts';
+import {
+  markedGeneration,
+  markOfCheckpoint,
+  tableGeneration,
+  writersOf,
+} from '../takeover/generation.ts';
 import type { Catalog } from '../topics/catalog.ts';
 import { onceEnd, readPins } from '../views/once-pins.ts';
 
@@ -44,8 +48,7 @@ export async function gapsOf(
     const numbers = numbersTo(partitions);
     const committed = await log.committedOffsets(group, topic, numbers);
     for (const [partition, { start, end }] of await log.offsetRanges(topic, numbers)) {
-      const name = `${flow.name}/${partitionKey(topic, partition)}`;
-      const mark = catalog.get('checkpoint', name)?.value;
+      const mark = markOfCheckpoint(catalog, flow.name, { topic, partition });
       const known = mark?.['topicId'];
       const decided = decideWithAccepted(catalog, {
         flow: flow.name,

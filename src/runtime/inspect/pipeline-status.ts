@@ -14,7 +14,7 @@ import {
   type TableCounters,
 } from '../../task/row-account.ts';
 import { type RefreshRecord, refreshesOf } from '../refresh/refresh-record.ts';
-import { generationOf } from '../takeover/generation.ts';
+import { generationOf, markOfCheckpoint } from '../takeover/generation.ts';
 import { partitionKey } from '../takeover/partition-key.ts';
 import { Catalog, type KnownCatalog } from '../topics/catalog.ts';
 import { onceEnd, readPins } from '../views/once-pins.ts';
@@ -234,7 +234,7 @@ export class StatusReader {
     return topics.flatMap(({ topic, isHeld, partitions }) =>
       (isHeld ? [] : partitions).flatMap(({ partition, committed }) => {
         const place = partitionKey(topic, partition);
-        const mark = this.#catalog?.get('checkpoint', `${flow.name}/${place}`);
+        const mark = markOfCheckpoint(this.#catalog, flow.name, { topic, partition });
         return committed === undefined && mark !== undefined ? [place] : [];
       }),
     );

@@ -13,19 +13,22 @@ import type { Worker } from '../worker/worker.ts';
 import type { WorkerSettings } from '../worker/worker-settings.ts';
 import { refuseComputed, refuseNothing, refuseUnreadable } from './refresh-beside-refusals.ts';
 import { BuiltGeneration } from './refresh-built.ts';
-import { awaitNobody, settleCheckpoints } from './refresh-checkpoints.ts';
+import { awaitNobody } from './refresh-checkpoints.ts';
 import { endedLog } from './refresh-drain.ts';
 import { flowsOf, gatherFacts, type RefreshFacts } from './refresh-facts.ts';
 import { refuseLossOf, refuseUnwanted } from './refresh-refusals.ts';
 import {
   beginRun,
   endsOf,
+  forgetSwapProducer,
   locksOf,
   type RefreshOutcome,
   type RefreshRun,
   type RefreshRunOptions,
+  settleRead,
   settleTable,
   swap,
+  swapAll,
 } from './refresh-run.ts';
 import { scanPending } from './refresh-scan.ts';
 import { noSwapResult, type SwapResult } from './refresh-swap-options.ts';
@@ -112,9 +115,9 @@ class Beside {
   // ---------------------------------------------------------------- building
 
   async build(): Promise<void> {
-    const { catalog, clock, onStep, plan, table } = this.#options;
-    // Nobody may be at work that would end what a dead instance has left open over the checkpoints.
-    for (const { name } of flowsOf(plan, table)) await settleCheckpoints(this.#options, name);
+    const { catalog, clock, onStep } = this.#options;
+    // Nobody may be at work that would end what a dead instance has left open.
+    await settleRead(this.#options);
     const facts = await gatherFacts(this.#options);
     await refuseNothing(this.#run, facts);
     const toRead = await refuseLossOf(this.#run, facts);
@@ -388,12 +391,12 @@ class Beside {
       }
       if (progress.state === 'swapping') {
         onStep?.('swapping in the differences');
-        const facts = await gatherFacts(this.#options);
         const built = await this.#built.topics();
-        result = await progress.whileTold(clock, () => swap(this.#run, facts, built));
+        result = await progress.whileTold(clock, () => swapAll(this.#run, built));
         await progress.enter('switching', clock.now());
       }
       await this.#built.handOver();
+      await forgetSwapProducer(this.#options);
       await this.#built.cleanUp();
       await progress.close('done', clock.now(), locks);
       return this.#outcome({ ...result, lost, deadLetters });

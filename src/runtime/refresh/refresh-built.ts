@@ -13,7 +13,7 @@ import type { StateStore } from '../../ports/state-store.ts';
 import { flowChanges } from '../../refresh/changes.ts';
 import { deployedFlow, readDeployedFlow } from '../../refresh/deployed-flow.ts';
 import { parseFlowMetadata } from '../../task/row-account.ts';
-import { generationOf, markedFirst, swapsOf } from '../takeover/generation.ts';
+import { generationOf, markedFirst, markOfCheckpoint, swapsOf } from '../takeover/generation.ts';
 import { partitionKey } from '../takeover/partition-key.ts';
 import { pastFormerEpochs } from '../takeover/past-former-epochs.ts';
 import { type SkippedRecord, skipsOf } from '../takeover/skips.ts';
@@ -33,6 +33,7 @@ import {
 import {
   type FreshTopics,
   finish,
+  openSwapProducer,
   type RefreshRun,
   type RefreshRunOptions,
 } from './refresh-run.ts';
@@ -266,8 +267,8 @@ export class BuiltGeneration {
         isBuilt,
       )) {
         for (const [partition, { offset }] of committed) {
-          const mark = catalog.get('checkpoint', `${reader}/${partitionKey(topic, partition)}`);
-          const topicId = String(mark?.value['topicId']);
+          const mark = markOfCheckpoint(catalog, reader, { topic, partition });
+          const topicId = String(mark?.['topicId']);
           passed.set(recordsOf({ flow, topic, topicId, partition }), offset);
         }
       }
@@ -365,7 +366,7 @@ export class BuiltGeneration {
   }
 
   async #handLetters(): Promise<void> {
-    const { log, catalog, pipeline, table, flow, replicationFactor } = this.#options;
+    const { log, catalog, pipeline, table, replicationFactor } = this.#options;
     if (table.deadLetterTopic === undefined) return;
     await handLetters({
       log,
@@ -374,7 +375,7 @@ export class BuiltGeneration {
       from: this.letters,
       to: table.deadLetterTopic,
       replicationFactor,
-      openProducer: () => log.openProducer(`${pipeline}-refresh.${flow.name}.swap`),
+      openProducer: () => openSwapProducer(this.#options),
     });
   }
 
@@ -383,8 +384,7 @@ export class BuiltGeneration {
     const offsets = [];
     const checkpoints = [];
     const markOf = (topic: string, partition: number) =>
-      catalog.get('checkpoint', `${builtFlowOf(flow.name)}/${partitionKey(topic, partition)}`)
-        ?.value;
+      markOfCheckpoint(catalog, builtFlowOf(flow.name), { topic, partition });
     const group = groupOf(pipeline, builtFlowOf(flow.name));
     const own = hasStage(flow) ? repartitionTopicOf(pipeline, flow.name) : undefined;
     const built = repartitionTopicOf(pipeline, builtFlowOf(flow.name));

@@ -12,6 +12,7 @@ import {
   generationOf,
   markedFirst,
   markedGeneration,
+  markOfCheckpoint,
   swapsOf,
 } from '../takeover/generation.ts';
 import { partitionKey } from '../takeover/partition-key.ts';
@@ -270,7 +271,7 @@ async function rename(
   const generation = generationOf(catalog, before);
   const swaps = swapsOf(catalog, before);
   const markOf = (topic: string, partition: number) =>
-    catalog.get('checkpoint', `${before}/${partitionKey(topic, partition)}`)?.value;
+    markOfCheckpoint(catalog, before, { topic, partition });
   await catalog.write(
     [
       ...rows.map(({ topic, partition, checkpointTopicId }) => ({
@@ -282,11 +283,11 @@ async function rename(
             : checkpointMark(
                 checkpointTopicId,
                 markedPartitions(markOf(topic, partition), checkpointTopicId),
-                markedGeneration(markOf(topic, partition)),
+                { generation: markedGeneration(markOf(topic, partition)), of: generation },
                 markedFirst(markOf(topic, partition), checkpointTopicId),
               ),
       })),
-      ...(generation === 0
+      ...(generation === generationOf(catalog, after)
         ? []
         : [{ kind: 'generation' as const, name: after, value: { generation, swaps } }]),
       ...movedLetters(catalog, { before, after }, letters),

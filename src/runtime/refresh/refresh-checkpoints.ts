@@ -8,7 +8,14 @@ import { movedMetadata, parseFlowMetadata, parseTableMetadata } from '../../task
 import type { RuntimeListener } from '../runtime-events.ts';
 import { firstPartitions } from '../takeover/added-partitions.ts';
 import { endOpenOver } from '../takeover/end-open.ts';
-import { checkpointMark, markedFirst, tableGeneration, writersOf } from '../takeover/generation.ts';
+import {
+  checkpointMark,
+  generationOf,
+  markedFirst,
+  markOfCheckpoint,
+  tableGeneration,
+  writersOf,
+} from '../takeover/generation.ts';
 import { partitionKey } from '../takeover/partition-key.ts';
 import type { Catalog } from '../topics/catalog.ts';
 import { hasBegun, type LockFacts, lockFlows, markBegun, unlockFlows } from '../topics/locks.ts';
@@ -60,8 +67,8 @@ export async function readCheckpoints(
     const numbers = numbersTo(found.partitions);
     const committed = await log.committedOffsets(group, topic, numbers);
     for (const [partition, { start, stable }] of await log.offsetRanges(topic, numbers)) {
-      const known = catalog.get('checkpoint', `${flow.name}/${partitionKey(topic, partition)}`);
-      const checkpointTopicId = known?.value['topicId'];
+      const known = markOfCheckpoint(catalog, flow.name, { topic, partition });
+      const checkpointTopicId = known?.['topicId'];
       const checkpoint = committed.get(partition);
       rows.push({
         stage,
@@ -205,14 +212,20 @@ export async function applyMoves(
       ...moves.map((move) => {
         const name = `${flow.name}/${partitionKey(move.topic, move.partition)}`;
         const topicId = rowOf(move)?.topicId ?? '';
-        const known = catalog.get('checkpoint', name)?.value;
+        const known = markOfCheckpoint(catalog, flow.name, move);
         const partitions = firstPartitions(known, topicId, countOf(move.topic));
         // Whoever moves it takes the table that is read as it is now.
         const generation = tableGeneration(catalog, writersOf(plan, move.topic));
+        const of = generationOf(catalog, flow.name);
         return {
           kind: 'checkpoint' as const,
           name,
-          value: checkpointMark(topicId, partitions, generation, markedFirst(known, topicId)),
+          value: checkpointMark(
+            topicId,
+            partitions,
+            { generation, of },
+            markedFirst(known, topicId),
+          ),
         };
       }),
       eventEntry({ flow: flow.name, what: 'checkpoint_moved', nowMs, command, facts: { moves } }),

@@ -26,8 +26,7 @@ import {
 } from '../../refresh/retention.ts';
 import { type KeptTopicFacts, type UntoldLoss, untoldLoss } from '../../refresh/untold-loss.ts';
 import type { SwapRange } from '../inspect/flow-facts.ts';
-import { generationOf, markedFirst, swapsOf } from '../takeover/generation.ts';
-import { partitionKey } from '../takeover/partition-key.ts';
+import { generationOf, markedFirst, markOfCheckpoint, swapsOf } from '../takeover/generation.ts';
 import { type SkippedRecord, skippedOf } from '../takeover/skips.ts';
 import type { Catalog } from '../topics/catalog.ts';
 import { readHeld } from '../worker/held-records.ts';
@@ -190,8 +189,8 @@ function checkpointTopicId(
   reader: string,
   { topic, partition }: SourcePartitionFacts,
 ): string | undefined {
-  const mark = catalog?.get('checkpoint', `${reader}/${partitionKey(topic, partition)}`);
-  const known = mark?.value['topicId'];
+  const mark = markOfCheckpoint(catalog, reader, { topic, partition });
+  const known = mark?.['topicId'];
   return typeof known === 'string' ? topicIdHex(known) : undefined;
 }
 
@@ -200,7 +199,7 @@ function firstReadOf(
   reader: string,
   { topic, partition, topicId }: SourcePartitionFacts,
 ): number | undefined {
-  const mark = catalog?.get('checkpoint', `${reader}/${partitionKey(topic, partition)}`)?.value;
+  const mark = markOfCheckpoint(catalog, reader, { topic, partition });
   const known = mark?.['topicId'];
   return typeof known === 'string' && topicIdHex(known) === topicId
     ? markedFirst(mark, known)

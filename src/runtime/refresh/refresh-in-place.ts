@@ -15,12 +15,14 @@ import {
   beginRun,
   endsOf,
   finish,
+  forgetSwapProducer,
   locksOf,
+  openSwapProducer,
   type RefreshOutcome,
   type RefreshRun,
   type RefreshRunOptions,
   settleTable,
-  swap,
+  swapAll,
 } from './refresh-run.ts';
 import type { SwapResult } from './refresh-swap-options.ts';
 
@@ -52,12 +54,13 @@ export async function refreshInPlace(options: RefreshRunOptions): Promise<Refres
     }
     options.onStep?.('emptying the table');
     const result = await run.progress.whileTold(clock, () =>
-      facts.isAppended ? empty(run, facts) : swap(run, facts, undefined),
+      facts.isAppended ? empty(run, facts) : swapAll(run, undefined),
     );
     await run.progress.enter('switching', clock.now());
     options.onStep?.('forgetting its checkpoints');
     await forgetCheckpoints(run, facts);
     await finish(run);
+    await forgetSwapProducer(options);
     await run.progress.close('done', clock.now(), locks);
     const { generation, allowLoss } = run.progress.record;
     const lost = allowLoss ? result.lost : { keys: 0, rows: 0, levels: 0 };
@@ -132,10 +135,7 @@ async function empty({ options, progress }: RefreshRun, facts: RefreshFacts): Pr
   const { log, clock, pipeline, flow, onProgress } = options;
   const { from = [], keepUnrecoverable } = progress.record;
   const isJoin = flow.kind === 'join';
-  const producer =
-    keepUnrecoverable || isJoin
-      ? await log.openProducer(`${pipeline}-refresh.${flow.name}.swap`)
-      : undefined;
+  const producer = keepUnrecoverable || isJoin ? await openSwapProducer(options) : undefined;
   try {
     if (isJoin && producer !== undefined) {
       await buryKept(log, levelsTopicOf(pipeline, flow.name), producer, clock);

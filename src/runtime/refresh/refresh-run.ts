@@ -16,13 +16,14 @@ import { partitionKey } from '../takeover/partition-key.ts';
 import { fenceOthers } from '../takeover/takeover.ts';
 import type { CatalogChange } from '../topics/catalog.ts';
 import type { LockFacts } from '../topics/locks.ts';
+import { forgetWriter, nameWriter } from '../topics/named-writers.ts';
 import { refuseOtherWriter } from '../topics/table-writer.ts';
 import { stuckAfterMs } from '../worker/answer-within.ts';
 import type { ReadProgress } from '../worker/read-partition.ts';
 import { type SwapAppendedOptions, swapAppended } from './refresh-append.ts';
 import type { ChangeForm } from './refresh-changes.ts';
 import { eventEntry, type OutsideOptions, settleCheckpoints } from './refresh-checkpoints.ts';
-import { flowsOf, numbersTo, type RefreshFacts, siftsOf } from './refresh-facts.ts';
+import { flowsOf, gatherFacts, numbersTo, type RefreshFacts, siftsOf } from './refresh-facts.ts';
 import {
   definitionDigest,
   openRefresh,
@@ -166,9 +167,22 @@ export function endsOf({ output }: RefreshFacts): readonly number[] {
 
 /** Ends whatever a dead instance left open over the table and its checkpoints. */
 export async function settleTable({ options }: RefreshRun): Promise<void> {
-  const { log, catalog, clock, pipeline, plan, listener, table, flow } = options;
+  const { pipeline, table, flow } = options;
+  await settleRead(options);
+  await settleTopics(options, [table.topic, levelsTopicOf(pipeline, flow.name)]);
+}
+
+/** The same over what tells which records were read, and which of them were set aside. */
+export async function settleRead(options: RefreshRunOptions): Promise<void> {
+  const { plan, table } = options;
   for (const { name } of flowsOf(plan, table)) await settleCheckpoints(options, name);
-  const names = [table.topic, levelsTopicOf(pipeline, flow.name)];
+  if (table.deadLetterTopic !== undefined) await settleTopics(options, [table.deadLetterTopic]);
+}
+
+async function settleTopics(
+  { log, catalog, clock, listener }: RefreshRunOptions,
+  names: readonly string[],
+): Promise<void> {
   for (const { name, partitions } of (await log.describeTopics(names)).values()) {
     const started = clock.monotonic();
     const goals = await log.offsetRanges(name, numbersTo(partitions));
@@ -186,6 +200,43 @@ export async function settleTable({ options }: RefreshRun): Promise<void> {
   }
 }
 
+type SwapWriter = Pick<RefreshRunOptions, 'log' | 'catalog' | 'clock' | 'pipeline' | 'flow'>;
+
+/** What writes into a table that is refreshed. It is entered, so that whoever finds what it left open can end that. */
+export async function openSwapProducer(options: SwapWriter): Promise<LogProducer> {
+  const { log, catalog, clock } = options;
+  await nameWriter(catalog, swapWriterId(options), clock.now());
+  return log.openProducer(swapWriterId(options));
+}
+
+/** Once all that it wrote is committed. */
+export async function forgetSwapProducer(options: SwapWriter): Promise<void> {
+  await forgetWriter(options.catalog, swapWriterId(options), options.clock.now());
+}
+
+function swapWriterId({ pipeline, flow }: SwapWriter): string {
+  return `${pipeline}-refresh.${flow.name}.swap`;
+}
+
+/** Whoever is held up by a dead one may fence this one, too: it begins again where that left it. */
+const swapsMax = 3;
+
+/** Makes the table what the fresh topics are, as it stands now. */
+export async function swapAll(
+  run: RefreshRun,
+  fresh: FreshTopics | undefined,
+): Promise<SwapResult> {
+  for (let attempt = 1; ; attempt += 1) {
+    const facts = await gatherFacts(run.options);
+    try {
+      return await swap(run, facts, fresh);
+    } catch (error) {
+      const isFenced = error instanceof FlowError && error.code === 'PRODUCER_FENCED';
+      if (!isFenced || attempt === swapsMax) throw error;
+    }
+  }
+}
+
 export type FreshTopics = NonNullable<SwapOptions['fresh']>;
 
 /** Makes the table what the fresh topics are; without any, empty but for what is kept. */
@@ -195,10 +246,7 @@ export async function swap(
   fresh: FreshTopics | undefined,
   measureOnly = false,
 ): Promise<SwapResult> {
-  const { log, pipeline, flow } = run.options;
-  const producer = measureOnly
-    ? undefined
-    : await log.openProducer(`${pipeline}-refresh.${flow.name}.swap`);
+  const producer = measureOnly ? undefined : await openSwapProducer(run.options);
   try {
     const { output } = fresh ?? {};
     if (facts.isAppended && output !== undefined) {
@@ -320,7 +368,7 @@ export async function finish(
         value: checkpointMark(
           topicId,
           sources.get(topic)?.partitions,
-          tableGeneration(catalog, writersOf(plan, topic)),
+          { generation: tableGeneration(catalog, writersOf(plan, topic)), of: generation },
           first,
         ),
       })),

@@ -156,28 +156,21 @@ export async function scanPending({ log, facts }: LossScanOptions): Promise<Pend
   if (repartition === undefined) return pending;
   const bounds = await boundsNow(log, facts);
   const parts = emptyEnvelopeParts();
-  const reader = log.openReader();
-  try {
-    for (const { partition, start, stable, committed } of repartition.partitions) {
-      let position = Math.max(committed ?? start, start);
-      if (position >= stable) continue;
-      reader.assign(repartition.topic, partition, position);
-      while (position < stable) {
-        for (const { records, nextOffset } of await reader.poll(500)) {
-          while (records.next()) {
-            const { bytes, valueStart, valueEnd } = records;
-            if (!readEnvelope(bytes, valueStart, valueEnd, parts)) continue;
-            pending.rows += 1;
-            const place = readProvenance(bytes, parts.provenanceStart);
-            if (bounds.readability(place) !== 'readable') pending.lost += 1;
-          }
-          position = nextOffset;
-        }
+  const { topic, partitions } = repartition;
+  for (const { partition, start, stable, committed } of partitions) {
+    const from = Math.max(committed ?? start, start);
+    if (from >= stable) continue;
+    const place = { log, topic, partition, partitions: partitions.length, from, mayGo: true };
+    await readPartition(place, ({ records }) => {
+      // What came since may be of younger records than the bounds know.
+      while (records.next() && records.offset < stable) {
+        const { bytes, valueStart, valueEnd } = records;
+        if (!readEnvelope(bytes, valueStart, valueEnd, parts)) continue;
+        pending.rows += 1;
+        const source = readProvenance(bytes, parts.provenanceStart);
+        if (bounds.readability(source) !== 'readable') pending.lost += 1;
       }
-      reader.unassign(repartition.topic, partition);
-    }
-  } finally {
-    await reader.close();
+    });
   }
   return pending;
 }

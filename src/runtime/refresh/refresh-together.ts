@@ -4,13 +4,18 @@ import { downstreamOf } from '../../refresh/refresh-report.ts';
 import type { RefreshMode } from '../../refresh/refresh-request.ts';
 import { isUntouched } from '../../refresh/refresh-states.ts';
 import { lockFlows, lockName, unlockFlows } from '../topics/locks.ts';
-import { settleCheckpoints } from './refresh-checkpoints.ts';
-import { flowsOf, gatherFacts } from './refresh-facts.ts';
+import { gatherFacts } from './refresh-facts.ts';
 import { refreshInPlace } from './refresh-in-place.ts';
 import { previewRefresh } from './refresh-preview.ts';
 import { openRefresh, type RefreshRecord } from './refresh-record.ts';
 import { refuseLossOf } from './refresh-refusals.ts';
-import { beginRun, locksOf, type RefreshOutcome, type RefreshRunOptions } from './refresh-run.ts';
+import {
+  beginRun,
+  locksOf,
+  type RefreshOutcome,
+  type RefreshRunOptions,
+  settleRead,
+} from './refresh-run.ts';
 
 /** Refreshes one table beside the live one. */
 export type RefreshOneBeside = (options: RefreshRunOptions) => Promise<RefreshOutcome>;
@@ -121,7 +126,6 @@ async function check(options: RefreshRunOptions, mode: RefreshMode): Promise<voi
       hint: `Finish it first, or give it up: tidemark refresh ${options.table.name} --cancel`,
     });
   }
-  for (const { name } of flowsOf(options.plan, options.table))
-    await settleCheckpoints(options, name);
+  await settleRead(options);
   await refuseLossOf(beginRun(options, mode), await gatherFacts(options));
 }

@@ -1,5 +1,5 @@
 import type { KnownCatalog } from '../topics/catalog.ts';
-import { partitionKey } from './partition-key.ts';
+import { markOfCheckpoint } from './generation.ts';
 
 type Place = {
   readonly flow: string;
@@ -18,7 +18,7 @@ type MarkValue = Readonly<Record<string, unknown>> | undefined;
 export function isAddedSince(catalog: KnownCatalog, place: Place): boolean {
   const { flow, topic, topicId, partition } = place;
   for (let sibling = 0; sibling < partition; sibling += 1) {
-    const mark = catalog.get('checkpoint', `${flow}/${partitionKey(topic, sibling)}`)?.value;
+    const mark = markOfCheckpoint(catalog, flow, { topic, partition: sibling });
     const count = markedPartitions(mark, topicId);
     if (count !== undefined && count <= partition) return true;
   }

@@ -33,6 +33,7 @@ import {
   checkpointMark,
   markedFirst,
   markedGeneration,
+  markOfCheckpoint,
   refuseOtherGeneration,
   refuseSucceeded,
   tableGeneration,
@@ -223,7 +224,7 @@ export class FlowTakeover {
       // Looked up first: what the catalog knows of a checkpoint was committed before, so that a later answer without it
       // is a loss. The other way round another owner's first commit may fall in between (simulation seed 2234).
       const name = this.#checkpointName(topic, partition);
-      const mark = catalog.get('checkpoint', name)?.value;
+      const mark = markOfCheckpoint(catalog, facts.flow.name, { topic, partition });
       const recorded = mark?.['topicId'];
       const checkpointGeneration = markedGeneration(mark);
       const generation = this.#generationOf(topic) ?? checkpointGeneration;
@@ -284,7 +285,7 @@ export class FlowTakeover {
                 value: checkpointMark(
                   topicId,
                   firstPartitions(mark, topicId, gained.partitions),
-                  generation,
+                  { generation, of: facts.generation },
                   markedFirst(mark, topicId) ?? (committed === undefined ? position : undefined),
                 ),
               },

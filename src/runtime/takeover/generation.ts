@@ -5,6 +5,7 @@ import type { FlowFacts, SwapRange } from '../inspect/flow-facts.ts';
 import { carriedError } from '../topics/carried-flows.ts';
 import type { Catalog, KnownCatalog } from '../topics/catalog.ts';
 import { succeededError } from '../topics/table-writer.ts';
+import { partitionKey } from './partition-key.ts';
 
 /** How often a flow's table was refreshed fully: part of the name of its state, and of every record it writes. */
 export function generationOf(catalog: KnownCatalog | undefined, flow: string): number {
@@ -33,23 +34,41 @@ export function writersOf({ tables, flows }: PipelinePlan, topic: string): reado
 export type CheckpointMark = {
   readonly topicId: string;
   readonly partitions: number | undefined;
+  /** Of the table that is read; absent: it was never refreshed, or is none. */
   readonly generation?: number;
+  /** The generation of the flow whose checkpoint it is; absent: that was never refreshed. */
+  readonly of?: number;
   /** The offset at which the flow began to read the partition; absent: nobody knows. */
   readonly first?: number;
 };
 
+/** `generation` is that of the table that is read, `of` that of the flow. */
 export function checkpointMark(
   topicId: string,
   partitions: number | undefined,
-  generation: number,
+  { generation, of }: { readonly generation: number; readonly of: number },
   first: number | undefined,
 ): CheckpointMark {
   return {
     topicId,
     partitions,
     ...(generation === 0 ? {} : { generation }),
+    ...(of === 0 ? {} : { of }),
     ...(first === undefined ? {} : { first }),
   };
+}
+
+/**
+ * What the catalog keeps of a flow's checkpoint; undefined: it knows of none. An instance that slept while its flow was refreshed
+ * may enter one of before, which the refresh has taken away (simulation seed 548 with refreshes).
+ */
+export function markOfCheckpoint(
+  catalog: KnownCatalog | undefined,
+  flow: string,
+  { topic, partition }: { readonly topic: string; readonly partition: number },
+): Readonly<Record<string, unknown>> | undefined {
+  const mark = catalog?.get('checkpoint', `${flow}/${partitionKey(topic, partition)}`)?.value;
+  return (mark?.['of'] ?? 0) === generationOf(catalog, flow) ? mark : undefined;
 }
 
 /** Where the flow began to read the partition; undefined: that was another topic, or nobody knows. */

@@ -15,7 +15,9 @@ export async function eachWaiting(
   const committed = await log.committedOffsets(group, topic, numbersTo(partitions));
   for (const partition of numbersTo(partitions)) {
     const from = committed.get(partition)?.offset ?? 0;
-    await readPartition({ log, topic, partition, partitions, from }, ({ records }) => {
+    // What is deleted meanwhile lies behind the checkpoint by then (simulation seed 500688 with refreshes).
+    const place = { log, topic, partition, partitions, from, mayGo: true };
+    await readPartition(place, ({ records }) => {
       while (records.next()) take(records);
     });
   }

@@ -15,6 +15,8 @@ export type PartitionToRead = {
   readonly partitions: number;
   /** Nothing before it is read; absent: all that is there. */
   readonly from?: number;
+  /** Whether records that go while it is read are of no more use, since somebody has taken them in. */
+  readonly mayGo?: boolean;
   readonly onProgress?: ((progress: ReadProgress) => void) | undefined;
 };
 
@@ -26,7 +28,7 @@ const roundsMax = 6;
  * may have taken away a record for the sake of one that lies behind the end as it stood at the start.
  */
 export async function readPartition(
-  { log, topic, partition, partitions, from = 0, onProgress }: PartitionToRead,
+  { log, topic, partition, partitions, from = 0, mayGo = false, onProgress }: PartitionToRead,
   take: (slice: Slice) => Promise<void> | void,
 ): Promise<void> {
   const rangeNow = async (): Promise<{ start: number; stable: number }> => {
@@ -37,11 +39,21 @@ export async function readPartition(
   let range = await rangeNow();
   let position = Math.max(range.start, from);
   const reader = log.openReader();
+  const goOn = async (error: unknown): Promise<readonly Slice[]> => {
+    const isGone = error instanceof FlowError && error.code === 'OFFSET_OUT_OF_RANGE';
+    const { start } = await rangeNow();
+    if (!mayGo || !isGone || start <= position) throw error;
+    position = start;
+    reader.unassign(topic, partition);
+    reader.assign(topic, partition, position);
+    return [];
+  };
   try {
     reader.assign(topic, partition, position);
     for (let round = 0; round < roundsMax && position < range.stable; round += 1) {
       while (position < range.stable) {
-        for (const slice of await reader.poll(500)) {
+        const slices = await reader.poll(500).catch(goOn);
+        for (const slice of slices) {
           await take(slice);
           position = slice.nextOffset;
           onProgress?.({ partition, partitions, position, end: range.stable });

@@ -1,9 +1,13 @@
 import type { TablePlan } from '../../plan/pipeline-plan.ts';
 import { refreshOrder } from '../../refresh/refresh-report.ts';
-import { type BesideOptions, refreshBeside } from '../../runtime/refresh/refresh-beside.ts';
+import {
+  type BesideOptions,
+  cancelRefresh,
+  refreshBeside,
+} from '../../runtime/refresh/refresh-beside.ts';
 import { flowsOf } from '../../runtime/refresh/refresh-facts.ts';
 import type { RefreshRunOptions } from '../../runtime/refresh/refresh-run.ts';
-import { refreshTogetherBeside } from '../../runtime/refresh/refresh-together.ts';
+import { refreshTogether, refreshTogetherBeside } from '../../runtime/refresh/refresh-together.ts';
 import type { RuntimeListener } from '../../runtime/runtime-events.ts';
 import { Catalog } from '../../runtime/topics/catalog.ts';
 import { defaultWorkerSettings } from '../../runtime/worker/start-worker.ts';
@@ -12,8 +16,12 @@ import { SimulatedLog } from './simulated-log.ts';
 import { SimulatedProcess } from './simulated-process.ts';
 import { SimulatedStateStore } from './simulated-state-store.ts';
 
+/** Beside the live table, by emptying it, or given up while it is built. */
+export type RefreshWay = 'beside' | 'in_place' | 'cancel';
+
 export type SimulatedRefreshOptions = {
   readonly table: TablePlan;
+  readonly way: RefreshWay;
   /** Of no other process of its world. */
   readonly token: string;
   readonly onStep: (text: string) => void;
@@ -21,20 +29,24 @@ export type SimulatedRefreshOptions = {
 };
 
 /**
- * A command that computes a table, and what reads it, anew beside the live ones, in a process of its own. It keeps what can
- * not be read again, so that whatever the sources have lost meanwhile the table has to be what it would have been without.
+ * A command that computes a table, and what reads it, anew, in a process of its own. It keeps what can not be read again, so that whatever the sources have lost meanwhile the table has to be what it would have been without.
  */
 export class SimulatedRefresh {
   readonly table: TablePlan;
+  readonly way: RefreshWay;
   readonly process: SimulatedProcess;
   /** Settles when the command ends by itself; never after a crash. */
   readonly fate: Promise<Fate>;
   /** By which it ended; undefined: it goes on, was killed, or is done. */
   error: unknown;
 
-  constructor(site: SimulatedSite, { table, token, onStep, onEvent }: SimulatedRefreshOptions) {
+  constructor(
+    site: SimulatedSite,
+    { table, way, token, onStep, onEvent }: SimulatedRefreshOptions,
+  ) {
     const { log, clock, faults, outages, drawStallMs, sliceRecordsMax } = site;
     this.table = table;
+    this.way = way;
     this.process = new SimulatedProcess({ clock, faults, outages, drawStallMs });
     this.fate = this.#live(
       site,
@@ -52,7 +64,7 @@ export class SimulatedRefresh {
     { plan, pipeline, settings }: SimulatedSite,
     log: SimulatedLog,
     state: SimulatedStateStore,
-    { token, onStep, onEvent }: Omit<SimulatedRefreshOptions, 'table'>,
+    { token, onStep, onEvent }: Omit<SimulatedRefreshOptions, 'table' | 'way'>,
   ): Promise<Fate> {
     const { clock } = this.process;
     try {
@@ -70,9 +82,14 @@ export class SimulatedRefresh {
         const [flow] = flowsOf(plan, table);
         return { ...shared, table, flow, together };
       });
-      await refreshTogetherBeside(all, (one) =>
-        refreshBeside({ ...shared, ...one } as BesideOptions),
-      );
+      const besideOf = (one: RefreshRunOptions): BesideOptions => ({ ...shared, ...one });
+      const openState = () => Promise.resolve(state);
+      if (this.way === 'in_place') await refreshTogether(all);
+      else if (this.way === 'beside') {
+        await refreshTogetherBeside(all, (one) => refreshBeside(besideOf(one)));
+      } else {
+        for (const one of all) await cancelRefresh({ ...besideOf(one), openState });
+      }
       this.process.exit();
       return { fate: 'stopped' };
     } catch (error) {

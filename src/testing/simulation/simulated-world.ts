@@ -67,6 +67,8 @@ export class SimulatedWorld {
   isRewound = false;
   /** The one that has not come to its end yet. */
   refresh: SimulatedRefresh | undefined;
+  /** One of them has emptied its table, as it was asked to: readers see that, and letters may come twice. */
+  isEmptied = false;
   /** Refreshes that were begun. */
   refreshes = 0;
   /** Errors that stop a flow by right, by flow. */

@@ -3,7 +3,7 @@ import type { FlowPlan, PipelinePlan, TablePlan } from '../../plan/pipeline-plan
 import { sourcesOf } from '../../plan/topology.ts';
 import { refreshOrder } from '../../refresh/refresh-report.ts';
 import { errorText, isOfTheWorld } from './simulated-instance.ts';
-import { SimulatedRefresh } from './simulated-refresh.ts';
+import { type RefreshWay, SimulatedRefresh } from './simulated-refresh.ts';
 import { eventText, type SimulatedWorld } from './simulated-world.ts';
 
 /** What a person is told who asked for it at a bad moment, and may ask again. */
@@ -40,44 +40,68 @@ function isRefreshable(plan: PipelinePlan, flow: FlowPlan): boolean {
 export async function beginRefresh(world: SimulatedWorld): Promise<void> {
   const { random, scenario, clock, workload, plan } = world;
   const open = world.refresh;
+  if (open !== undefined && open.way === 'beside' && random.chance(250)) cancel(world, open.table);
   if (open !== undefined && !open.isGone) {
     if (random.chance(500)) open.process.crash();
     return;
   }
   const table = open?.table ?? random.pick(refreshableTables(plan));
   if (table === undefined) return;
-  start(world, table);
+  start(world, table, open?.way ?? drawWay(world, table));
   await workload.produce(random.below(scenario.roundRecordsMax));
   await clock.sleep(random.below(20_000));
 }
 
-function start(world: SimulatedWorld, table: TablePlan): SimulatedRefresh {
+/** Whoever reads first versions alone would take those of an emptied table for new ones. */
+function drawWay({ random, plan }: SimulatedWorld, { topic }: TablePlan): RefreshWay {
+  const isInPlace = random.chance(250);
+  const isReadOnce = plan.sources.some((one) => one.topic === topic && one.skipsChanges === true);
+  return isInPlace && !isReadOnce ? 'in_place' : 'beside';
+}
+
+/** A refresh that was given up is asked for once more in the end. */
+function cancel(world: SimulatedWorld, table: TablePlan): void {
+  const command = commandOf(world, table, 'cancel');
+  void command.fate.then((end) => {
+    if (end.fate === 'stopped') world.note(() => `refresh of ${table.name} is cancelled`);
+    else told(world, 'cancel', end.error);
+  });
+}
+
+function start(world: SimulatedWorld, table: TablePlan, way: RefreshWay): SimulatedRefresh {
+  const refresh = commandOf(world, table, way);
+  world.refresh = refresh;
+  if (way === 'in_place') world.isEmptied = true;
+  void refresh.process.crashed.then(() => world.note(() => 'the refresh is gone'));
+  void refresh.fate.then((end) => {
+    if (end.fate === 'failed') return told(world, 'refresh', end.error);
+    world.refresh = undefined;
+    world.note(() => `refresh of ${table.name} is done`);
+  });
+  return refresh;
+}
+
+function commandOf(world: SimulatedWorld, table: TablePlan, way: RefreshWay): SimulatedRefresh {
   world.refreshes += 1;
-  world.note(() => `refresh of ${table.name} begins`);
-  const refresh = new SimulatedRefresh(world.site, {
+  world.note(() => `refresh of ${table.name} begins: ${way}`);
+  return new SimulatedRefresh(world.site, {
     table,
+    way,
     token: `refresh-${world.refreshes}`,
     onStep: (text) => world.note(() => `refresh: ${text}`),
     onEvent: (event) => world.note(() => `refresh ${eventText(event)}`),
   });
-  world.refresh = refresh;
-  void refresh.process.crashed.then(() => world.note(() => 'the refresh is gone'));
-  void refresh.fate.then((end) => {
-    if (end.fate === 'stopped') {
-      world.refresh = undefined;
-      world.note(() => `refresh of ${table.name} is done`);
-      return;
-    }
-    world.note(() => `refresh failed: ${errorText(end.error)}`);
-    if (!isRefusal(end.error)) world.complain(`refresh failed: ${errorText(end.error)}`);
-  });
-  return refresh;
+}
+
+function told(world: SimulatedWorld, command: string, error: unknown): void {
+  world.note(() => `${command} failed: ${errorText(error)}`);
+  if (!isRefusal(error)) world.complain(`${command} failed: ${errorText(error)}`);
 }
 
 /** What was begun is ended by the same command, however often it takes. */
 export async function endRefresh(world: SimulatedWorld): Promise<void> {
   for (let open = world.refresh; open !== undefined; open = world.refresh) {
-    const running = open.isGone ? start(world, open.table) : open;
+    const running = open.isGone ? start(world, open.table, open.way) : open;
     // What lies between the stages is no loss once somebody has merged it.
     world.forgetGone();
     if (world.instances.length === 0) world.begin();
@@ -89,7 +113,8 @@ export async function endRefresh(world: SimulatedWorld): Promise<void> {
 }
 
 function isNeverWritten({ code, message }: FlowError): boolean {
-  return code === 'TOPIC_MISSING' || (code === 'USAGE' && message.endsWith('was never written'));
+  const isNothing = message.endsWith('was never written') || message.endsWith('is under way');
+  return code === 'TOPIC_MISSING' || (code === 'USAGE' && isNothing);
 }
 
 /** Whether a refresh that ended by this may be asked for again. */
