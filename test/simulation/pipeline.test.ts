@@ -62,12 +62,15 @@ const failedOnce = [
 
 /** Of these a table was computed anew while something befell the command, or those beside it. */
 const refreshedOnce = [
-  { shape: 'plain', seed: 279 },
+  { shape: 'appended', seed: 527 },
   { shape: 'over_table_once', seed: 711 },
-  { shape: 'plain', seed: 901 },
-  { shape: 'plain', seed: 480 },
+  { shape: 'viewed', seed: 1022 },
+  { shape: 'upserted', seed: 902 },
   { shape: 'captured', seed: 174 },
-  { shape: 'separate', seed: 301 },
+  { shape: 'plain', seed: 548 },
+  { shape: 'plain', seed: 701914 },
+  { shape: 'backfilled', seed: 711988 },
+  { shape: 'fed', seed: 712861 },
 ];
 
 const keptFromOthers = [

@@ -6,18 +6,18 @@ import { rowLoss } from '../../refresh/loss.ts';
 import { sourceOf } from '../worker/held-records.ts';
 import type { ReadProgress } from '../worker/read-partition.ts';
 import { appendCopy } from './append-copy.ts';
+import { CommitPace } from './commit-pace.ts';
 import type { RefreshFacts } from './refresh-facts.ts';
 import { eachSlice } from './refresh-fold.ts';
 import { noSwapResult, type SwapResult } from './refresh-swap-options.ts';
-
-const pendingBytesMax = 8 * 1024 * 1024;
 
 /**
  * Empties the topic of a table that append flows write, up to where it ended when the refresh began. Rows that can't be
  * read again are written once more behind that end first, where that was asked for. Invariant: what is to stay is there,
  * committed, before the record that it was is deleted; done again after a crash, no row is written twice.
  */
-export async function emptyAppended(options: EmptyOptions): Promise<SwapResult> {
+export async function emptyAppended(given: EmptyOptions): Promise<SwapResult> {
+  const options = paced(given);
   const { log, facts, from, producer } = options;
   const result = noSwapResult();
   const { output } = facts;
@@ -32,8 +32,8 @@ export async function emptyAppended(options: EmptyOptions): Promise<SwapResult> 
       else if (producer !== undefined) keepOnce(options, part, records, kept);
       else lose(result);
     });
+    await options.pace?.commit();
   }
-  await producer?.commit([]);
   await log.deleteRecords(output.topic, new Map(from.entries()));
   return result;
 }
@@ -44,7 +44,8 @@ export async function emptyAppended(options: EmptyOptions): Promise<SwapResult> 
  * deleted. Invariants: the topic is never empty meanwhile; done again after a crash, no row is written twice. In the one
  * partition a new row comes before each that is kept, so that their number tells how far an attempt came.
  */
-export async function swapAppended(options: SwapAppendedOptions): Promise<SwapResult> {
+export async function swapAppended(given: SwapAppendedOptions): Promise<SwapResult> {
+  const options = paced(given);
   const { log, facts, from, producer } = options;
   const result = noSwapResult();
   const { output } = facts;
@@ -63,9 +64,9 @@ export async function swapAppended(options: SwapAppendedOptions): Promise<SwapRe
       else if (producer === undefined) keep(result, true);
       else keepOnce(options, part, records, kept);
     });
+    await options.pace?.commit();
   }
   if (producer === undefined) return result;
-  await producer.commit([]);
   await log.deleteRecords(output.topic, new Map(from.entries()));
   return result;
 }
@@ -94,6 +95,14 @@ export type SwapAppendedOptions = Omit<EmptyOptions, 'producer'> & {
   readonly producer: LogProducer | undefined;
 };
 
+/** With that at which what is written is committed; undefined: nothing is. */
+type Paced<Options> = Options & { readonly pace: CommitPace | undefined };
+
+function paced<Options extends EmptyOptions>(options: Options): Paced<Options> {
+  const { producer, clock } = options;
+  return { ...options, pace: producer && new CommitPace(producer, clock) };
+}
+
 type Part = {
   readonly topic: string;
   readonly partition: number;
@@ -119,7 +128,7 @@ function keep(result: SwapResult, isNew: boolean): void {
 
 /** Every row that stood there when the refresh began, and whether its record can't be read again. */
 async function eachRow(
-  { log, facts, producer, onProgress }: EmptyOptions,
+  { log, facts, pace, onProgress }: Paced<EmptyOptions>,
   { topic, partition, start, end }: Part,
   take: (records: RecordCursor, isLost: boolean) => void,
 ): Promise<void> {
@@ -131,9 +140,7 @@ async function eachRow(
         source !== undefined && rowLoss(facts.bounds, [readProvenance(source, 0)]) !== undefined;
       take(records, isLost);
     }
-    if (producer !== undefined && producer.pendingBytes > pendingBytesMax) {
-      await producer.commit([]);
-    }
+    await pace?.turn();
   });
   onProgress?.({
     partition,
@@ -145,7 +152,7 @@ async function eachRow(
 
 /** What can't be read again and the new generation does not have, either: it may have read it before it was gone. */
 async function goneRows(
-  options: SwapAppendedOptions,
+  options: Paced<SwapAppendedOptions>,
   part: Part,
 ): Promise<ReadonlySet<string> | undefined> {
   if (options.isLossAllowed) return undefined;
@@ -166,7 +173,7 @@ async function goneRows(
  * was let through since the first one can't be read any more. Flows of one table let equal rows through each, so rows are counted.
  */
 async function forgetReplaced(
-  options: SwapAppendedOptions,
+  options: Paced<SwapAppendedOptions>,
   part: Part,
   gone: Set<string>,
 ): Promise<void> {
@@ -195,31 +202,31 @@ async function forgetReplaced(
 
 /** Writes the rows of the new generation, but for those that an attempt before has written. */
 async function writeFresh(
-  options: SwapAppendedOptions,
+  options: Paced<SwapAppendedOptions>,
   { topic, partition, result }: Part,
   written: number,
 ): Promise<void> {
   const { producer } = options;
   let seen = 0;
-  await eachFresh(options, partition, async (records) => {
+  await eachFresh(options, partition, (records) => {
     seen += 1;
     result.published += 1;
     if (producer === undefined || seen <= written) return;
     appendCopy(producer, topic, partition, records);
-    if (producer.pendingBytes > pendingBytesMax) await producer.commit([]);
   });
 }
 
 async function eachFresh(
-  { log, fresh }: SwapAppendedOptions,
+  { log, fresh, pace }: Paced<SwapAppendedOptions>,
   partition: number,
-  take: (records: RecordCursor) => Promise<void> | void,
+  take: (records: RecordCursor) => void,
 ): Promise<void> {
   const range = (await log.offsetRanges(fresh, [partition])).get(partition);
   if (range === undefined) return;
   const place = { partition, from: range.start, to: range.stable };
   await eachSlice(log, fresh, place, async ({ records }) => {
-    while (records.next()) await take(records);
+    while (records.next()) take(records);
+    await pace?.turn();
   });
 }
 

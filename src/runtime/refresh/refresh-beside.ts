@@ -413,6 +413,10 @@ class Beside {
   async #updateHeld(): Promise<void> {
     const { log, table } = this.#options;
     try {
+      if (this.#built.isPinnedBefore()) {
+        await this.#built.cleanUp();
+        await this.#built.prepare();
+      }
       await this.#update(log);
       if (!(await this.#built.hasWaiting())) return;
       await this.#update(endedLog(log, await this.#built.ends()));

@@ -19,6 +19,7 @@ import { pastFormerEpochs } from '../takeover/past-former-epochs.ts';
 import { type SkippedRecord, skipsOf } from '../takeover/skips.ts';
 import type { CatalogChange } from '../topics/catalog.ts';
 import { lockName } from '../topics/locks.ts';
+import { readPins } from '../views/once-pins.ts';
 import { eachWaiting } from '../worker/each-waiting.ts';
 import { awaitNobody } from './refresh-checkpoints.ts';
 import type { SourceEnds } from './refresh-drain.ts';
@@ -366,10 +367,11 @@ export class BuiltGeneration {
   }
 
   async #handLetters(): Promise<void> {
-    const { log, catalog, pipeline, table, replicationFactor } = this.#options;
+    const { log, catalog, clock, pipeline, table, replicationFactor } = this.#options;
     if (table.deadLetterTopic === undefined) return;
     await handLetters({
       log,
+      clock,
       catalog,
       pipeline,
       from: this.letters,
@@ -409,6 +411,22 @@ export class BuiltGeneration {
     }
     if (offsets.length > 0) await log.commitCheckpoint(groupOf(pipeline, flow.name), offsets);
     return checkpoints;
+  }
+
+  /**
+   * Whether a flow that runs once began only after the refresh did, and has read further than the new generation will: without
+   * what it has read in between that would lack rows (simulation seed 712861 with refreshes).
+   */
+  isPinnedBefore(): boolean {
+    const { catalog } = this.#options;
+    return this.#flows.some((flow) => {
+      const live = readPins(flow, catalog);
+      const built = readPins({ ...flow, name: builtFlowOf(flow.name) }, catalog);
+      if (live === undefined || built === undefined) return false;
+      return [...live.ends].some(([topic, ends]) =>
+        ends.some((end, partition) => end > (built.ends.get(topic)?.[partition] ?? 0)),
+      );
+    });
   }
 
   /** A flow that runs once has run with the new generation, and does not again. */

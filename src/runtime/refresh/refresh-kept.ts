@@ -1,10 +1,9 @@
 import type { Clock } from '../../ports/clock.ts';
 import type { Log, LogProducer } from '../../ports/log.ts';
 import { emptyOutgoingRecord } from '../../task/output/outgoing-record.ts';
+import { CommitPace } from './commit-pace.ts';
 import { numbersTo } from './refresh-facts.ts';
 import { eachSlice } from './refresh-fold.ts';
-
-const pendingBytesMax = 8 * 1024 * 1024;
 
 /**
  * Writes a tombstone for every key that the changelog of a join knows, up to where it ends now. Invariant: done again
@@ -19,6 +18,7 @@ export async function buryKept(
   const found = (await log.describeTopics([topic])).get(topic);
   if (found === undefined) return;
   const ranges = await log.offsetRanges(topic, numbersTo(found.partitions));
+  const pace = new CommitPace(producer, clock);
   const record = emptyOutgoingRecord();
   record.valueEnd = -1;
   for (const [partition, { start, stable }] of ranges) {
@@ -31,8 +31,8 @@ export async function buryKept(
         record.timestampMs = clock.now();
         producer.append(topic, partition, record);
       }
-      if (producer.pendingBytes > pendingBytesMax) await producer.commit([]);
+      await pace.turn();
     });
   }
-  await producer.commit([]);
+  await pace.commit();
 }

@@ -1,3 +1,4 @@
+import type { Clock } from '../../ports/clock.ts';
 import type { Log, LogProducer, TopicDescription } from '../../ports/log.ts';
 import { type DeadLetter, readDeadLetter } from '../../task/output/dead-letter.ts';
 import { SettledLetters } from '../inspect/settled-letters.ts';
@@ -5,6 +6,7 @@ import type { CatalogChange, KnownCatalog } from '../topics/catalog.ts';
 import { letterOwner } from '../worker/letter-owner.ts';
 import { readPartition } from '../worker/read-partition.ts';
 import { appendCopy } from './append-copy.ts';
+import { CommitPace } from './commit-pace.ts';
 import { type KeptIn, placesNotGiven, placesOfLetter, rowsOfPlaces } from './rows-of-places.ts';
 
 export type LettersOptions = {
@@ -17,9 +19,9 @@ export type LettersOptions = {
   readonly to: string;
   readonly replicationFactor: number;
   readonly openProducer: () => Promise<LogProducer>;
+  readonly clock: Clock;
 };
 
-const pendingBytesMax = 4 * 1024 * 1024;
 const shownMax = 3;
 const messageShownMax = 200;
 
@@ -44,19 +46,24 @@ export async function handLetters(options: LettersOptions): Promise<void> {
   });
   if (missing.size === 0) return;
   const producer = await openProducer();
+  const pace = new CommitPace(producer, options.clock);
   try {
     await eachLetter(options, built, async (letter, records) => {
-      if (!missing.delete(nameOf(letter))) return;
-      appendCopy(producer, to, letter.partition % target.partitions, records);
-      if (producer.pendingBytes > pendingBytesMax) await producer.commit([]);
+      if (missing.delete(nameOf(letter))) {
+        appendCopy(producer, to, letter.partition % target.partitions, records);
+      }
+      await pace.turn();
     });
-    await producer.commit([]);
+    await pace.commit();
   } finally {
     await producer.close();
   }
 }
 
-export type NewLettersOptions = Omit<LettersOptions, 'replicationFactor' | 'openProducer'> & {
+export type NewLettersOptions = Omit<
+  LettersOptions,
+  'replicationFactor' | 'openProducer' | 'clock'
+> & {
   /** What the live table holds, and what the new generation does. */
   readonly live: KeptIn;
   readonly built: KeptIn;

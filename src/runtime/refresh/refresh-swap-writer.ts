@@ -7,13 +7,13 @@ import type { LogProducer } from '../../ports/log.ts';
 import type { JoinSet } from '../../refresh/row-join.ts';
 import { ChangeOutput } from '../../task/output/change-output.ts';
 import { OutputWriter } from '../../task/output/output-record.ts';
+import { CommitPace } from './commit-pace.ts';
 import { copyOf, type Differences, type RecordCopy } from './refresh-differences.ts';
 import type { RawRecord } from './refresh-fold.ts';
 import { eachSliceOf, type SwapOptions, type SwapResult } from './refresh-swap-options.ts';
 
-/** Bounds of one transaction; keys are never divided between two. */
+/** Of one transaction; keys are never divided between two. */
 const transactionRecordsMax = 2_000;
-const transactionBytesMax = 8 * 1024 * 1024;
 
 /** A key that is not swapped record by record; undefined: it stays as it is. */
 export type Settlement = { readonly write: ((writer: SwapWriter) => void) | undefined };
@@ -44,6 +44,7 @@ export type SwapTarget = {
 export class SwapWriter {
   readonly #options: SwapOptions;
   readonly #producer: LogProducer;
+  readonly #pace: CommitPace;
   readonly #partition: number;
   readonly #freshKeys: ReadonlySet<string>;
   readonly #result: SwapResult;
@@ -54,6 +55,7 @@ export class SwapWriter {
   constructor({ options, producer, partition, freshKeys, result }: SwapTarget) {
     this.#options = options;
     this.#producer = producer;
+    this.#pace = new CommitPace(producer, options.clock);
     this.#partition = partition;
     this.#freshKeys = freshKeys;
     this.#result = result;
@@ -185,6 +187,7 @@ export class SwapWriter {
         this.#append(to, copyOf(records));
         await this.#commitIfLarge();
       }
+      await this.#commitIfLarge();
     });
   }
 
@@ -251,16 +254,16 @@ export class SwapWriter {
     this.#pendingRecords += 1;
   }
 
+  /** Between two keys. */
   async #commitIfLarge(): Promise<void> {
-    const isLarge =
-      this.#pendingRecords >= transactionRecordsMax ||
-      this.#producer.pendingBytes > transactionBytesMax;
-    if (isLarge) await this.#commit();
+    if (this.#pendingRecords === 0) return;
+    if (this.#pendingRecords >= transactionRecordsMax) await this.#commit();
+    else if (await this.#pace.turn()) this.#pendingRecords = 0;
   }
 
   async #commit(): Promise<void> {
     if (this.#pendingRecords === 0) return;
-    await this.#producer.commit([]);
+    await this.#pace.commit();
     this.#pendingRecords = 0;
   }
 }

@@ -162,6 +162,11 @@ export class FlowTakeover {
   async #refuseGaps(gaps: readonly Gap[]): Promise<void> {
     if (gaps.length === 0) return;
     const { catalog, clock, facts, listener } = this.#options;
+    // A command that takes checkpoints away waits for members of the group only: whoever dropped out of it while he took over is
+    // none, and what he misses is no loss (simulation seed 701914 with refreshes).
+    await catalog.read();
+    refuseLocked(catalog, facts.flow.name, clock.now());
+    refuseOtherGeneration(catalog, facts);
     const fresh = gaps.filter(({ id }) => catalog.get('gap', id) === undefined);
     for (const gap of fresh) listener({ event: 'gap', flow: facts.flow.name, gap });
     throw await recordGaps(catalog, gaps, { table: facts.table, nowMs: clock.now() });

@@ -177,7 +177,7 @@ function drawFocus(random: Random): Focus {
 type Odds = { readonly misfortune: Misfortune; readonly below: number }[];
 
 /** Far more than any world needs: virtual time never ends a loop in which none passes. */
-const passedMax = 300_000;
+const passedMax = 1_000_000;
 
 /** Which misfortune strikes now. Invariant: the same seed and the same calls give the same answers. */
 export class Faults {

@@ -4,6 +4,7 @@ import { oncePerPair } from '../../base/once-per.ts';
 import type { FlowPlan, PipelinePlan, TablePlan } from '../../plan/pipeline-plan.ts';
 import { catalogTopicOf } from '../../plan/topology.ts';
 import type { RuntimeEvent } from '../../runtime/runtime-events.ts';
+import { generationOf } from '../../runtime/takeover/generation.ts';
 import { Catalog } from '../../runtime/topics/catalog.ts';
 import type { Random } from '../random.ts';
 import { Faults } from './faults.ts';
@@ -266,7 +267,12 @@ export class SimulatedWorld {
     const catalog = await this.readCatalog();
     for (const { plan } of once) {
       const value = catalog.get('once', plan.name)?.value;
-      if (value === undefined) continue;
+      // A refresh has it run once more.
+      if (value === undefined || value['generation'] !== generationOf(catalog, plan.name)) {
+        this.pins.delete(plan.name);
+        this.#done.delete(plan.name);
+        continue;
+      }
       const ends = value['ends'] as Readonly<Record<string, readonly number[]>>;
       this.pins.set(plan.name, new Map(Object.entries(ends)));
       if (value['isDone'] === true) this.#done.add(plan.name);

@@ -47,15 +47,21 @@ export async function beginRefresh(world: SimulatedWorld): Promise<void> {
   }
   const table = open?.table ?? random.pick(refreshableTables(plan));
   if (table === undefined) return;
-  start(world, table, open?.way ?? drawWay(world, table));
+  start(world, table, open?.way ?? drawWay(world));
   await workload.produce(random.below(scenario.roundRecordsMax));
   await clock.sleep(random.below(20_000));
 }
 
-/** Whoever reads first versions alone would take those of an emptied table for new ones. */
-function drawWay({ random, plan }: SimulatedWorld, { topic }: TablePlan): RefreshWay {
+/**
+ * Whoever reads first versions alone, or what is there at one moment, may find an emptied table, and nobody says what that should
+ * give.
+ */
+function drawWay({ random, plan, scenario }: SimulatedWorld): RefreshWay {
+  const { flows, views = [] } = scenario.shape;
   const isInPlace = random.chance(250);
-  const isReadOnce = plan.sources.some((one) => one.topic === topic && one.skipsChanges === true);
+  const isReadOnce =
+    plan.sources.some(({ skipsChanges }) => skipsChanges === true) ||
+    [...flows, ...views].some(({ isOnce }) => isOnce === true);
   return isInPlace && !isReadOnce ? 'in_place' : 'beside';
 }
 
