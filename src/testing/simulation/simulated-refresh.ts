@@ -1,10 +1,7 @@
 import type { TablePlan } from '../../plan/pipeline-plan.ts';
 import { refreshOrder } from '../../refresh/refresh-report.ts';
-import {
-  type BesideOptions,
-  cancelRefresh,
-  refreshBeside,
-} from '../../runtime/refresh/refresh-beside.ts';
+import { type BesideOptions, refreshBeside } from '../../runtime/refresh/refresh-beside.ts';
+import { cancelRefresh } from '../../runtime/refresh/refresh-cancel.ts';
 import { flowsOf } from '../../runtime/refresh/refresh-facts.ts';
 import type { RefreshRunOptions } from '../../runtime/refresh/refresh-run.ts';
 import { refreshTogether, refreshTogetherBeside } from '../../runtime/refresh/refresh-together.ts';
