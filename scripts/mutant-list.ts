@@ -22,6 +22,10 @@ function mutantIn(shape: string, name: string, breaks: string, ...edits: readonl
   return { name, breaks, shape, edits };
 }
 
+function refreshing(name: string, breaks: string, ...edits: readonly Edit[]): Mutant {
+  return { ...mutant(name, breaks, ...edits), disturbance: 'refresh' };
+}
+
 function edit(file: string, from: string, to: string): Edit {
   return { file, from, to };
 }
@@ -262,11 +266,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     'mark unchecked',
     'entries are used only where the state stands where it was left',
-    edit(
-      tableSlot,
-      'if (view.mark?.offset !== mark.offset || view.mark.topicId !== mark.topicId) {',
-      'if (view.entries.length < 0) {',
-    ),
+    edit(tableSlot, 'if (!isSameMark(view.mark, mark)) {', 'if (view.entries.length < 0) {'),
   ),
   mutant(
     'read before the write',
@@ -406,7 +406,7 @@ export const mutants: readonly Mutant[] = [
     'emptied',
     'levels not restored',
     'deletes are known again after the state was lost',
-    edit(takeover, 'await restoreLevels(options, session, partition, mark);', ''),
+    edit(takeover, 'mark: await restoreLevels(options, session, partition, mark),', 'mark,'),
   ),
   mutantIn(
     'summed',
@@ -731,4 +731,58 @@ export const mutants: readonly Mutant[] = [
       'if (goesOn === undefined) {',
     ),
   ),
+  // Refreshes
+  refreshing(
+    'a swap without its locks',
+    'who has let go of a flow builds on before it swaps',
+    edit(
+      'src/runtime/refresh/refresh-record.ts',
+      "record.state === 'swapping' && !isHeld(catalog, record)",
+      'false && !isHeld(catalog, record)',
+    ),
+  ),
+  refreshing(
+    'a swap that nobody can end',
+    'what a killed swap left open is ended by whoever it holds up',
+    edit(
+      'src/runtime/refresh/refresh-run.ts',
+      '  await nameWriter(catalog, swapWriterId(options), clock.now());\n',
+      '',
+    ),
+  ),
+  refreshing(
+    'letters before what was read',
+    'what the flow sets aside while a refresh looks on is no loss',
+    edit(
+      'src/runtime/refresh/refresh-trial.ts',
+      '    const spans = await readSpans(options, read);\n    const letters = await deadLettersOf(options, read);\n',
+      '    const letters = await deadLettersOf(options, read);\n    const spans = await readSpans(options, read);\n',
+    ),
+  ),
+  refreshing(
+    'checkpoints of before',
+    'what an instance that slept through a refresh enters of its checkpoints does not count',
+    edit(
+      'src/runtime/takeover/generation.ts',
+      "(mark?.['of'] ?? 0) === generationOf(catalog, flow) ? mark : undefined",
+      'generationOf(catalog, flow) < 0 ? undefined : mark',
+    ),
+  ),
+  refreshing(
+    'entries that a dead writer hides',
+    'who enters something knows all that was entered before',
+    edit(
+      'src/runtime/topics/catalog.ts',
+      'if (this.#position < end) await this.#readHidden(end);',
+      'if (this.#position < -end) await this.#readHidden(end);',
+    ),
+  ),
+  {
+    ...refreshing(
+      'a truncate needs a key',
+      'a truncate has none, and is no record that can not be read',
+      edit('src/task/row/row-collector.ts', 'if (!isTruncate) key =', 'key ='),
+    ),
+    shape: 'captured',
+  },
 ];
